@@ -1,0 +1,249 @@
+//! `#[derive(App)]`: the constants that maps name, and the state of an app as a whole.
+
+use super::also;
+use crate::emit::field_constant;
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
+
+/// The index of a dictionary is a bit in a mask.
+const DICTIONARIES_MAX: usize = 64;
+
+const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
+    note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
+    help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
+
+/// One field.
+struct Field<'a> {
+    name: &'a Ident,
+    ty: &'a Type,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    Dictionary { container: &'a Ident, key: &'a Type, index: u32, volatile: bool },
+    Config,
+}
+
+/// What `#[app(..)]` says.
+#[derive(Default)]
+struct Options {
+    name: Option<LitStr>,
+    replication: Option<LitInt>,
+}
+
+pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(&input.ident, "an application is a struct of `Dict`, `Table` and `Config` fields"));
+    };
+    let options = options(&input)?;
+    let fields = fields(&input.ident, &data.fields)?;
+    let name = match &options.name {
+        Some(name) => name.value(),
+        None => kebab_case(&input.ident.to_string()),
+    };
+    let constants = fields.iter().map(|f| constant(f, &name));
+    let replication = options.replication.iter();
+    let ident = &input.ident;
+    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    let state = state(&input, &fields);
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(non_upper_case_globals, dead_code)]
+        impl #generics #ident #arguments #bounds { #(#constants)* }
+        #[automatically_derived]
+        impl #generics ::beehive::App for #ident #arguments #bounds {
+            const NAME: &'static str = #name;
+            const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
+                #(replication: #replication,)*
+                ..::beehive::__private::AppOptions::DEFAULT
+            };
+        }
+        #state
+    })
+}
+
+fn options(input: &DeriveInput) -> syn::Result<Options> {
+    let mut options = Options::default();
+    for a in input.attrs.iter().filter(|a| a.path().is_ident("app")) {
+        a.parse_nested_meta(|m| {
+            if m.path.is_ident("name") {
+                let name: LitStr = m.value()?.parse()?;
+                if !is_kebab_case(&name.value()) {
+                    return Err(Error::new(name.span(), "an application's name is in kebab case, such as \"learning-switch\""));
+                }
+                options.name = Some(name);
+                return Ok(());
+            }
+            if m.path.is_ident("replication") {
+                let replication: LitInt = m.value()?.parse()?;
+                if !(1..=15).contains(&replication.base10_parse::<u32>()?) {
+                    return Err(Error::new(replication.span(), "replication is a number of hives from 1 to 15"));
+                }
+                options.replication = Some(replication);
+                return Ok(());
+            }
+            Err(m.error("expected `name = \"..\"` or `replication = ..`"))
+        })?;
+    }
+    Ok(options)
+}
+
+fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
+    let named = match fields {
+        Fields::Named(named) => &named.named,
+        Fields::Unit => return Ok(vec![]),
+        Fields::Unnamed(_) => return Err(Error::new_spanned(app, "an application has named fields")),
+    };
+    let (mut out, mut index, mut errors) = (vec![], 0u32, None);
+    for f in named {
+        let Some(name) = &f.ident else { continue };
+        let volatile = f.attrs.iter().find(|a| a.path().is_ident("volatile"));
+        if let Some(a) = volatile
+            && !matches!(a.meta, syn::Meta::Path(_))
+        {
+            also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes nothing"));
+        }
+        let kind = match container(&f.ty) {
+            Some((container, Some(key))) if container == "Dict" || container == "Table" => {
+                index += 1;
+                Kind::Dictionary { container, key, index: index - 1, volatile: volatile.is_some() }
+            }
+            Some((container, _)) if container == "Config" => {
+                if let Some(a) = volatile {
+                    also(&mut errors, Error::new_spanned(a, "`#[volatile]` goes on a `Dict` or a `Table`"));
+                }
+                Kind::Config
+            }
+            _ => {
+                also(&mut errors, Error::new_spanned(&f.ty, FIELDS));
+                continue;
+            }
+        };
+        out.push(Field { name, ty: &f.ty, kind });
+    }
+    if index as usize > DICTIONARIES_MAX {
+        also(&mut errors, Error::new_spanned(app, format!("an application has at most {DICTIONARIES_MAX} dictionaries")));
+    }
+    errors.map_or(Ok(out), Err)
+}
+
+/// The last name of a type's path, and its first type argument.
+fn container(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
+    let Type::Path(p) = ty else { return None };
+    let last = p.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Some((&last.ident, None)) };
+    let first = arguments.args.iter().find_map(|a| match a {
+        GenericArgument::Type(t) => Some(t),
+        _ => None,
+    });
+    Some((&last.ident, first))
+}
+
+fn constant(f: &Field, app: &str) -> TokenStream {
+    let (constant, name) = (field_constant(f.name), f.name.to_string());
+    match &f.kind {
+        Kind::Dictionary { key, index, volatile, .. } => quote_spanned! {key.span()=>
+            #[doc(hidden)]
+            pub(crate) const #constant: &'static ::beehive::__private::DictMeta<#key> =
+                &::beehive::__private::DictMeta::new(#app, #name, #index, #volatile);
+        },
+        Kind::Config => quote_spanned! {f.name.span()=>
+            #[doc(hidden)]
+            pub(crate) const #constant: &'static ::beehive::__private::PlainField = &::beehive::__private::PlainField;
+        },
+    }
+}
+
+fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
+    let (mut infos, mut configured, mut fresh, mut visits, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
+    for f in fields {
+        let (name, constant, ty) = (f.name, field_constant(f.name), f.ty);
+        match &f.kind {
+            Kind::Dictionary { container, index, key, .. } => {
+                let span = key.span();
+                infos.push(quote!(Self::#constant.info()));
+                // by the name it has in the library: what else is called `Dict` is refused by type
+                let open = quote_spanned!(span=> ::beehive::#container::open);
+                configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
+                fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));
+                visits.push(quote_spanned!(span=> visitor.column(#index, &mut self.#name);));
+                pairs.push(quote_spanned!(span=> visitor.columns(#index, &mut self.#name, &mut other.#name);));
+            }
+            Kind::Config => {
+                configured.push(quote_spanned!(ty.span()=> #name: source.config()?));
+                fresh.push(quote!(#name: ::core::clone::Clone::clone(&self.#name)));
+            }
+        }
+    }
+    let ident = &input.ident;
+    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[allow(unused_variables)]
+        impl #generics ::beehive::__private::State for #ident #arguments #bounds {
+            const DICTS: &'static [::beehive::__private::DictInfo] = &[#(#infos),*];
+            fn configured(source: &::beehive::__private::ConfigSource)
+                -> ::core::result::Result<Self, ::beehive::__private::ConfigError>
+            {
+                ::core::result::Result::Ok(Self { #(#configured),* })
+            }
+            fn fresh(&self) -> Self {
+                Self { #(#fresh),* }
+            }
+            #[inline]
+            fn visit<__V: ::beehive::__private::Visitor>(&mut self, visitor: &mut __V) { #(#visits)* }
+            #[inline]
+            fn visit_pair<__V: ::beehive::__private::PairVisitor>(&mut self, other: &mut Self, visitor: &mut __V) { #(#pairs)* }
+        }
+    }
+}
+
+/// `LearningSwitch` to `learning-switch`, `HTTPApi` to `http-api`.
+fn kebab_case(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (i, c) in letters.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|b| letters.get(b));
+        let after = letters.get(i + 1);
+        let starts = c.is_uppercase()
+            && before.is_some_and(|b| !b.is_uppercase() || after.is_some_and(|a| a.is_lowercase()))
+            && !out.ends_with('-');
+        if starts {
+            out.push('-');
+        }
+        match c {
+            '_' => out.push('-'),
+            c => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+fn is_kebab_case(name: &str) -> bool {
+    let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    !name.is_empty() && name.split('-').all(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_kebab_case() {
+        for (name, want) in [
+            ("LearningSwitch", "learning-switch"),
+            ("HTTPApi", "http-api"),
+            ("L3Router", "l3-router"),
+            ("Hub", "hub"),
+            ("T", "t"),
+            ("Key_Value", "key-value"),
+        ] {
+            assert_eq!(kebab_case(name), want);
+            assert!(is_kebab_case(want));
+        }
+        assert!(!is_kebab_case("Learning"));
+        assert!(!is_kebab_case("a--b"));
+    }
+}

@@ -1,0 +1,119 @@
+//! `#[derive(Key)]`: the canonical encoding of a key, its stable name, and how it is stored.
+
+use super::{mirror, stable_name};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, LitBool, LitStr};
+
+#[derive(Default)]
+struct Options {
+    name: Option<LitStr>,
+    own_serde: bool,
+}
+
+pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
+    let options = options(&input)?;
+    let ident = &input.ident;
+    let (feed, describe) = match &input.data {
+        Data::Struct(s) => {
+            let (pattern, names) = destructure(&s.fields);
+            let (feed, describe) = (feeds(&names), describes(&names, &quote!(", ")));
+            (quote!(let Self #pattern = self; #feed), quote!(let Self #pattern = self; #describe))
+        }
+        Data::Enum(e) if e.variants.is_empty() => {
+            return Err(Error::new_spanned(ident, "an enum without variants cannot be a key"));
+        }
+        Data::Enum(e) => {
+            let (mut feed, mut describe) = (vec![], vec![]);
+            for (index, v) in e.variants.iter().enumerate() {
+                let (pattern, names) = destructure(&v.fields);
+                let (variant, index, label) = (&v.ident, index as u64, v.ident.to_string());
+                let (f, d) = (feeds(&names), describes(&names, &quote!(" ")));
+                let space = (!names.is_empty()).then(|| quote!(__out.push(' ');));
+                feed.push(quote!(Self::#variant #pattern => { __hasher.word(#index); #f }));
+                describe.push(quote!(Self::#variant #pattern => { __out.push_str(#label); #space #d }));
+            }
+            (quote!(match self { #(#feed)* }), quote!(match self { #(#describe)* }))
+        }
+        Data::Union(_) => return Err(Error::new_spanned(ident, "a union cannot be a key")),
+    };
+    let name = stable_name(&options.name, ident);
+    let encoding = bounded(&input, &quote!(::beehive::__private::KeyEncoding));
+    let key = bounded(&input, &quote!(::beehive::Key));
+    let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
+    let (key_generics, _, key_bounds) = key.split_for_impl();
+    let serde = if options.own_serde { quote!() } else { mirror::serde(&input, "key")? };
+    Ok(quote! {
+        #[automatically_derived]
+        impl #encoding_generics ::beehive::__private::KeyEncoding for #ident #arguments #encoding_bounds {
+            #[allow(unused_variables)]
+            #[inline]
+            fn feed(&self, __hasher: &mut ::beehive::__private::CellHasher) { #feed }
+            #[allow(unused_variables)]
+            fn describe(&self, __out: &mut ::std::string::String) { #describe }
+        }
+        #[automatically_derived]
+        impl #key_generics ::beehive::Key for #ident #arguments #key_bounds {
+            const NAME: &'static str = #name;
+            const FUSED: bool = true;
+        }
+        #serde
+    })
+}
+
+fn options(input: &DeriveInput) -> syn::Result<Options> {
+    let mut options = Options::default();
+    for a in input.attrs.iter().filter(|a| a.path().is_ident("key")) {
+        a.parse_nested_meta(|m| {
+            if m.path.is_ident("name") {
+                options.name = Some(m.value()?.parse()?);
+                return Ok(());
+            }
+            if m.path.is_ident("serde") {
+                options.own_serde = !m.value()?.parse::<LitBool>()?.value;
+                return Ok(());
+            }
+            Err(m.error("expected `name = \"..\"` or `serde = false`"))
+        })?;
+    }
+    Ok(options)
+}
+
+/// The generics of a type, with a bound on each type parameter.
+fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
+    let mut generics = input.generics.clone();
+    for p in generics.type_params_mut() {
+        p.bounds.push(syn::parse_quote!(#bound));
+    }
+    generics
+}
+
+/// A pattern that binds all fields, and the names it gives them, each at the field's type.
+fn destructure(fields: &Fields) -> (TokenStream, Vec<Ident>) {
+    let names: Vec<Ident> =
+        fields.iter().enumerate().map(|(i, f)| format_ident!("__field{i}", span = f.ty.span())).collect();
+    let pattern = match fields {
+        Fields::Named(named) => {
+            let idents = named.named.iter().map(|f| &f.ident);
+            quote!({ #(#idents: #names),* })
+        }
+        Fields::Unnamed(_) => quote!((#(#names),*)),
+        Fields::Unit => quote!(),
+    };
+    (pattern, names)
+}
+
+fn feeds(names: &[Ident]) -> TokenStream {
+    let feeds =
+        names.iter().map(|n| quote_spanned!(n.span()=> ::beehive::__private::KeyEncoding::feed(#n, __hasher);));
+    quote!(#(#feeds)*)
+}
+
+fn describes(names: &[Ident], separator: &TokenStream) -> TokenStream {
+    let parts = names.iter().enumerate().map(|(i, n)| {
+        let before = (i > 0).then(|| quote!(__out.push_str(#separator);));
+        quote!(#before ::beehive::__private::KeyEncoding::describe(#n, __out);)
+    });
+    quote!(#(#parts)*)
+}

@@ -1,0 +1,58 @@
+//! `#[derive(Message)]`: what a message is answered with, its stable name, and how it travels.
+
+use super::{mirror, stable_name};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, LitBool, LitStr, Type};
+
+struct Options {
+    reply: Type,
+    name: Option<LitStr>,
+    own_serde: bool,
+}
+
+pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
+    let Options { reply, name, own_serde } = options(&input)?;
+    let ident = &input.ident;
+    let name = stable_name(&name, ident);
+    let mut bounded = input.generics.clone();
+    for p in bounded.type_params_mut() {
+        p.bounds.push(syn::parse_quote!(::beehive::__private::serde::Serialize));
+        p.bounds.push(syn::parse_quote!(::beehive::__private::serde::de::DeserializeOwned));
+        p.bounds.push(syn::parse_quote!(::core::marker::Send));
+        p.bounds.push(syn::parse_quote!(::core::marker::Sync));
+        p.bounds.push(syn::parse_quote!('static));
+    }
+    let (generics, arguments, bounds) = bounded.split_for_impl();
+    let serde = if own_serde { quote!() } else { mirror::serde(&input, "message")? };
+    Ok(quote! {
+        #[automatically_derived]
+        impl #generics ::beehive::Message for #ident #arguments #bounds {
+            type Reply = #reply;
+            const NAME: &'static str = #name;
+        }
+        #serde
+    })
+}
+
+fn options(input: &DeriveInput) -> syn::Result<Options> {
+    let mut options = Options { reply: syn::parse_quote!(()), name: None, own_serde: false };
+    for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
+        a.parse_nested_meta(|m| {
+            if m.path.is_ident("reply") {
+                options.reply = m.value()?.parse()?;
+                return Ok(());
+            }
+            if m.path.is_ident("name") {
+                options.name = Some(m.value()?.parse()?);
+                return Ok(());
+            }
+            if m.path.is_ident("serde") {
+                options.own_serde = !m.value()?.parse::<LitBool>()?.value;
+                return Ok(());
+            }
+            Err(m.error("expected `reply = Type`, `name = \"..\"` or `serde = false`"))
+        })?;
+    }
+    Ok(options)
+}

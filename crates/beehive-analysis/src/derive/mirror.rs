@@ -1,0 +1,137 @@
+//! serde for a type whose crate does not know serde: a hidden copy of the type derives it and lends its functions.
+//!
+//! The copy is what serde calls a remote derive: a private type of the same shape, next to the original and so with
+//! access to its private fields, that serialises the original. The user's `#[serde(..)]` attributes go with it.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics};
+
+/// Implements `Serialize` and `Deserialize`. `attribute` names the attribute that switches this off.
+pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenStream> {
+    let ident = &input.ident;
+    if let Data::Union(_) = &input.data {
+        return Err(Error::new_spanned(ident, format!("serde cannot do unions\nhelp: `#[{attribute}(serde = false)]`")));
+    }
+    let mirror = format_ident!("__Serde{}", ident, span = ident.span());
+    let (_, arguments, _) = input.generics.split_for_impl();
+    let original = quote!(#ident #arguments);
+    // serde puts the generics of the copy behind it
+    let name = ident.to_string();
+    let renamed = input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
+    let rename = (!renamed).then(|| quote!(#[serde(rename = #name)]));
+    let attributes = input.attrs.iter().filter(|a| a.path().is_ident("serde"));
+    let body = body(input, &original);
+    let serialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Serialize), None);
+    let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
+    let deserialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Deserialize<#de>), Some(&de));
+    let (serialize_generics, _, serialize_bounds) = serialize.split_for_impl();
+    let (deserialize_generics, _, deserialize_bounds) = deserialize.split_for_impl();
+    let turbofish = arguments.as_turbofish();
+    Ok(quote! {
+        #[doc(hidden)]
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        const _: () = {
+            #[derive(::beehive::__private::serde::Serialize, ::beehive::__private::serde::Deserialize)]
+            #[serde(crate = "::beehive::__private::serde", remote = #name)]
+            #rename
+            #(#attributes)*
+            #body
+            #[automatically_derived]
+            impl #serialize_generics ::beehive::__private::serde::Serialize for #original #serialize_bounds {
+                #[inline]
+                fn serialize<__S: ::beehive::__private::serde::Serializer>(&self, __serializer: __S)
+                    -> ::core::result::Result<__S::Ok, __S::Error>
+                {
+                    #mirror #turbofish::serialize(self, __serializer)
+                }
+            }
+            #[automatically_derived]
+            impl #deserialize_generics ::beehive::__private::serde::Deserialize<#de> for #original #deserialize_bounds {
+                #[inline]
+                fn deserialize<__D: ::beehive::__private::serde::Deserializer<#de>>(__deserializer: __D)
+                    -> ::core::result::Result<Self, __D::Error>
+                {
+                    #mirror #turbofish::deserialize(__deserializer)
+                }
+            }
+        };
+    })
+}
+
+fn mentions(tokens: TokenStream, name: &str) -> bool {
+    crate::syntax::find_name(tokens, name).is_some()
+}
+
+/// The copy.
+fn body(input: &DeriveInput, original: &TokenStream) -> TokenStream {
+    let mirror = format_ident!("__Serde{}", input.ident, span = input.ident.span());
+    let generics = without_bounds(&input.generics);
+    let bounds = &input.generics.where_clause;
+    match &input.data {
+        Data::Struct(s) => {
+            let fields = fields(&s.fields, original);
+            match &s.fields {
+                Fields::Named(_) => quote!(struct #mirror #generics #bounds #fields),
+                _ => quote!(struct #mirror #generics #fields #bounds;),
+            }
+        }
+        Data::Enum(e) => {
+            let variants = e.variants.iter().map(|v| {
+                let attributes = v.attrs.iter().filter(|a| a.path().is_ident("serde"));
+                let (ident, fields) = (&v.ident, fields(&v.fields, original));
+                quote!(#(#attributes)* #ident #fields)
+            });
+            quote!(enum #mirror #generics #bounds { #(#variants),* })
+        }
+        Data::Union(_) => quote!(),
+    }
+}
+
+fn fields(fields: &Fields, original: &TokenStream) -> TokenStream {
+    let all = fields.iter().map(|f| {
+        let attributes = f.attrs.iter().filter(|a| a.path().is_ident("serde"));
+        let ty = name_self(f.ty.to_token_stream(), original);
+        match &f.ident {
+            Some(ident) => quote!(#(#attributes)* #ident: #ty),
+            None => quote!(#(#attributes)* #ty),
+        }
+    });
+    match fields {
+        Fields::Named(_) => quote!({ #(#all),* }),
+        Fields::Unnamed(_) => quote!((#(#all),*)),
+        Fields::Unit => quote!(),
+    }
+}
+
+/// In the copy `Self` would be the copy.
+fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStream {
+    let replace = |t: TokenTree| -> TokenStream {
+        match t {
+            TokenTree::Ident(i) if i == Ident::new("Self", i.span()) => original.clone(),
+            TokenTree::Group(g) => {
+                let mut inner = Group::new(g.delimiter(), name_self(g.stream(), original));
+                inner.set_span(g.span());
+                TokenTree::from(inner).into()
+            }
+            t => t.into(),
+        }
+    };
+    tokens.into_iter().flat_map(replace).collect()
+}
+
+/// The generics as a declaration takes them.
+fn without_bounds(generics: &Generics) -> Generics {
+    Generics { where_clause: None, ..generics.clone() }
+}
+
+fn bounded(generics: &Generics, bound: &TokenStream, lifetime: Option<&syn::Lifetime>) -> Generics {
+    let mut generics = generics.clone();
+    for p in generics.type_params_mut() {
+        p.bounds.push(syn::parse_quote!(#bound));
+    }
+    if let Some(lifetime) = lifetime {
+        generics.params.insert(0, GenericParam::Lifetime(syn::LifetimeParam::new(lifetime.clone())));
+    }
+    generics
+}

@@ -1,0 +1,124 @@
+//! How a map leaves where its handler does.
+//!
+//! A handler that returns under a condition on state may not have returned: the map then leaves only the branch that it
+//! is in, by its label. Under a `pure || state` condition a flag tells at run time whether the handler is certain to be
+//! there.
+
+use crate::faults::Faults;
+use crate::known::{MacroKind, macro_kind};
+use crate::syntax::{is_quiet, last_name};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, Item, Stmt};
+
+/// A condition on state around a point of a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Control {
+    /// A variable of the map that is true if the handler is certain to be there.
+    pub certain: Option<Ident>,
+}
+
+/// The label of a branch under `depth` conditions on state.
+pub(crate) fn branch_label(depth: usize) -> syn::Lifetime {
+    syn::Lifetime::new(&format!("'__bh{depth}"), Span::mixed_site())
+}
+
+/// Leaves the map, or the branch.
+pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenStream {
+    let way = way_out(control, faults);
+    if quiet {
+        return way;
+    }
+    let mapper = super::mapper();
+    quote!({ #mapper.effect(); #way })
+}
+
+fn way_out(control: &[Control], faults: Faults) -> TokenStream {
+    let Some((innermost, outer)) = control.split_last() else { return quote!(return) };
+    if faults.exits_leave_the_whole_map {
+        return quote!(return);
+    }
+    let label = branch_label(control.len());
+    match &innermost.certain {
+        None => quote!(break #label),
+        Some(flag) => {
+            let certainly = way_out(outer, faults);
+            quote!(if #flag { #certainly } else { break #label })
+        }
+    }
+}
+
+/// Leaves the innermost branch: the handler has jumped, perhaps, and not further than its loop.
+pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
+    if faults.exits_leave_the_whole_map {
+        return quote!(return);
+    }
+    let label = branch_label(control.len());
+    quote!(break #label)
+}
+
+/// An expression as it stands in a map: `?`, `return` and diverging macros leave the map.
+pub(crate) fn moved(e: &Expr, control: &[Control], faults: Faults) -> TokenStream {
+    let mut e = e.clone();
+    Moving { control, faults }.visit_expr_mut(&mut e);
+    e.into_token_stream()
+}
+
+struct Moving<'c> {
+    control: &'c [Control],
+    faults: Faults,
+}
+
+impl Moving<'_> {
+    fn leave(&self, quiet: bool) -> TokenStream {
+        leave(quiet, self.control, self.faults)
+    }
+}
+
+fn diverges(m: &syn::Macro) -> bool {
+    macro_kind(&last_name(&m.path)) == MacroKind::Diverge
+}
+
+impl VisitMut for Moving<'_> {
+    fn visit_expr_mut(&mut self, e: &mut Expr) {
+        // `?` and `return` in there are not the function's
+        if matches!(e, Expr::Closure(_) | Expr::Async(_)) {
+            return;
+        }
+        visit_mut::visit_expr_mut(self, e);
+        match e {
+            Expr::Try(t) => {
+                let inner = &t.expr;
+                let value = Ident::new("__value", Span::mixed_site());
+                let leave = self.leave(false);
+                *e = Expr::Verbatim(quote!((match ::beehive::__private::TryLike::ok_like(#inner) {
+                    ::core::option::Option::Some(#value) => #value,
+                    ::core::option::Option::None => #leave
+                })));
+            }
+            Expr::Return(r) => {
+                let leave = self.leave(is_quiet(r.expr.as_deref()));
+                *e = Expr::Verbatim(leave);
+            }
+            Expr::Macro(m) if diverges(&m.mac) => {
+                let leave = self.leave(false);
+                *e = Expr::Verbatim(leave);
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_stmt_mut(&mut self, s: &mut Stmt) {
+        if let Stmt::Macro(m) = s
+            && diverges(&m.mac)
+        {
+            let leave = self.leave(false);
+            *s = Stmt::Expr(Expr::Verbatim(leave), Some(Default::default()));
+            return;
+        }
+        visit_mut::visit_stmt_mut(self, s)
+    }
+
+    fn visit_item_mut(&mut self, _: &mut Item) {}
+}

@@ -1,0 +1,99 @@
+//! Which nodes a map keeps: what names a cell, what may leave, and, backwards, what those depend on.
+
+use crate::node::{FunctionMap, Node};
+use crate::value::{Value, Variables};
+
+fn meets(a: &Variables, b: &Variables) -> bool {
+    a.iter().any(|x| b.contains(x))
+}
+
+/// Whether a map prints this node, if these variables are needed.
+pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
+    let acts = |value: &Value| value.exits || meets(&value.changes, needed);
+    let any = |nodes: &[Node]| nodes.iter().any(|n| keeps(n, needed));
+    // a loop that only jumps does nothing
+    let works = |nodes: &[Node]| nodes.iter().any(|n| !matches!(n, Node::Jump(_)) && keeps(n, needed));
+    match n {
+        Node::Let { defines, value, .. } => meets(defines, needed) || acts(value),
+        Node::Pure { value, .. } => acts(value),
+        Node::Condition { value, then, otherwise, .. } => acts(value) || any(then) || any(otherwise),
+        Node::OrElse { value, state, then, otherwise, .. } => {
+            acts(value) || any(state) || keeps(then, needed) || keeps(otherwise, needed)
+        }
+        Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
+            acts(value) || arms.iter().any(|a| any(&a.1))
+        }
+        Node::For { value, body, .. } | Node::While { value, body, .. } => acts(value) || works(body),
+        Node::Loop { body, .. } => works(body),
+        Node::Block { body, .. } => any(body),
+        Node::Either(_, branches) => branches.iter().any(|b| any(b)),
+        Node::Item(_) | Node::Gap | Node::Maybe => false,
+        _ => true,
+    }
+}
+
+fn collect(nodes: &[Node], needed: &mut Variables) {
+    for n in nodes {
+        if !keeps(n, needed) {
+            continue;
+        }
+        match n {
+            Node::Let { value, .. } | Node::Pure { value, .. } => needed.extend(&value.uses),
+            Node::LetElse { value, otherwise, .. } => {
+                needed.extend(&value.uses);
+                collect(otherwise, needed)
+            }
+            Node::Access(a) => needed.extend(&a.value.uses),
+            Node::Condition { value, then, otherwise, .. } => {
+                needed.extend(&value.uses);
+                collect(then, needed);
+                collect(otherwise, needed)
+            }
+            Node::OrElse { value, state, then, otherwise, .. } => {
+                needed.extend(&value.uses);
+                collect(state, needed);
+                collect(std::slice::from_ref(then), needed);
+                collect(std::slice::from_ref(otherwise), needed)
+            }
+            Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
+                needed.extend(&value.uses);
+                arms.iter().for_each(|a| collect(&a.1, needed))
+            }
+            Node::For { value, body, .. } | Node::While { value, body, .. } => {
+                needed.extend(&value.uses);
+                collect(body, needed)
+            }
+            Node::Loop { body, .. } | Node::Block { body, .. } => collect(body, needed),
+            Node::Either(_, branches) => branches.iter().for_each(|b| collect(b, needed)),
+            Node::Helper(h) => {
+                for (needs, a) in needed_parameters(&h.map).iter().zip(&h.arguments) {
+                    if *needs {
+                        needed.extend(&a.value.uses)
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The variables that the keys of these nodes depend on.
+pub(crate) fn needed(nodes: &[Node]) -> Variables {
+    let mut needed = Variables::new();
+    loop {
+        let before = needed.len();
+        collect(nodes, &mut needed);
+        if needed.len() == before {
+            return needed;
+        }
+    }
+}
+
+/// Which parameters a helper's map takes.
+pub(crate) fn needed_parameters(map: &FunctionMap) -> &[bool] {
+    map.needed.get_or_init(|| {
+        let needed = needed(&map.nodes);
+        let of_state = map.mask.iter().copied().chain(std::iter::repeat(false));
+        map.parameters.iter().zip(of_state).map(|(p, of_state)| !of_state && meets(p, &needed)).collect()
+    })
+}

@@ -1,0 +1,127 @@
+//! Prints nodes as the body of a map function, at the user's spans, so that the compiler checks keys where they stand.
+
+use super::leave::branch_label;
+use super::needed::{keeps, needed_parameters};
+use super::partial::leaves;
+use super::{field_constant, mapper};
+use crate::node::{Access, HelperCall, Node};
+use crate::value::Variables;
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+
+/// Prints what is to be kept of `nodes` if the variables `needs` are needed.
+pub(crate) fn print(nodes: &[Node], needs: &Variables) -> TokenStream {
+    let mut out = TokenStream::new();
+    let any = nodes.iter().any(|n| keeps(n, needs));
+    for n in nodes {
+        if let Node::Item(tokens) = n
+            && any
+        {
+            out.extend(tokens.clone());
+        }
+        if keeps(n, needs) {
+            out.extend(node(n, needs));
+        }
+    }
+    out
+}
+
+fn node(n: &Node, needs: &Variables) -> TokenStream {
+    match n {
+        Node::Let { tokens, .. } | Node::Pure { tokens, .. } => tokens.clone(),
+        Node::LetElse { pattern, initial, otherwise, .. } => {
+            let otherwise = print(otherwise, needs);
+            quote!(let #pattern = #initial else { #otherwise };)
+        }
+        Node::Access(a) => access(a),
+        Node::Whole { field } => {
+            let (constant, mapper) = (field_constant(field), mapper());
+            quote_spanned!(field.span()=> #mapper.whole(Self::#constant);)
+        }
+        Node::Effect => {
+            let mapper = mapper();
+            quote!(#mapper.effect();)
+        }
+        Node::Maybe | Node::Item(_) | Node::Gap => quote!(),
+        Node::Condition { condition, then, otherwise, .. } => {
+            let (then, otherwise) = (print(then, needs), print(otherwise, needs));
+            match otherwise.is_empty() {
+                true => quote!(if #condition { #then }),
+                false => quote!(if #condition { #then } else { #otherwise }),
+            }
+        }
+        Node::OrElse { flag, condition, state, then, otherwise, .. } => {
+            let state = print(state, needs);
+            let then = print(std::slice::from_ref(then), needs);
+            let otherwise = print(std::slice::from_ref(otherwise), needs);
+            quote! {
+                let #flag: bool = #condition;
+                if !#flag { #state }
+                #then
+                if !#flag { #otherwise }
+            }
+        }
+        Node::Match { scrutinee, arms, .. } => {
+            let arms = arms.iter().map(|(p, n)| {
+                let body = print(n, needs);
+                quote!(#p => { #body })
+            });
+            quote!(match #scrutinee { #(#arms)* })
+        }
+        Node::Arms { scrutinee, arms, .. } => {
+            let arms = arms.iter().map(|(p, n)| {
+                let body = print(n, needs);
+                quote!(if let #p = #scrutinee { #body })
+            });
+            quote!(#(#arms)*)
+        }
+        Node::For { label, pattern, iterator, body, .. } => {
+            let body = print(body, needs);
+            quote!(#label for #pattern in #iterator { #body })
+        }
+        Node::While { label, condition, body, .. } => {
+            let body = print(body, needs);
+            quote!(#label while #condition { #body })
+        }
+        Node::Loop { label, body } => {
+            let body = print(body, needs);
+            quote!(#label loop { #body })
+        }
+        Node::Block { label, body } => {
+            let body = print(body, needs);
+            quote!(#label { #body })
+        }
+        Node::Either(depth, branches) => either(*depth, branches, needs),
+        Node::Helper(h) => helper_call(h),
+        Node::Exit { tokens, .. } | Node::Jump(tokens) => quote!(#tokens;),
+    }
+}
+
+fn access(a: &Access) -> TokenStream {
+    let (constant, mapper, key) = (field_constant(&a.field), mapper(), &a.key);
+    match a.by_reference {
+        true => quote_spanned!(a.field.span()=> #mapper.cell(Self::#constant, #key);),
+        false => quote_spanned!(a.field.span()=> #mapper.cell_val(Self::#constant, &(#key));),
+    }
+}
+
+fn either(depth: usize, branches: &[Vec<Node>], needs: &Variables) -> TokenStream {
+    let label = branch_label(depth);
+    let kept = branches.iter().filter(|b| b.iter().any(|n| keeps(n, needs)));
+    let printed = kept.map(|b| {
+        let body = print(b, needs);
+        match leaves(b) {
+            true => quote!(#label: { #body }),
+            false => quote!({ #body }),
+        }
+    });
+    quote!(#(#printed)*)
+}
+
+fn helper_call(h: &HelperCall) -> TokenStream {
+    let name = Ident::new(&h.map.map_name.to_string(), h.name.span());
+    let mapper = mapper();
+    let needed = needed_parameters(&h.map).iter().zip(&h.arguments).filter(|(needs, _)| **needs);
+    let arguments = needed.map(|(_, a)| &a.tokens);
+    quote!(Self::#name(#(#arguments,)* #mapper);)
+}

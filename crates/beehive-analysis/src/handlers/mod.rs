@@ -1,0 +1,336 @@
+//! `#[handlers] impl App { #[rcv] fn .. }`: parse, derive, check what is asserted, print.
+
+mod options;
+mod output;
+mod signature;
+
+use crate::diagnostics::Diagnostics;
+use crate::emit::{effects, needed, partial, print};
+use crate::faults::Faults;
+use crate::node::FunctionMap;
+use crate::pass::typed_parameters;
+use crate::report::{Cell, Summary, Verdict, summarise, summary_of, verdicts};
+use crate::syntax::pattern_name;
+use crate::unit::Unit;
+use crate::value::Sources;
+use crate::words::plain_words;
+use options::{BlockOptions, HandlerOptions};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use signature::Signature;
+use std::collections::BTreeMap;
+use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
+
+/// What was derived for one handler.
+#[derive(Clone, Debug)]
+pub struct HandlerDerivation {
+    /// The method.
+    pub name: String,
+    /// `sharded`, `centralised`, `stateless`, `drop` or `custom`.
+    pub kind: String,
+    /// The cells, as the programmer would write them; `-` if there are none.
+    pub cells: String,
+    /// Which different keys one message ties together; empty if none.
+    pub joins: String,
+    /// What to do about it; empty if nothing.
+    pub note: String,
+    /// The body of the derived map.
+    pub map: TokenStream,
+}
+
+/// Something that compiles and is probably not meant.
+#[derive(Clone, Debug)]
+pub struct Warning {
+    /// The handler's name, at its declaration.
+    pub handler: Ident,
+    /// The name under which the compiler shows it, such as `count_is_centralised`.
+    pub title: String,
+    /// What is the matter, and how to say that it is meant.
+    pub text: String,
+}
+
+/// What was derived for a block.
+#[derive(Debug)]
+pub struct Derivation {
+    /// What replaces the block.
+    pub tokens: TokenStream,
+    /// The handlers, in their order.
+    pub handlers: Vec<HandlerDerivation>,
+    /// The map functions of helpers.
+    pub helpers: TokenStream,
+    /// All that is wrong.
+    pub errors: Vec<Error>,
+    /// All that is probably not meant.
+    pub warnings: Vec<Warning>,
+}
+
+/// One handler of the block.
+pub(crate) struct Handler<'a> {
+    item: &'a ImplItemFn,
+    options: HandlerOptions,
+    signature: Signature,
+    /// Position among the handlers of the block.
+    index: usize,
+}
+
+impl Handler<'_> {
+    fn name(&self) -> String {
+        self.item.sig.ident.to_string()
+    }
+
+    /// The message type, by which handlers are told apart.
+    fn message_words(&self) -> String {
+        match (&self.signature.message, &self.options.every) {
+            (Some((ty, _)), _) => plain_words(ty.to_token_stream()),
+            (None, Some((_, period))) => format!("every {period}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Expands `#[handlers]`.
+pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let block = match syn::parse2::<ItemImpl>(item.clone()) {
+        Ok(block) => block,
+        Err(e) => {
+            // keep the item, so that an editor still sees it
+            let (error, item) = (e.to_compile_error(), without_handler_attributes(item));
+            return quote!(#item #error);
+        }
+    };
+    match syn::parse2::<BlockOptions>(attribute) {
+        Ok(options) => run(options, &block, Faults::default()).tokens,
+        Err(e) => {
+            let (error, item) = (e.to_compile_error(), without_handler_attributes(item));
+            quote!(#item #error)
+        }
+    }
+}
+
+/// The derivation for the tokens of a block and its attribute, for tests and tools.
+pub fn derivation(attribute: TokenStream, item: TokenStream, faults: Faults) -> syn::Result<Derivation> {
+    Ok(run(syn::parse2(attribute)?, &syn::parse2(item)?, faults))
+}
+
+/// Drops `#[rcv]` and `#[every]` from tokens that do not parse.
+fn without_handler_attributes(tokens: TokenStream) -> TokenStream {
+    let mut out: Vec<TokenTree> = vec![];
+    for t in tokens {
+        match t {
+            TokenTree::Group(g) => {
+                let ours = matches!(g.stream().into_iter().next(), Some(TokenTree::Ident(i)) if i == "rcv" || i == "every");
+                if ours && matches!(out.last(), Some(TokenTree::Punct(p)) if p.as_char() == '#') {
+                    out.pop();
+                    continue;
+                }
+                let mut inner = proc_macro2::Group::new(g.delimiter(), without_handler_attributes(g.stream()));
+                inner.set_span(g.span());
+                out.push(inner.into());
+            }
+            t => out.push(t),
+        }
+    }
+    out.into_iter().collect()
+}
+
+fn is_handler_attribute(a: &syn::Attribute) -> bool {
+    a.path().is_ident("rcv") || a.path().is_ident("every")
+}
+
+fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
+    let mut diagnostics = Diagnostics::default();
+    if let Some((of, _)) = &block.trait_ {
+        diagnostics.push(Error::new_spanned(of, "`#[handlers]` goes on an inherent impl block"));
+    }
+    let functions: BTreeMap<String, &ImplItemFn> = block
+        .items
+        .iter()
+        .filter_map(|i| match i {
+            ImplItem::Fn(f) => Some((f.sig.ident.to_string(), f)),
+            _ => None,
+        })
+        .collect();
+    let handlers = collect_handlers(block, &mut diagnostics);
+    let unit = Unit::new(functions, options.pure, faults);
+    let mut derived: Vec<(TokenStream, Summary)> = vec![];
+    let mut plain: Vec<Ident> = vec![];
+    for h in &handlers {
+        derived.push(match &h.options.map {
+            Some(map) => {
+                let (mapper, message) = (crate::emit::mapper(), output::message_name());
+                (quote!(#map(#message, #mapper);), Summary { effect: true, ..Summary::default() })
+            }
+            None => derive_map(h, unit.handler(h.item), &mut diagnostics, &mut plain),
+        });
+    }
+    let mut helpers = TokenStream::new();
+    let mut whole: Vec<Ident> = derived.iter().flat_map(|(_, s)| s.whole.iter().cloned()).collect();
+    whole.extend(handlers.iter().flat_map(|h| h.options.whole.iter().cloned()));
+    for map in unit.helpers() {
+        diagnostics.extend(map.errors.iter().cloned());
+        if !map.is_method {
+            continue;
+        }
+        plain.extend(map.plain.iter().cloned());
+        whole.extend(summary_of(&map).whole.iter().cloned());
+        if let Some(item) = unit.function(&map.name) {
+            helpers.extend(crate::emit::helper::helper_function(&map, item));
+        }
+    }
+    let also: Vec<Ident> = handlers.iter().flat_map(|h| h.options.whole.iter().cloned()).collect();
+    let names: Vec<String> = handlers.iter().map(Handler::name).collect();
+    let summaries: Vec<(&str, &Summary)> = names.iter().map(String::as_str).zip(derived.iter().map(|d| &d.1)).collect();
+    let mut warnings = vec![];
+    let found: Vec<HandlerDerivation> = handlers
+        .iter()
+        .zip(verdicts(&summaries, &also))
+        .zip(&derived)
+        .map(|((h, verdict), (map, _))| judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings))
+        .collect();
+    dedup(&mut whole);
+    let tokens = output::Output {
+        block,
+        handlers: &handlers,
+        found: &found,
+        helpers: &helpers,
+        plain: &plain,
+        whole: &whole,
+        warnings: &warnings,
+        diagnostics: &diagnostics,
+    }
+    .tokens();
+    Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
+}
+
+fn dedup(names: &mut Vec<Ident>) {
+    let mut seen: Vec<Ident> = vec![];
+    names.retain(|n| {
+        let new = !seen.contains(n);
+        seen.push(n.clone());
+        new
+    });
+}
+
+fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> Vec<Handler<'a>> {
+    let mut handlers: Vec<Handler> = vec![];
+    for item in &block.items {
+        let ImplItem::Fn(item) = item else { continue };
+        let Some(attribute) = item.attrs.iter().find(|a| is_handler_attribute(a)) else { continue };
+        let parsed = HandlerOptions::of(attribute).and_then(|o| Signature::of(item, &o).map(|s| (o, s)));
+        let (options, signature) = match parsed {
+            Ok(both) => both,
+            Err(e) => {
+                diagnostics.push(e);
+                continue;
+            }
+        };
+        let handler = Handler { item, options, signature, index: handlers.len() };
+        let words = handler.message_words();
+        match handlers.iter().find(|h| h.signature.message.is_some() && h.message_words() == words) {
+            Some(other) if handler.signature.message.is_some() => diagnostics.push(Error::new_spanned(
+                &item.sig.ident,
+                format!(
+                    "`{}` already handles `{words}`; an application has one handler for a message\n\
+                     help: do both there, or put one of them into an application of its own",
+                    other.name()
+                ),
+            )),
+            _ => handlers.push(handler),
+        }
+    }
+    handlers
+}
+
+/// The body of a handler's map, and what it touches.
+fn derive_map(
+    h: &Handler,
+    map: FunctionMap,
+    diagnostics: &mut Diagnostics,
+    plain: &mut Vec<Ident>,
+) -> (TokenStream, Summary) {
+    let before = diagnostics.len();
+    diagnostics.extend(map.errors);
+    plain.extend(map.plain);
+    // the cell of an `each` handler is always among its cells
+    let mut start = Summary::default();
+    if let Some(field) = &h.options.each {
+        let key = typed_parameters(h.item).next().and_then(|p| pattern_name(&p.pat)).map(Ident::to_string);
+        let variable = map.parameters.first().and_then(|p| p.first()).copied().unwrap_or_default();
+        let name = key.unwrap_or("..".into());
+        start.add(Cell {
+            field: field.clone(),
+            words: format!("{field}[{name}]"),
+            loops: String::new(),
+            identity: format!("{name}#{variable}.0"),
+            sources: Sources::message(),
+            varies: false,
+        });
+    }
+    let nodes = effects::remove_settled(map.nodes);
+    let mut panics = vec![];
+    partial::refuse(&nodes, &mut panics);
+    if diagnostics.len() == before {
+        diagnostics.extend(panics);
+    }
+    let summary = summarise(&nodes, start);
+    (print::print(&nodes, &needed::needed(&nodes)), summary)
+}
+
+/// Checks what the programmer says about a handler, and says what he may not have meant.
+fn judge(
+    h: &Handler,
+    verdict: Verdict,
+    map: TokenStream,
+    diagnostics: &mut Diagnostics,
+    warnings: &mut Vec<Warning>,
+) -> HandlerDerivation {
+    let (name, ident) = (h.name(), &h.item.sig.ident);
+    if let Some(path) = &h.options.map {
+        return HandlerDerivation {
+            name,
+            kind: "custom".into(),
+            cells: format!("by `{}`", plain_words(path.to_token_stream())),
+            joins: String::new(),
+            note: String::new(),
+            map,
+        };
+    }
+    let Verdict { kind, cells, joins, reason, accidental } = verdict;
+    if let Some(expect) = &h.options.expect
+        && expect.value() != cells
+    {
+        diagnostics.at(expect.span(), format!("the derived map of `{name}` is \"{cells}\""));
+    }
+    let mut note = String::new();
+    match &h.options.kind {
+        Some((said, span)) if *said != kind => {
+            diagnostics.at(*span, format!("`{name}` is {kind}, not {said}\nnote: {reason}"))
+        }
+        None if accidental => {
+            note = format!("{reason}: one bee for all of these messages; if that is intended, write #[rcv(centralized)]");
+            warnings.push(Warning {
+                handler: ident.clone(),
+                title: format!("{name}_is_centralised"),
+                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[rcv(centralized)]"),
+            });
+        }
+        _ => {}
+    }
+    if !joins.is_empty() && kind == "sharded" && !h.options.joins {
+        note = "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]".into();
+        warnings.push(Warning {
+            handler: ident.clone(),
+            title: format!("{name}_joins_cells"),
+            text: format!(
+                "a message ties {joins} together for good, so that in the end one bee may own them all; send a message \
+                 for the other key instead, or, if that is intended, write #[rcv(joins)]"
+            ),
+        });
+    }
+    HandlerDerivation { name, kind: kind.into(), cells, joins, note, map }
+}
+
+/// Where a handler is declared.
+pub(crate) fn declared_at(h: &Handler) -> Span {
+    h.item.sig.ident.span()
+}

@@ -1,0 +1,149 @@
+//! What is written in `#[handlers(..)]`, `#[rcv(..)]` and `#[every(..)]`.
+
+use proc_macro2::{Ident, Span};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, LitStr, Path, Token};
+
+/// `#[handlers(pure(f, g))]`.
+#[derive(Default)]
+pub(crate) struct BlockOptions {
+    /// Functions, methods and macros that are promised to be deterministic.
+    pub pure: Vec<String>,
+}
+
+impl Parse for BlockOptions {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut options = BlockOptions::default();
+        while !input.is_empty() {
+            let name: Ident = input.parse()?;
+            if name != "pure" {
+                return Err(Error::new(name.span(), "expected `pure(..)`"));
+            }
+            let inner;
+            syn::parenthesized!(inner in input);
+            for p in Punctuated::<Path, Token![,]>::parse_terminated(&inner)? {
+                let segments: Vec<String> = p.segments.iter().map(|s| s.ident.to_string()).collect();
+                options.pure.push(segments.join("::"));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// `#[rcv(..)]` and `#[every(..)]`.
+#[derive(Default)]
+pub(crate) struct HandlerOptions {
+    /// The kind it is said to be.
+    pub kind: Option<(&'static str, Span)>,
+    /// Its cells are tied together on purpose.
+    pub joins: bool,
+    /// A hand-written map.
+    pub map: Option<Path>,
+    /// Dictionaries that the hand-written map uses whole.
+    pub whole: Vec<Ident>,
+    pub expect: Option<LitStr>,
+    /// Once for every cell of a dictionary, with its key.
+    pub each: Option<Ident>,
+    /// A timer: its period in milliseconds, and as it was written.
+    pub every: Option<(u64, String)>,
+}
+
+const EXPECTED: &str = "expected `sharded`, `centralized`, `stateless`, `joins`, `each = dictionary`, \
+    `expect = \"..\"` or `map = function`";
+
+impl HandlerOptions {
+    /// Reads one attribute.
+    pub(crate) fn of(attribute: &syn::Attribute) -> syn::Result<HandlerOptions> {
+        let timer = attribute.path().is_ident("every");
+        let mut options = match &attribute.meta {
+            syn::Meta::Path(_) => HandlerOptions::default(),
+            _ => attribute.parse_args_with(|input: ParseStream| HandlerOptions::parse(input, timer))?,
+        };
+        if timer && options.every.is_none() {
+            return Err(Error::new_spanned(attribute, "a timer needs a period: `#[every(\"1s\")]`"));
+        }
+        if let (None, Some(w)) = (&options.map, options.whole.first()) {
+            return Err(Error::new(w.span(), "`whole(..)` goes with `map = ..`; a derived map finds it by itself"));
+        }
+        if options.map.as_ref().is_some_and(|p| p.is_ident("runtime")) {
+            let map = options.map.take();
+            return Err(Error::new_spanned(map, "maps found by a recording run are not yet available"));
+        }
+        Ok(options)
+    }
+
+    fn parse(input: ParseStream, timer: bool) -> syn::Result<HandlerOptions> {
+        let mut options = HandlerOptions::default();
+        if timer {
+            let period: LitStr = input.parse()?;
+            options.every = Some((milliseconds(&period)?, period.value()));
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        while !input.is_empty() {
+            options.parse_one(input)?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn parse_one(&mut self, input: ParseStream) -> syn::Result<()> {
+        let name: Ident = input.parse()?;
+        match name.to_string().as_str() {
+            "sharded" => self.kind = Some(("sharded", name.span())),
+            "centralized" | "centralised" => self.kind = Some(("centralised", name.span())),
+            "stateless" => self.kind = Some(("stateless", name.span())),
+            "joins" => self.joins = true,
+            "each" => {
+                input.parse::<Token![=]>()?;
+                self.each = Some(input.parse()?);
+            }
+            "map" => {
+                input.parse::<Token![=]>()?;
+                self.map = Some(input.parse()?);
+            }
+            "expect" => {
+                input.parse::<Token![=]>()?;
+                self.expect = Some(input.parse()?);
+            }
+            "whole" => {
+                let inner;
+                syn::parenthesized!(inner in input);
+                self.whole.extend(Punctuated::<Ident, Token![,]>::parse_terminated(&inner)?);
+            }
+            "broadcast" => {
+                let message = "a handler cannot run on every bee, for then what it sees would depend on how cells are \
+                    spread\nhelp: `each = dictionary` runs once for every cell";
+                return Err(Error::new(name.span(), message));
+            }
+            _ => return Err(Error::new(name.span(), EXPECTED)),
+        }
+        Ok(())
+    }
+}
+
+/// `"250ms"`, `"1s"`, `"5m"`, `"1h"`.
+fn milliseconds(period: &LitStr) -> syn::Result<u64> {
+    const SHAPE: &str = "expected a period such as \"250ms\", \"1s\", \"5m\" or \"1h\"";
+    let text = period.value();
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let scale: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(Error::new(period.span(), SHAPE)),
+    };
+    match number.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)) {
+        Some(0) | None => Err(Error::new(period.span(), SHAPE)),
+        Some(n) => Ok(n),
+    }
+}

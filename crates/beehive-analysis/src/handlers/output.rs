@@ -1,0 +1,214 @@
+//! What replaces the block: the block itself, the map functions, the implementations for the runtime, the findings.
+
+use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
+use crate::diagnostics::Diagnostics;
+use crate::emit::{allowances, field_constant, mapper};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{ImplItem, ItemImpl};
+
+/// The message in a map function, where the user's pattern does not stand in its place.
+pub(crate) fn message_name() -> Ident {
+    Ident::new("__message", Span::mixed_site())
+}
+
+/// All that is printed.
+pub(crate) struct Output<'a> {
+    pub block: &'a ItemImpl,
+    pub handlers: &'a [Handler<'a>],
+    pub found: &'a [HandlerDerivation],
+    pub helpers: &'a TokenStream,
+    pub plain: &'a [Ident],
+    pub whole: &'a [Ident],
+    pub warnings: &'a [Warning],
+    pub diagnostics: &'a Diagnostics,
+}
+
+impl Output<'_> {
+    pub(crate) fn tokens(&self) -> TokenStream {
+        let failed = !self.diagnostics.is_empty();
+        let block = self.documented_block();
+        let errors = self.diagnostics.tokens();
+        let warnings = self.warnings.iter().map(warning);
+        let handles = self.handlers.iter().zip(self.found).map(|(h, found)| self.handles(h, found, failed));
+        let registrations = self.handlers.iter().map(registration);
+        let reports = self.handlers.iter().zip(self.found).map(|(h, found)| report(h, found));
+        let helpers = if failed { &TokenStream::new() } else { self.helpers };
+        let checks = self.plain.iter().map(|p| {
+            let constant = field_constant(p);
+            quote_spanned!(p.span()=> ::beehive::__private::assert_plain(Self::#constant);)
+        });
+        let monolithic = self.whole.iter().map(field_constant);
+        let allowances = allowances();
+        let of = &self.block.self_ty;
+        let (generics, _, bounds) = self.block.generics.split_for_impl();
+        quote! {
+            #block
+            #errors
+            #(#warnings)*
+            #[automatically_derived]
+            impl #generics #of #bounds {
+                #helpers
+                #[doc(hidden)] #allowances
+                const __BEEHIVE_CHECKS: () = { #(#checks)* };
+            }
+            #[automatically_derived]
+            impl #generics ::beehive::__private::Handlers for #of #bounds {
+                const MONOLITHIC: u64 = 0 #(| Self::#monolithic.bit())*;
+                const REPORT: &'static [::beehive::__private::HandlerReport] = {
+                    let () = Self::__BEEHIVE_CHECKS;
+                    &[#(#reports),*]
+                };
+                #[allow(unused_variables)]
+                fn register(registrar: &mut ::beehive::__private::Registrar<Self>) { #(#registrations)* }
+            }
+            #(#handles)*
+        }
+    }
+
+    /// The block as it was written, without our attributes, and with a line on the map of each handler.
+    fn documented_block(&self) -> ItemImpl {
+        let mut block = self.block.clone();
+        for item in &mut block.items {
+            let ImplItem::Fn(f) = item else { continue };
+            if !f.attrs.iter().any(is_handler_attribute) {
+                continue;
+            }
+            f.attrs.retain(|a| !is_handler_attribute(a));
+            let Some(found) = self.found.iter().find(|d| f.sig.ident == d.name) else { continue };
+            let mut line = match found.kind.as_str() {
+                "custom" => format!("**Map:** {}.", found.cells),
+                kind if found.cells == "-" => format!("**Map:** {kind}."),
+                kind => format!("**Map:** {kind}, `{}`.", found.cells),
+            };
+            if !found.joins.is_empty() {
+                line += &format!(" **Joins:** `{}`.", found.joins);
+            }
+            if f.attrs.iter().any(|a| a.path().is_ident("doc")) {
+                f.attrs.push(syn::parse_quote!(#[doc = ""]));
+            }
+            f.attrs.push(syn::parse_quote!(#[doc = #line]));
+        }
+        block
+    }
+
+    fn handles(&self, h: &Handler, found: &HandlerDerivation, failed: bool) -> TokenStream {
+        let of = &self.block.self_ty;
+        let (generics, _, bounds) = self.block.generics.split_for_impl();
+        let (ty, index, method) = (message_type(h), h.index, &h.item.sig.ident);
+        let (pattern, body) = map_parts(h, &found.map);
+        let body = if failed { TokenStream::new() } else { body };
+        let pattern = if failed { quote!(_) } else { pattern };
+        let answers = signature::answers(&h.item.sig.output);
+        let arguments = match (&h.signature.key, &h.signature.message) {
+            (None, Some(_)) => quote!(msg,),
+            (None, None) => quote!(),
+            (Some(_), Some(_)) => quote!(&msg.key, &*msg.msg,),
+            (Some(_), None) => quote!(&msg.key,),
+        };
+        let context = h.signature.context.as_ref().map(|_| quote!(ctx));
+        let call = quote!(self.#method(#arguments #context));
+        // what the compiler says about an answer it says where its type is written
+        let call = match answers {
+            true => quote_spanned!(h.item.sig.output.span()=> ::beehive::__private::answer::<#ty, _>(#call)),
+            false => {
+                let none = quote!(::core::option::Option::None);
+                quote!(::core::result::Result::map(::beehive::__private::outcome(#call), |()| #none))
+            }
+        };
+        let (mapper, allowances) = (mapper(), allowances());
+        quote_spanned! {declared_at(h)=>
+            #[automatically_derived]
+            impl #generics ::beehive::Handles<#ty> for #of #bounds {
+                const HANDLER: usize = #index;
+                const ANSWERS: bool = #answers;
+                #allowances
+                #[inline]
+                fn map(#pattern: &#ty, #mapper: &mut ::beehive::__private::Mapper) { #body }
+                #[allow(unused_variables)]
+                #[inline]
+                fn handle(&mut self, msg: &#ty, ctx: &mut ::beehive::Ctx)
+                    -> ::core::result::Result<::core::option::Option<<#ty as ::beehive::Message>::Reply>, ::beehive::Error>
+                { #call }
+            }
+        }
+    }
+}
+
+/// The message type that the runtime sees.
+fn message_type(h: &Handler) -> TokenStream {
+    let index = h.index as u32;
+    let inner = match &h.signature.message {
+        Some((ty, _)) => quote!(#ty),
+        None => quote!(::beehive::__private::Tick<#index>),
+    };
+    match &h.signature.key {
+        Some((key, _)) => quote!(::beehive::__private::Each<#key, #inner>),
+        None => inner,
+    }
+}
+
+/// The parameter and the body of a map function.
+fn map_parts(h: &Handler, map: &TokenStream) -> (TokenStream, TokenStream) {
+    let (mapper, message) = (mapper(), message_name());
+    let envelope = match (&h.signature.context, &h.options.map) {
+        (Some(c), None) => quote!(let #c = #mapper.envelope();),
+        _ => quote!(),
+    };
+    let own_cell = h.options.each.as_ref().map(|f| {
+        let constant = field_constant(f);
+        quote_spanned!(f.span()=> #mapper.cell(Self::#constant, &#message.key);)
+    });
+    match (&h.signature.key, &h.signature.message) {
+        _ if h.options.map.is_some() => (quote!(#message), quote!(#own_cell #map)),
+        (None, Some((_, pattern))) => (pattern.clone(), quote!(#envelope #map)),
+        (None, None) => (quote!(_), quote!(#envelope #map)),
+        (Some((ty, key)), inner) => {
+            let inner = inner.as_ref().map(|(ty, pattern)| quote!(let #pattern: &#ty = &*#message.msg;));
+            (quote!(#message), quote!(#own_cell #envelope let #key: &#ty = &#message.key; #inner #map))
+        }
+    }
+}
+
+fn registration(h: &Handler) -> TokenStream {
+    let index = h.index as u32;
+    let dictionary = h.options.each.as_ref().map(|f| {
+        let constant = field_constant(f);
+        quote!(Self::#constant.index)
+    });
+    let period = h.options.every.as_ref().map(|(ms, _)| quote!(::core::time::Duration::from_millis(#ms)));
+    let span = declared_at(h);
+    match (&h.signature.key, &h.signature.message) {
+        (None, Some((ty, _))) => quote_spanned!(span=> registrar.rcv::<#ty>();),
+        (None, None) => quote_spanned!(span=> registrar.every::<#index>(#period);),
+        (Some((key, _)), Some((ty, _))) => quote_spanned!(span=> registrar.each::<#key, #ty>(#dictionary);),
+        (Some((key, _)), None) => quote_spanned!(span=> registrar.every_each::<#key, #index>(#period, #dictionary);),
+    }
+}
+
+fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
+    let HandlerDerivation { name, kind, cells, joins, note, .. } = found;
+    let line = declared_at(h).start().line as u32;
+    let message = match &h.options.each {
+        Some(f) => format!("{} for each of {f}", h.message_words()),
+        None => h.message_words(),
+    };
+    quote!(::beehive::__private::HandlerReport {
+        name: #name, message: #message, kind: #kind, cells: #cells, joins: #joins, line: #line, note: #note
+    })
+}
+
+/// A warning on stable compilers: the use of a deprecated constant, whose name says what is the matter.
+fn warning(w: &Warning) -> TokenStream {
+    let title = format_ident!("{}", w.title, span = w.handler.span());
+    let text = &w.text;
+    quote_spanned! {w.handler.span()=>
+        const _: () = {
+            #[deprecated(note = #text)]
+            #[allow(non_upper_case_globals)]
+            const #title: () = ();
+            let () = #title;
+        };
+    }
+}

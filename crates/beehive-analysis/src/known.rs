@@ -1,0 +1,148 @@
+//! What the analysis knows about names: the dictionary API, and which calls may appear in a key.
+
+/// How an access of a dictionary takes its key, or `None` for a method that is no keyed access.
+pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
+    match method {
+        "get" | "get_mut" | "contains" | "remove" => Some(true),
+        "put" | "entry" | "update" | "at" => Some(false),
+        _ => None,
+    }
+}
+
+/// Methods that may read something other than their receiver and arguments.
+const IMPURE_METHODS: &[&str] = &[
+    "now", "elapsed", "lock", "try_lock", "load", "store", "swap", "fetch_add", "fetch_sub", "fetch_or",
+    "fetch_and", "fetch_xor", "fetch_max", "fetch_min", "fetch_update", "compare_exchange",
+    "compare_exchange_weak", "borrow", "borrow_mut", "try_borrow", "try_borrow_mut", "replace_with",
+    "get_or_init", "recv", "try_recv", "blocking_recv", "read", "read_to_end", "read_to_string", "read_line",
+    "gen", "gen_range", "gen_bool", "random", "random_range", "random_bool", "sample", "shuffle", "choose",
+    "next_u32", "next_u64", "spawn", "as_ptr", "as_mut_ptr", "addr", "with", "with_borrow", "hash_one",
+    "build_hasher",
+];
+
+pub(crate) fn is_impure_method(method: &str) -> bool {
+    IMPURE_METHODS.contains(&method)
+}
+
+/// Methods that may panic.
+pub(crate) fn is_partial_method(method: &str) -> bool {
+    matches!(
+        method,
+        "unwrap" | "expect" | "unwrap_err" | "expect_err" | "split_at" | "split_at_mut" | "remove" | "swap_remove"
+            | "drain" | "split_off" | "copy_from_slice" | "clone_from_slice" | "chunks" | "chunks_exact"
+            | "rchunks" | "windows" | "step_by" | "clamp" | "rotate_left" | "rotate_right" | "copy_within"
+            | "div_euclid" | "rem_euclid" | "ilog" | "ilog2" | "ilog10" | "div_ceil" | "next_multiple_of" | "isqrt"
+    )
+}
+
+/// Methods whose result holds no reference into their receiver.
+pub(crate) fn owns_its_result(method: &str) -> bool {
+    matches!(
+        method,
+        "clone" | "cloned" | "copied" | "to_owned" | "to_string" | "to_vec" | "len" | "count" | "is_empty" | "is_some"
+            | "is_none" | "is_ok" | "is_err" | "contains" | "contains_key" | "sum" | "product" | "wrapping_add"
+            | "wrapping_sub" | "wrapping_mul" | "saturating_add" | "saturating_sub" | "any" | "all" | "position"
+    )
+}
+
+/// Methods that, by all conventions, take `&self` or a copy.
+pub(crate) fn only_reads(method: &str) -> bool {
+    matches!(
+        method,
+        "clone" | "cloned" | "copied" | "to_owned" | "to_string" | "to_vec" | "len" | "is_empty" | "is_some" | "is_none"
+            | "is_ok" | "is_err" | "contains" | "contains_key" | "iter" | "as_str" | "as_slice" | "as_ref"
+            | "wrapping_add" | "wrapping_sub" | "wrapping_mul" | "saturating_add" | "saturating_sub" | "checked_add"
+            | "checked_sub" | "checked_div" | "checked_rem"
+    )
+}
+
+const PURE_ASSOCIATED: &[&str] = &[
+    "from", "new", "default", "try_from", "from_str", "from_be_bytes", "from_le_bytes", "from_ne_bytes", "from_be",
+    "from_le", "from_utf8", "from_utf8_lossy", "from_str_radix", "from_iter", "with_capacity", "min", "max",
+    "from_bits", "from_u32", "from_digit", "from_octets", "into", "clone", "to_string", "to_owned", "as_ref",
+    "as_str", "as_bytes", "as_slice", "len", "is_empty", "size_of", "repeat", "once", "zip", "empty", "successors",
+    "is_some", "is_none", "wrapping_add", "octets",
+];
+const IMPURE_TYPES: &[&str] = &[
+    "Instant", "SystemTime", "Cell", "RefCell", "Mutex", "RwLock", "OnceCell", "OnceLock", "LazyCell", "LazyLock",
+    "UnsafeCell", "Uuid", "Rng", "ThreadRng", "StdRng", "SmallRng", "OsRng", "File", "Command", "Thread", "HashMap",
+    "HashSet", "RandomState", "DefaultHasher", "AtomicBool", "AtomicU8", "AtomicU16", "AtomicU32", "AtomicU64",
+    "AtomicUsize", "AtomicI32", "AtomicI64", "AtomicIsize", "AtomicPtr", "Rc", "Weak",
+];
+const PRIMITIVES: &[&str] = &[
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64", "bool",
+    "char", "str",
+];
+const PURE_FREE: &[&str] =
+    &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
+
+/// Whether a name starts like a type, a variant or a constant.
+pub(crate) fn is_upper(name: &str) -> bool {
+    name.chars().find(|c| *c != '_').is_some_and(char::is_uppercase)
+}
+
+/// What is known of a function by its path.
+pub(crate) enum Callee {
+    /// Deterministic in its arguments.
+    Pure,
+    /// An associated function `Self::name` of the block.
+    Own(String),
+    Unknown,
+}
+
+/// `trusted`: what `#[handlers(pure(..))]` lists.
+pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
+    let segments: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+    let Some(last) = segments.last().map(String::as_str) else { return Callee::Unknown };
+    let full = segments.join("::");
+    if trusted.iter().any(|l| *l == full || l == last) || is_upper(last) {
+        // listed, or a constructor, a variant or a constant
+        return Callee::Pure;
+    }
+    let Some(of) = segments.len().checked_sub(2).and_then(|i| segments.get(i)).map(String::as_str) else {
+        return Callee::Unknown;
+    };
+    if of == "Self" {
+        return Callee::Own(last.into());
+    }
+    if IMPURE_TYPES.contains(&of) {
+        return Callee::Unknown;
+    }
+    if (is_upper(of) || PRIMITIVES.contains(&of)) && PURE_ASSOCIATED.contains(&last) {
+        return Callee::Pure;
+    }
+    if matches!(of, "cmp" | "mem" | "iter" | "convert" | "str" | "array" | "slice") && PURE_FREE.contains(&last) {
+        return Callee::Pure;
+    }
+    Callee::Unknown
+}
+
+/// What is known of a macro by its name.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum MacroKind {
+    /// An expression built from its arguments.
+    Pure,
+    /// `pure!`: a promise.
+    Trust,
+    /// Has an effect, returns, and takes expressions.
+    Log,
+    /// Never returns.
+    Diverge,
+    /// May return early.
+    MayExit,
+    Unknown,
+}
+
+pub(crate) fn macro_kind(name: &str) -> MacroKind {
+    match name {
+        "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column" | "module_path" | "env"
+        | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
+        "pure" => MacroKind::Trust,
+        "println" | "print" | "eprintln" | "eprint" | "dbg" | "trace" | "debug" | "info" | "warn" | "error" | "event"
+        | "log" | "write" | "writeln" | "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq"
+        | "debug_assert_ne" => MacroKind::Log,
+        "panic" | "todo" | "unimplemented" | "unreachable" | "bail" => MacroKind::Diverge,
+        "ensure" => MacroKind::MayExit,
+        _ => MacroKind::Unknown,
+    }
+}

@@ -1,0 +1,159 @@
+//! Accesses of dictionaries, and the report of keys that are not functions of the message.
+
+use super::Pass;
+use super::scope::Kind;
+use crate::diagnostics::extent;
+use crate::known::keyed_by_reference;
+use crate::node::{Access, Node};
+use crate::syntax::{peel, peel_references, self_field};
+use crate::value::{Taint, Value, Why};
+use crate::words::plain_words;
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprMethodCall};
+
+/// A key that is not a function of the message.
+pub(super) struct KeyError {
+    taint: Taint,
+    /// Where the same value is a key.
+    keys: Vec<Span>,
+    message: String,
+    notes: String,
+}
+
+impl Pass<'_, '_> {
+    /// The field that an expression names, directly or by another name.
+    pub(super) fn named_field(&self, e: &Expr) -> Option<Ident> {
+        if let Some(f) = self_field(e) {
+            return Some(f.clone());
+        }
+        match peel_references(e) {
+            Expr::Path(p) => match &self.variable(self.find(p.path.get_ident()?)?).kind {
+                Kind::Field(f) => Some(f.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A method of a field. `None` if the receiver is no field.
+    pub(super) fn field_method(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Option<Value> {
+        let field = self.named_field(&c.receiver)?;
+        let method = c.method.to_string();
+        let state = Value::tainted(Why::State(field.to_string()), field.span());
+        if let (Some(by_reference), Some(key)) = (keyed_by_reference(&method), c.args.first()) {
+            let value = self.expression(key, out);
+            self.access(&field, &method, by_reference, key, value, out);
+            for a in c.args.iter().skip(1) {
+                let argument = self.value_argument(a, out);
+                self.dropped(&argument, a.span());
+            }
+            return Some(state);
+        }
+        match method.as_str() {
+            "whole" if c.args.is_empty() => out.push(Node::Whole { field }),
+            // a snapshot: no cell of this transaction
+            "shared" if c.args.is_empty() => out.push(Node::Effect),
+            _ => {
+                self.plain.push(Ident::new(&field.to_string(), c.method.span()));
+                for a in &c.args {
+                    let argument = self.value_argument(a, out);
+                    self.dropped(&argument, a.span());
+                }
+                out.push(Node::Effect);
+                return Some(Value::tainted(Why::Field(field.to_string()), field.span()));
+            }
+        }
+        Some(state)
+    }
+
+    fn access(&mut self, f: &Ident, method: &str, by_reference: bool, key: &Expr, value: Value, out: &mut Vec<Node>) {
+        if let Some(taint) = &value.taint {
+            self.dropped(&value, key.span());
+            return self.refuse_key(f, method, key, taint.clone());
+        }
+        let varies = self.varies(&value);
+        let (words, identity) = (format!("{f}[{}]", self.words(key)), self.identity(key));
+        let key = match peel(key) {
+            // do not clone a field only to hash it
+            Expr::MethodCall(c)
+                if !by_reference && c.method == "clone" && matches!(peel(&c.receiver), Expr::Field(_)) =>
+            {
+                &c.receiver
+            }
+            _ => key,
+        };
+        let key = self.printed(key);
+        out.push(Node::Access(Access { field: f.clone(), by_reference, key, words, identity, value, varies }));
+    }
+
+    /// Whether a value differs from round to round of a loop around the current point.
+    pub(super) fn varies(&self, value: &Value) -> bool {
+        self.enclosing.iter().any(|l| value.varies.contains(&l.site))
+    }
+
+    fn refuse_key(&mut self, f: &Ident, method: &str, key: &Expr, taint: Taint) {
+        if let Why::Parameter(i) = taint.why {
+            let access = format!("self.{f}.{method}({})", plain_words(key.to_token_stream()));
+            self.parameter_keys.push((i, access));
+            return;
+        }
+        // one mistake, one error: the same value may be a key in several places
+        let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
+        if let Some(known) = self.key_errors.iter_mut().find(same) {
+            known.keys.push(key.span());
+            return;
+        }
+        let message = format!(
+            "this key of `self.{f}` is not a function of the message, so Beehive cannot tell which cell the handler needs"
+        );
+        let line = taint.span.start().line;
+        let notes = format!("note: {}\n{}", taint.why.note(line), way_out(f, method, key, &taint.why));
+        self.key_errors.push(KeyError { taint, keys: vec![key.span()], message, notes });
+    }
+
+    /// Turns the refused keys into errors, at the end of a function.
+    pub(super) fn report_keys(&mut self) {
+        for e in std::mem::take(&mut self.key_errors) {
+            let Some((first, more)) = e.keys.split_first() else { continue };
+            let mut lines: Vec<usize> = more.iter().map(|s| s.start().line).collect();
+            lines.dedup();
+            let mut text = format!("{}\n{}", e.message, e.notes);
+            if !lines.is_empty() {
+                let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+                text += &format!("\nnote: the same value is a key again at line {}", lines.join(", "));
+            }
+            self.errors.push(Error::new(*first, text));
+        }
+    }
+}
+
+/// What to do instead.
+fn way_out(f: &Ident, method: &str, key: &Expr, why: &Why) -> String {
+    match why {
+        Why::Call(name) | Why::Method(name) | Why::Macro(name) => {
+            let shown = plain_words(peel_references(key).to_token_stream());
+            let name = name.rsplit("::").next().unwrap_or(name);
+            format!(
+                "help: if it is a deterministic function of its arguments, say so: `pure!({shown})`, or `#[handlers(pure({name}))]`\n\
+                 help: or make it an associated function of this impl block, which Beehive then checks"
+            )
+        }
+        Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
+            "help: compute the key from the message alone, before touching state".into()
+        }
+        Why::Field(_) => {
+            "help: a key may use the message and constants; configuration would move cells when it changes".into()
+        }
+        Why::Helper(name) => format!(
+            "help: if `{name}` computes it from its arguments alone, drop its `self` and call it as `Self::{name}(..)`, \
+             which Beehive then checks\n\
+             help: otherwise emit a message that carries the key and handle it in its own `#[rcv]` method"
+        ),
+        _ => format!(
+            "help: to keep the application sharded, emit a message that carries the key and handle it in its own `#[rcv]` method\n\
+             help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"
+        ),
+    }
+}

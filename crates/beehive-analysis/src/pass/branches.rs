@@ -1,0 +1,291 @@
+//! `if`, in all its forms.
+//!
+//! A condition is split at its operands. The operands before the first that depends on state stay conditions of the
+//! map; from there on all sides count. `pure && state` keeps its pure half as a guard of what follows, `pure || state`
+//! as a flag: where it is true the map takes the same way as the handler, so that leaving is certain again.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::emit::leave::Control;
+use crate::node::{Node, accumulate, is_pure};
+use crate::syntax::{conjuncts, disjuncts, peel};
+use crate::value::{Taint, Value};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprIf};
+
+/// A run of operands of a condition.
+enum Segment {
+    Pure(Vec<TokenStream>, Value),
+    State(Vec<Node>),
+}
+
+impl Pass<'_, '_> {
+    /// Control flow as a statement or as a value. As a statement its nodes always go to `out`; as a value only if they
+    /// are more than a computation.
+    pub(super) fn control_flow(&mut self, e: &Expr, out: &mut Vec<Node>, statement: bool) -> Value {
+        let mut nodes = vec![];
+        let mut value = match e {
+            Expr::If(i) => self.if_(i, &mut nodes, statement),
+            Expr::Match(m) => self.match_(m, &mut nodes, statement),
+            Expr::Block(b) => self.labelled_block(b, &mut nodes, statement),
+            Expr::Unsafe(u) => self.unsafe_block(u, &mut nodes),
+            Expr::ForLoop(f) => self.for_(f, &mut nodes),
+            Expr::While(w) => self.while_(w, &mut nodes),
+            Expr::Loop(l) => self.loop_(l, &mut nodes),
+            _ => Value::default(),
+        };
+        if statement {
+            out.extend(nodes);
+            return value;
+        }
+        if is_pure(&nodes) {
+            accumulate(&nodes, &mut value);
+        } else {
+            out.extend(nodes);
+            value.taint.get_or_insert(Self::together(e));
+        }
+        value
+    }
+
+    fn if_(&mut self, i: &ExprIf, out: &mut Vec<Node>, statement: bool) -> Value {
+        let alternatives = disjuncts(&i.cond);
+        if alternatives.len() > 1
+            && let Some(value) = self.if_or(i, &alternatives, out, statement)
+        {
+            return value;
+        }
+        let depth = self.control.len();
+        self.open_scope();
+        let (segments, why) = self.condition(&i.cond);
+        let (then, mut value) = self.block(&i.then_branch, statement);
+        self.close_scope();
+        let (otherwise, other_value) = self.otherwise(i, statement);
+        self.control.truncate(depth);
+        value.and(other_value);
+        let Some(taint) = why else {
+            let (mut tokens, mut condition) = (vec![], Value::default());
+            for s in segments {
+                if let Segment::Pure(t, v) = s {
+                    tokens.extend(t);
+                    condition.and(v);
+                }
+            }
+            value.sources.and(&condition.sources);
+            value.varies.extend(condition.varies.iter().copied());
+            out.push(Node::Condition { condition: quote!(#(#tokens)&&*), value: condition, then, otherwise });
+            return value;
+        };
+        // from the inside out: what comes before the first operand on state is a certain guard
+        let first = segments.iter().position(|s| matches!(s, Segment::State(_)));
+        let mut body = then;
+        for (at, s) in segments.into_iter().enumerate().rev() {
+            body = match s {
+                Segment::State(mut nodes) if Some(at) == first => {
+                    nodes.push(Node::Either(depth + 1, vec![body]));
+                    nodes
+                }
+                Segment::State(mut nodes) => {
+                    nodes.extend(body);
+                    nodes
+                }
+                Segment::Pure(tokens, value) => {
+                    vec![Node::Condition { condition: quote!(#(#tokens)&&*), value, then: body, otherwise: vec![] }]
+                }
+            };
+        }
+        out.extend(body);
+        if !otherwise.is_empty() {
+            out.push(Node::Either(depth + 1, vec![otherwise]));
+        }
+        value.taint = Some(taint);
+        value
+    }
+
+    /// Analyses the operands of a chain of `&&`; from the first that depends on state on, all is under it.
+    fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
+        let mut segments: Vec<Segment> = vec![];
+        let mut why: Option<Taint> = None;
+        for c in conjuncts(condition) {
+            let mut nodes = vec![];
+            let operand = match c {
+                Expr::Let(l) => &*l.expr,
+                c => c,
+            };
+            let value = self.expression(operand, &mut nodes);
+            let kind = if Self::is_clean(&value, &nodes) {
+                let kind = Kind::Known(Known {
+                    sources: value.sources.clone(),
+                    varies: value.varies.clone(),
+                    alias: None,
+                });
+                let tokens = self.printed(c);
+                match segments.last_mut() {
+                    Some(Segment::Pure(all, v)) => {
+                        all.push(tokens);
+                        v.and(value);
+                    }
+                    _ => segments.push(Segment::Pure(vec![tokens], value)),
+                }
+                kind
+            } else {
+                self.dropped(&value, c.span());
+                let taint = value.taint_or_together(c.span());
+                segments.push(Segment::State(nodes));
+                if why.is_none() {
+                    self.under();
+                    why = Some(taint.clone());
+                }
+                Kind::Tainted(taint)
+            };
+            if let Expr::Let(l) = c {
+                self.bind_view(&l.pat, &l.expr, &kind, true);
+            }
+        }
+        (segments, why)
+    }
+
+    fn otherwise(&mut self, i: &ExprIf, statement: bool) -> (Vec<Node>, Value) {
+        let mut nodes = vec![];
+        let value = match &i.else_branch {
+            None => Value::default(),
+            Some((_, e)) if statement => {
+                self.statement(e, &mut nodes);
+                Value::default()
+            }
+            Some((_, e)) => self.expression(e, &mut nodes),
+        };
+        if self.unit.faults.else_branch_lost {
+            nodes.clear();
+        }
+        (nodes, value)
+    }
+
+    /// `if pure || state { .. }`. `None` if there is no pure operand before the first that depends on state, or none
+    /// that does.
+    fn if_or(&mut self, i: &ExprIf, operands: &[&Expr], out: &mut Vec<Node>, statement: bool) -> Option<Value> {
+        let depth = self.control.len();
+        let (mut tokens, mut pure) = (vec![], Value::default());
+        let mut operands = operands.iter();
+        let (mut state, taint) = loop {
+            let operand = operands.next()?;
+            let mut nodes = vec![];
+            let value = self.expression(operand, &mut nodes);
+            if Self::is_clean(&value, &nodes) {
+                tokens.push(self.printed(operand));
+                pure.and(value);
+            } else if tokens.is_empty() {
+                return None;
+            } else {
+                self.dropped(&value, operand.span());
+                break (nodes, value.taint_or_together(operand.span()));
+            }
+        };
+        // whether these are evaluated depends on the operand before
+        self.under();
+        let mut later = vec![];
+        for operand in operands {
+            let value = self.expression(operand, &mut later);
+            self.dropped(&value, operand.span());
+        }
+        self.control.pop();
+        if !is_pure(&later) {
+            state.push(Node::Either(depth + 1, vec![later]));
+        }
+        self.flags += 1;
+        let flag = format_ident!("__certain{}", self.flags, span = Span::mixed_site());
+        self.control.push(Control { certain: Some(flag.clone()) });
+        let (then, mut value) = self.block(&i.then_branch, statement);
+        self.control.pop();
+        self.under();
+        let (otherwise, other_value) = self.otherwise(i, statement);
+        self.control.pop();
+        value.and(other_value);
+        value.taint = Some(taint);
+        out.push(Node::OrElse {
+            flag,
+            condition: quote!(#(#tokens)||*),
+            value: pure,
+            state,
+            then: Box::new(Node::Either(depth + 1, vec![then])),
+            otherwise: Box::new(Node::Either(depth + 1, vec![otherwise])),
+        });
+        Some(value)
+    }
+
+    /// `left && right` and `left || right` as values.
+    pub(super) fn lazy(&mut self, b: &syn::ExprBinary, out: &mut Vec<Node>) -> Value {
+        let mut left_nodes = vec![];
+        let mut value = self.expression(&b.left, &mut left_nodes);
+        let left_clean = Self::is_clean(&value, &left_nodes);
+        let mut right_nodes = vec![];
+        if !left_clean {
+            // whether the right side is evaluated depends on state
+            self.under();
+        }
+        let right = self.expression(&b.right, &mut right_nodes);
+        if !left_clean {
+            self.control.pop();
+        }
+        out.extend(left_nodes);
+        if !left_clean {
+            out.push(Node::Either(self.control.len() + 1, vec![right_nodes]));
+        } else if !right_nodes.is_empty() {
+            let left = self.printed(&b.left);
+            let condition = match b.op {
+                syn::BinOp::Or(_) => quote!(!(#left)),
+                _ => quote!((#left)),
+            };
+            let guard = Value { taint: None, ..value.clone() };
+            out.push(Node::Condition { condition, value: guard, then: right_nodes, otherwise: vec![] });
+        }
+        value.and(right);
+        value
+    }
+
+    fn labelled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
+        let site = crate::value::Site::of(b);
+        let undecided = self.is_undecided(site);
+        let depth = self.control.len();
+        if undecided {
+            self.under();
+        }
+        self.enter(site, b.label.as_ref(), false, depth);
+        let (body, value) = self.block(&b.block, statement);
+        self.enclosing.pop();
+        if undecided {
+            self.control.pop();
+            out.push(Node::Either(depth + 1, vec![body]));
+        } else {
+            out.push(Node::Block { label: b.label.as_ref().map(|l| l.to_token_stream()), body });
+        }
+        value
+    }
+
+    /// What happens in an unsafe block is seen, but what it computes is not trusted.
+    fn unsafe_block(&mut self, u: &syn::ExprUnsafe, out: &mut Vec<Node>) -> Value {
+        let taint = Taint::new(crate::value::Why::Other("it is computed in an unsafe block"), u.span());
+        self.under();
+        let (body, _) = self.block(&u.block, true);
+        self.control.pop();
+        out.push(Node::Effect);
+        out.push(Node::Either(self.control.len() + 1, vec![body]));
+        Value { taint: Some(taint), ..Value::default() }
+    }
+
+    pub(super) fn branch_body(&mut self, e: &Expr, out: &mut Vec<Node>, statement: bool) -> Value {
+        match peel(e) {
+            Expr::Block(b) if b.label.is_none() => {
+                let (nodes, value) = self.block(&b.block, statement);
+                out.extend(nodes);
+                value
+            }
+            e if statement => {
+                self.statement(e, out);
+                Value::default()
+            }
+            e => self.expression(e, out),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Calls: methods of values, methods of the app (*helpers*, which are followed), and functions.
+
+use super::scope::Kind;
+use super::{Pass, typed_parameters};
+use crate::known::{Callee, callee, is_impure_method, is_partial_method, only_reads};
+use crate::node::{Argument, HelperCall, Node, is_pure};
+use crate::syntax::{is_context, is_self, peel, peel_references};
+use crate::unit::Unavailable;
+use crate::value::{Taint, Value, Why};
+use crate::words::plain_words;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprCall, ExprMethodCall};
+
+impl Pass<'_, '_> {
+    pub(super) fn method_call(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Value {
+        if let Some(value) = self.field_method(c, out) {
+            return value;
+        }
+        if is_self(peel_references(&c.receiver)) {
+            return self.helper_call(c, out);
+        }
+        if self.is_origin(c) {
+            return Value::message();
+        }
+        let method = c.method.to_string();
+        let mut value = self.expression(&c.receiver, out);
+        let of_message = value.taint.is_none();
+        let mut views = self.place_views(&c.receiver);
+        let arguments: Vec<Value> = self.with_views(views.clone(), |pass| {
+            c.args
+                .iter()
+                .map(|a| if of_message { pass.expression(a, out) } else { pass.value_argument(a, out) })
+                .collect()
+        });
+        arguments.into_iter().for_each(|a| value.and(a));
+        if of_message {
+            if self.trust == 0 && is_impure_method(&method) && !self.unit.trusted.contains(&method) {
+                out.push(Node::Effect);
+                value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
+            }
+            if is_partial_method(&method) || (method == "insert" && c.args.len() == 2) {
+                value.partial = value.partial.or(Some(c.method.span()));
+            }
+        }
+        if only_reads(&method) {
+            return value;
+        }
+        // the receiver may change, and so may what the arguments are views into
+        c.args.iter().for_each(|a| views.extend(self.handed_views(a)));
+        for id in views {
+            self.changed(id, &mut value, c.method.span());
+        }
+        value
+    }
+
+    /// What a call may change through an argument.
+    fn handed_views(&self, argument: &Expr) -> crate::value::Variables {
+        match peel(argument) {
+            Expr::Path(_) => self.views(argument),
+            _ => Default::default(),
+        }
+    }
+
+    /// `ctx.origin()`: the envelope is part of the message, not of the state.
+    fn is_origin(&self, c: &ExprMethodCall) -> bool {
+        c.method == "origin"
+            && c.args.is_empty()
+            && matches!(peel(&c.receiver), Expr::Path(p)
+                if p.path.get_ident().and_then(|i| self.find(i)).is_some_and(|id| matches!(self.variable(id).kind, Kind::Context)))
+    }
+
+    fn helper_call(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Value {
+        let name = c.method.to_string();
+        let item = match self.unit.function(&name) {
+            Some(item) if item.sig.receiver().is_some() => item,
+            Some(_) => {
+                self.error(&c.method, format!("`{name}` takes no `self`; call it as `Self::{name}(..)`"));
+                return Value::tainted(Why::Other("it is computed by an unknown method"), c.method.span());
+            }
+            None => {
+                self.error(
+                    &c.method,
+                    format!(
+                        "`{name}` is not a method of this `#[handlers]` impl block, so Beehive cannot see which cells it touches\n\
+                         help: move it into this block"
+                    ),
+                );
+                return Value::tainted(Why::Other("it is computed by an unknown method"), c.method.span());
+            }
+        };
+        let types: Vec<_> = typed_parameters(item).map(|t| &*t.ty).collect();
+        let (mut mask, mut arguments, mut taints) = (vec![], vec![], vec![]);
+        for (i, a) in c.args.iter().enumerate() {
+            if types.get(i).is_some_and(|t| is_context(t)) {
+                self.expression(a, &mut vec![]);
+                mask.push(false);
+                arguments.push(Argument::default());
+                taints.push(None);
+                continue;
+            }
+            let mut nodes = vec![];
+            let value = self.expression(a, &mut nodes);
+            let clean = Self::is_clean(&value, &nodes);
+            // the map evaluates an argument only where the helper's keys need it
+            self.dropped(&value, a.span());
+            taints.push((!clean).then(|| value.taint_or_together(a.span())));
+            mask.push(!clean);
+            if clean {
+                let varies = self.varies(&value);
+                let (words, identity) = (self.words(a), self.identity(a));
+                arguments.push(Argument { tokens: self.printed_owned(a), words, identity, value, varies });
+            } else {
+                out.extend(nodes);
+                arguments.push(Argument { words: plain_words(a.to_token_stream()), ..Argument::default() });
+            }
+        }
+        let map = match self.unit.helper(&name, &mask) {
+            Ok(map) => map,
+            Err(Unavailable::Missing) => return Value::tainted(Why::Helper(name), c.method.span()),
+            Err(Unavailable::Recursive) => {
+                self.error(
+                    &c.method,
+                    format!("`{name}` is recursive, so its cells have no finite description\nhelp: use a loop"),
+                );
+                return Value::tainted(Why::Other("it is recursive"), c.method.span());
+            }
+        };
+        for (i, access) in &map.parameter_keys {
+            let (Some(a), Some(Some(taint))) = (c.args.get(*i), taints.get(*i)) else { continue };
+            if let Why::Parameter(outer) = taint.why {
+                self.parameter_keys.push((outer, access.clone()));
+                continue;
+            }
+            let note = taint.why.note(taint.span.start().line);
+            self.error(
+                a,
+                format!(
+                    "this argument becomes a key in `{name}` (`{access}`), but it is not a function of the message\n\
+                     note: {note}\n\
+                     help: emit a message that carries it, and handle that message in its own `#[rcv]` method"
+                ),
+            );
+        }
+        out.push(Node::Helper(HelperCall { name: c.method.clone(), map, arguments }));
+        Value::tainted(Why::Helper(name), c.method.span())
+    }
+
+    pub(super) fn call(&mut self, c: &ExprCall, out: &mut Vec<Node>) -> Value {
+        let Expr::Path(p) = peel(&c.func) else {
+            let mut value = self.expression(&c.func, out);
+            let arguments = self.all(c.args.iter(), out);
+            value.and(arguments);
+            out.push(Node::Effect);
+            value.taint.get_or_insert(Taint::new(Why::Call("a function value".into()), c.func.span()));
+            return value;
+        };
+        let mut value = self.all(c.args.iter(), out);
+        let local = p.path.get_ident().and_then(|i| self.find(i));
+        if let Some(id) = local {
+            return self.local_call(id, c, value, out);
+        }
+        let known = callee(&p.path, &self.unit.trusted);
+        if value.taint.is_some() {
+            if !matches!(known, Callee::Pure) {
+                out.push(Node::Effect);
+            }
+            // it may change what it is given a view of
+            self.change_views_of_arguments(c, &mut value);
+            return value;
+        }
+        if self.trust > 0 {
+            return value;
+        }
+        let pure = match known {
+            Callee::Pure => true,
+            Callee::Unknown => false,
+            Callee::Own(name) => match self.unit.function(&name) {
+                Some(item) if item.sig.receiver().is_some() => {
+                    self.error(
+                        &c.func,
+                        format!("call `{name}` as a method, `self.{name}(..)`, so that Beehive can follow it"),
+                    );
+                    false
+                }
+                _ => {
+                    if self.own_function_may_panic(&name) {
+                        value.partial = value.partial.or(Some(c.func.span()));
+                    }
+                    self.own_function_is_pure(&name)
+                }
+            },
+        };
+        if !pure {
+            out.push(Node::Effect);
+            value.taint = Some(Taint::new(Why::Call(plain_words(p.path.to_token_stream())), c.func.span()));
+        }
+        self.change_views_of_arguments(c, &mut value);
+        value
+    }
+
+    /// A function that is given a view may change what it points into.
+    fn change_views_of_arguments(&mut self, c: &ExprCall, value: &mut Value) {
+        for a in &c.args {
+            for id in self.handed_views(a) {
+                self.changed(id, value, c.func.span());
+            }
+        }
+    }
+
+    /// Calls a closure in a local: as good as what it captures.
+    fn local_call(&mut self, id: crate::value::VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
+        match self.read(id) {
+            Some(closure) if closure.taint.is_none() && value.taint.is_none() => {
+                value.and(closure);
+                value
+            }
+            Some(closure) => {
+                out.push(Node::Effect);
+                let taint = closure.taint.or(value.taint.clone());
+                Value { taint, ..value }
+            }
+            None => Value::tainted(Why::Call("a local".into()), c.func.span()),
+        }
+    }
+
+    /// Whether an associated function of the block is a function of its arguments. Its body is analysed for that.
+    pub(super) fn own_function_is_pure(&self, name: &str) -> bool {
+        self.own_function(name)
+            .is_some_and(|map| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty())
+    }
+
+    fn own_function_may_panic(&self, name: &str) -> bool {
+        self.own_function(name).is_some_and(|map| {
+            let mut all = map.tail.clone();
+            crate::node::accumulate(&map.nodes, &mut all);
+            all.partial.is_some()
+        })
+    }
+
+    fn own_function(&self, name: &str) -> Option<std::rc::Rc<crate::node::FunctionMap>> {
+        let item = self.unit.function(name).filter(|f| f.sig.receiver().is_none())?;
+        self.unit.helper(name, &vec![false; item.sig.inputs.len()]).ok()
+    }
+}

@@ -1,0 +1,61 @@
+//! Closures. The map does not know when, or how often, a closure runs, so it may not touch state, and what it assigns is
+//! poisoned.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::node::{Node, accumulate, is_pure, touches_state};
+use crate::syntax::peel;
+use crate::value::{Sources, Taint, Value, Why};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprClosure};
+
+impl Pass<'_, '_> {
+    /// A closure among values of the message: its parameters are of the message too.
+    pub(super) fn closure(&mut self, c: &ExprClosure, out: &mut Vec<Node>) -> Value {
+        let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
+        let (nodes, mut value) = self.closure_body(c, &known);
+        if touches_state(&nodes) {
+            self.error(
+                c,
+                "state is accessed inside a closure, so Beehive cannot tell with which keys\n\
+                 help: use a `for` loop, `if let` or `match` instead of a combinator",
+            );
+        }
+        if is_pure(&nodes) {
+            accumulate(&nodes, &mut value);
+            value.exits = false;
+        } else {
+            out.push(Node::Effect);
+            value.taint.get_or_insert(Taint::new(Why::Other("its closure has an effect"), c.span()));
+        }
+        value
+    }
+
+    fn closure_body(&mut self, c: &ExprClosure, parameters: &Kind) -> (Vec<Node>, Value) {
+        self.open_scope();
+        self.closures += 1;
+        self.under();
+        for p in &c.inputs {
+            self.bind(p, parameters, false);
+        }
+        let mut nodes = vec![];
+        let value = self.expression(&c.body, &mut nodes);
+        self.control.pop();
+        self.closures -= 1;
+        self.close_scope();
+        (nodes, value)
+    }
+
+    /// An argument whose value does not matter to the map, but whose accesses do. Closures here see state.
+    pub(super) fn value_argument(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
+        let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
+        let taint = Taint::new(Why::Other("it is a closure's view of state"), c.span());
+        let (nodes, value) = self.closure_body(c, &Kind::Tainted(taint));
+        if touches_state(&nodes) {
+            out.push(Node::Either(self.control.len() + 1, vec![nodes]));
+        } else if !is_pure(&nodes) {
+            out.push(Node::Effect);
+        }
+        Value { taint: value.taint, ..Value::default() }
+    }
+}

@@ -1,0 +1,253 @@
+//! Expressions: what each is made of, and the refusal of those that the analysis does not look into.
+
+use super::Pass;
+use super::scope::Kind;
+use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
+use crate::known::{Callee, callee, is_upper};
+use crate::node::Node;
+use crate::syntax::{find_name, is_quiet, is_self, names, peel, peel_references};
+use crate::value::{Taint, Value, Why};
+use crate::words::plain_words;
+use proc_macro2::Ident;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Expr, Member};
+
+impl Pass<'_, '_> {
+    pub(super) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>, out: &mut Vec<Node>) -> Value {
+        let mut value = Value::default();
+        for e in es {
+            let next = self.expression(e, out);
+            value.and(next);
+        }
+        value
+    }
+
+    pub(super) fn expression(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
+        match e {
+            Expr::Lit(_) | Expr::Const(_) | Expr::Infer(_) => Value::default(),
+            Expr::Paren(p) => self.expression(&p.expr, out),
+            Expr::Group(p) => self.expression(&p.expr, out),
+            Expr::Path(p) => self.path(p, out),
+            Expr::Field(f) => self.field(f, out),
+            Expr::MethodCall(c) => self.method_call(c, out),
+            Expr::Call(c) => self.call(c, out),
+            Expr::Macro(m) => self.macro_call(&m.mac, out, false),
+            Expr::Binary(b) => self.binary(b, out),
+            Expr::Assign(a) => self.assign(&a.left, &a.right, false, out),
+            Expr::Unary(u) => self.expression(&u.expr, out),
+            Expr::Cast(c) => self.expression(&c.expr, out),
+            Expr::Reference(r) => self.reference(r, out),
+            Expr::Tuple(t) => self.all(t.elems.iter(), out),
+            Expr::Array(t) => self.all(t.elems.iter(), out),
+            Expr::Repeat(r) => {
+                let mut value = self.expression(&r.expr, out);
+                let length = self.expression(&r.len, out);
+                value.and(length);
+                value
+            }
+            Expr::Struct(s) => self.all(s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()), out),
+            Expr::Index(i) => {
+                let mut value = self.expression(&i.expr, out);
+                let index = self.expression(&i.index, out);
+                value.and(index);
+                value.partial = value.partial.or(Some(i.span()));
+                value
+            }
+            Expr::Range(r) => self.all(r.start.as_deref().into_iter().chain(r.end.as_deref()), out),
+            Expr::Closure(c) => self.closure(c, out),
+            Expr::Try(t) => {
+                let mut value = self.expression(&t.expr, out);
+                if self.closures == 0 {
+                    if value.taint.is_some() {
+                        out.push(Node::Maybe);
+                    } else {
+                        value.exits = true;
+                    }
+                }
+                value
+            }
+            Expr::Return(r) => {
+                if let Some(x) = &r.expr {
+                    let value = self.expression(x, out);
+                    self.dropped(&value, x.span());
+                }
+                self.exit(is_quiet(r.expr.as_deref()), out);
+                Value::default()
+            }
+            Expr::Break(b) => {
+                let value = match &b.expr {
+                    Some(x) => self.expression(x, out),
+                    None => Value::default(),
+                };
+                self.jump(b.label.as_ref(), e.to_token_stream(), out);
+                value
+            }
+            Expr::Continue(c) => {
+                self.jump(c.label.as_ref(), e.to_token_stream(), out);
+                Value::default()
+            }
+            Expr::If(_)
+            | Expr::Match(_)
+            | Expr::Block(_)
+            | Expr::Unsafe(_)
+            | Expr::ForLoop(_)
+            | Expr::While(_)
+            | Expr::Loop(_) => self.control_flow(e, out, false),
+            Expr::Let(l) => {
+                let value = self.expression(&l.expr, out);
+                self.bind_view(&l.pat, &l.expr, &Kind::Tainted(value.taint_or_together(l.span())), true);
+                Value { taint: Some(value.taint_or_together(l.span())), ..value }
+            }
+            Expr::Await(_) | Expr::Async(_) => {
+                self.error(e, SYNCHRONOUS);
+                Value::tainted(Why::Other("it is asynchronous"), e.span())
+            }
+            other => {
+                match find_name(other.to_token_stream(), "self") {
+                    Some(span) => self.error_at(span, ESCAPE),
+                    None => self.error(other, "Beehive does not look into this syntax\nhelp: write it in another way"),
+                }
+                out.push(Node::Effect);
+                Value::tainted(Why::Other("it uses syntax Beehive does not look into"), other.span())
+            }
+        }
+    }
+
+    fn path(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
+        let Some(i) = p.path.get_ident() else { return self.function_value(p, out) };
+        if i == "self" {
+            self.error(p, ESCAPE);
+            return Value::tainted(Why::Other("`self` escapes"), i.span());
+        }
+        let Some(id) = self.find(i) else { return self.function_value(p, out) };
+        if let Some(value) = self.read(id) {
+            return value;
+        }
+        match self.variable(id).kind.clone() {
+            Kind::Field(f) => {
+                // a bare use of an alias: fine only if the field is not a dictionary
+                self.plain.push(Ident::new(&f.to_string(), i.span()));
+                Value::tainted(Why::Field(f.to_string()), i.span())
+            }
+            _ => {
+                out.push(Node::Effect);
+                Value::tainted(Why::Context, i.span())
+            }
+        }
+    }
+
+    /// A path that is no local: a constant, or a function that someone may call with values of the message.
+    fn function_value(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
+        let last = crate::syntax::last_name(&p.path);
+        if is_upper(&last) || self.trust > 0 {
+            return Value::default();
+        }
+        let pure = match callee(&p.path, &self.unit.trusted) {
+            Callee::Pure => true,
+            Callee::Own(name) => self.own_function_is_pure(&name),
+            Callee::Unknown => false,
+        };
+        if pure {
+            return Value::default();
+        }
+        out.push(Node::Effect);
+        Value::tainted(Why::Call(plain_words(p.path.to_token_stream())), p.span())
+    }
+
+    fn field(&mut self, f: &syn::ExprField, out: &mut Vec<Node>) -> Value {
+        if is_self(peel_references(&f.base))
+            && let Member::Named(name) = &f.member
+        {
+            self.plain.push(name.clone());
+            out.push(Node::Effect);
+            return Value::tainted(Why::Field(name.to_string()), name.span());
+        }
+        self.expression(&f.base, out)
+    }
+
+    fn binary(&mut self, b: &syn::ExprBinary, out: &mut Vec<Node>) -> Value {
+        use syn::BinOp::*;
+        match b.op {
+            AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_)
+            | BitAndAssign(_) | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_) => {
+                let mut value = self.assign(&b.left, &b.right, true, out);
+                if matches!(b.op, DivAssign(_) | RemAssign(_)) && !self.is_constant(&b.right) {
+                    value.partial = value.partial.or(Some(b.op.span()));
+                }
+                value
+            }
+            And(_) | Or(_) => self.lazy(b, out),
+            _ => {
+                let mut value = self.expression(&b.left, out);
+                let right = self.expression(&b.right, out);
+                value.and(right);
+                if matches!(b.op, Div(_) | Rem(_)) && !self.is_constant(&b.right) {
+                    value.partial = value.partial.or(Some(b.op.span()));
+                }
+                value
+            }
+        }
+    }
+
+    /// A literal or a constant: whether a division by it panics does not depend on the message.
+    fn is_constant(&self, e: &Expr) -> bool {
+        match peel(e) {
+            Expr::Lit(_) => true,
+            Expr::Path(p) => p.path.get_ident().is_none_or(|i| self.find(i).is_none()),
+            Expr::Cast(c) => self.is_constant(&c.expr),
+            _ => false,
+        }
+    }
+
+    fn reference(&mut self, r: &syn::ExprReference, out: &mut Vec<Node>) -> Value {
+        let mut value = self.expression(&r.expr, out);
+        if r.mutability.is_some() {
+            let mut roots = self.views(&r.expr);
+            roots.extend(self.root(&r.expr));
+            for root in roots {
+                let taint = Taint::new(Why::MutableBorrow(self.variable(root).name.clone()), syn::spanned::Spanned::span(r));
+                self.poison(root, taint.clone());
+                value.taint.get_or_insert(taint);
+            }
+        }
+        value
+    }
+
+    fn assign(&mut self, left: &Expr, right: &Expr, compound: bool, out: &mut Vec<Node>) -> Value {
+        let mut value = self.expression(right, out);
+        if matches!(peel(left), Expr::Infer(_)) {
+            return value;
+        }
+        if let Some(root) = self.root(left)
+            && !matches!(self.variable(root).kind, Kind::Field(_))
+        {
+            let place = matches!(peel(left), Expr::Path(_));
+            let of = self.expression(left, out);
+            let tainted = of.taint.clone();
+            if compound || !place {
+                // an index or a receiver that depends on state taints what is assigned
+                value.and(of);
+            }
+            self.changed(root, &mut value, left.span());
+            if matches!(self.variable(root).kind, Kind::Known(_)) {
+                return value;
+            }
+            return Value { taint: tainted.or(value.taint), changes: value.changes, ..Value::default() };
+        }
+        if matches!(peel(left), Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) {
+            // a destructuring assignment: every local it names may change
+            let mut mentioned = vec![];
+            names(left.to_token_stream(), &mut mentioned);
+            for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
+                self.changed(id, &mut value, left.span());
+            }
+            if find_name(left.to_token_stream(), "self").is_none() {
+                return value;
+            }
+        }
+        let of = self.expression(left, out);
+        out.push(Node::Effect);
+        Value { taint: of.taint.or(value.taint), changes: value.changes, ..Value::default() }
+    }
+}

@@ -1,0 +1,246 @@
+//! Loops and jumps.
+//!
+//! A loop over the message is a loop of the map. As soon as state decides how it goes on (a `break` under a condition
+//! on state, a condition on state), it is *undecided*: what it assigns is poisoned from its first round on, and of its
+//! body all rounds that the message allows count, or, if state decides whether there are any, one.
+
+use super::scope::{Kind, Known};
+use super::{Enclosing, Pass};
+use crate::node::Node;
+use crate::syntax::{conjuncts, is_endless, self_field};
+use crate::value::{Site, Value};
+use crate::words::plain_words;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Block, Expr, Pat};
+
+impl Pass<'_, '_> {
+    pub(super) fn is_undecided(&self, site: Site) -> bool {
+        self.facts.undecided.contains(&site)
+    }
+
+    pub(super) fn undecide(&mut self, site: Site) {
+        if !self.is_undecided(site) {
+            self.learnt.undecided.insert(site);
+        }
+    }
+
+    /// `depth`: the number of conditions on state outside.
+    pub(super) fn enter(&mut self, site: Site, label: Option<&syn::Label>, is_loop: bool, depth: usize) {
+        let label = label.map(|l| l.name.ident.to_string());
+        self.enclosing.push(Enclosing { site, label, depth, is_loop });
+    }
+
+    /// `break` or `continue`.
+    pub(super) fn jump(&mut self, label: Option<&syn::Lifetime>, tokens: TokenStream, out: &mut Vec<Node>) {
+        if self.closures > 0 {
+            return;
+        }
+        let target = self.enclosing.iter().rposition(|l| match label {
+            Some(x) => l.label.as_deref() == Some(&x.ident.to_string()),
+            None => l.is_loop,
+        });
+        let Some(target) = target else { return };
+        let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
+        if certain || self.unit.faults.jumps_under_state_ignored {
+            // a `break` with a value: the value is no concern of the map
+            out.push(Node::Jump(tokens));
+            return;
+        }
+        for site in self.enclosing.iter().skip(target).map(|l| l.site).collect::<Vec<_>>() {
+            self.undecide(site);
+        }
+        let tokens = crate::emit::leave::leave_branch(&self.control, self.unit.faults);
+        out.push(Node::Exit { quiet: true, certain: false, tokens });
+    }
+
+    pub(super) fn for_(&mut self, f: &syn::ExprForLoop, out: &mut Vec<Node>) -> Value {
+        let mut head = vec![];
+        let value = self.expression(&f.expr, &mut head);
+        let site = Site::of(f);
+        if Self::is_clean(&value, &head) {
+            self.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);
+            return Value::default();
+        }
+        self.dropped(&value, f.expr.span());
+        out.extend(head);
+        let taint = value.taint_or_together(f.expr.span());
+        self.open_scope();
+        let depth = self.control.len();
+        self.under();
+        self.enter(site, f.label.as_ref(), true, depth);
+        self.bind_view(&f.pat, &f.expr, &Kind::Tainted(taint), false);
+        let (body, _) = self.block(&f.body, true);
+        self.enclosing.pop();
+        self.control.pop();
+        self.close_scope();
+        out.push(Node::Either(depth + 1, vec![body]));
+        Value::default()
+    }
+
+    /// A loop over something that is a function of the message.
+    #[allow(clippy::too_many_arguments)]
+    fn for_loop(
+        &mut self,
+        site: Site,
+        label: Option<&syn::Label>,
+        pattern: &Pat,
+        over: &Expr,
+        value: Value,
+        body: &Block,
+        out: &mut Vec<Node>,
+    ) {
+        let iterator = self.printed(over);
+        let words = format!("for {} in {}", plain_words(pattern.to_token_stream()), self.words(over));
+        let undecided = self.is_undecided(site);
+        if undecided && is_endless(over) {
+            self.error(
+                over,
+                "only state ends this loop, so the map would not end\nhelp: bound it by the message, say with `.take(n)`",
+            );
+        }
+        if undecided {
+            // the handler may stop in the middle of what the loop draws from
+            self.dropped(&value, over.span());
+        }
+        self.open_scope();
+        let depth = self.control.len();
+        if undecided {
+            self.under();
+        }
+        let mut varies = value.varies.clone();
+        varies.insert(site);
+        let known = Kind::Known(Known { sources: value.sources.clone(), varies, alias: None });
+        // declared outside the loop's own scope of variation: they change from round to round
+        self.bind_view(pattern, over, &known, false);
+        self.enter(site, label, true, depth);
+        let (mut nodes, _) = self.block(body, true);
+        self.enclosing.pop();
+        if undecided {
+            self.control.pop();
+        }
+        self.close_scope();
+        if self.unit.faults.loop_body_lost {
+            nodes.clear();
+        }
+        let body = if undecided { vec![Node::Either(depth + 1, vec![nodes])] } else { nodes };
+        let label = label.map(|l| l.to_token_stream());
+        out.push(Node::For { label, pattern: pattern.to_token_stream(), iterator, words, value, body });
+    }
+
+    /// `iterator.for_each(|x| body)` as a loop. `false` if it is not one.
+    pub(super) fn for_each(&mut self, c: &syn::ExprMethodCall, out: &mut Vec<Node>) -> bool {
+        let (Some(Expr::Closure(closure)), 1) = (c.args.first(), c.args.len()) else { return false };
+        let (Some(pattern), 1) = (closure.inputs.first(), closure.inputs.len()) else { return false };
+        struct HasReturn(bool);
+        impl<'ast> Visit<'ast> for HasReturn {
+            fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+                self.0 = true
+            }
+            fn visit_expr_try(&mut self, _: &'ast syn::ExprTry) {
+                self.0 = true
+            }
+        }
+        let mut found = HasReturn(false);
+        found.visit_expr(&closure.body);
+        if found.0 || closure.asyncness.is_some() || self_field(&c.receiver).is_some() {
+            return false;
+        }
+        let mut head = vec![];
+        let value = self.expression(&c.receiver, &mut head);
+        if !Self::is_clean(&value, &head) {
+            return false;
+        }
+        let body = self.unit.arena.body(closure);
+        self.for_loop(Site::of(c), None, pattern, &c.receiver, value, &body, out);
+        true
+    }
+
+    pub(super) fn while_(&mut self, w: &syn::ExprWhile, out: &mut Vec<Node>) -> Value {
+        let site = Site::of(w);
+        let mut undecided = self.is_undecided(site);
+        self.open_scope();
+        let depth = self.control.len();
+        // the condition is evaluated in every round
+        self.enter(site, w.label.as_ref(), true, depth);
+        let (mut all, mut first, mut later) = (Value::default(), vec![], vec![]);
+        for c in conjuncts(&w.cond) {
+            let operand = match c {
+                Expr::Let(l) => &*l.expr,
+                c => c,
+            };
+            let mut head = vec![];
+            let value = self.expression(operand, &mut head);
+            let clean = Self::is_clean(&value, &head);
+            // operands after one on state are evaluated only if that was true
+            let under = self.control.len() > depth;
+            if under { &mut later } else { &mut first }.extend(head);
+            if !clean {
+                self.undecide(site);
+                undecided = true;
+                if !under {
+                    self.under();
+                }
+            }
+            if undecided {
+                self.dropped(&value, c.span());
+            }
+            if let Expr::Let(l) = c {
+                let kind = if undecided {
+                    Kind::Tainted(value.taint_or_together(c.span()))
+                } else {
+                    let mut varies = value.varies.clone();
+                    varies.insert(site);
+                    Kind::Known(Known { sources: value.sources.clone(), varies, alias: None })
+                };
+                self.bind_view(&l.pat, &l.expr, &kind, true);
+            }
+            all.and(value);
+        }
+        if undecided && self.control.len() == depth {
+            self.under();
+        }
+        let (mut body, _) = self.block(&w.body, true);
+        self.enclosing.pop();
+        if self.unit.faults.loop_body_lost {
+            body.clear();
+        }
+        if undecided {
+            self.control.pop();
+            for (nodes, conditional) in [(&mut first, false), (&mut later, true)] {
+                nodes.retain(|n| !crate::node::is_pure(std::slice::from_ref(n)));
+                match conditional {
+                    false => out.append(nodes),
+                    true => out.push(Node::Either(depth + 1, vec![std::mem::take(nodes)])),
+                }
+            }
+            out.push(Node::Either(depth + 1, vec![body]));
+        } else {
+            let label = w.label.as_ref().map(|l| l.to_token_stream());
+            out.push(Node::While { label, condition: self.printed(&w.cond), value: all, body });
+        }
+        self.close_scope();
+        Value::default()
+    }
+
+    pub(super) fn loop_(&mut self, l: &syn::ExprLoop, out: &mut Vec<Node>) -> Value {
+        let site = Site::of(l);
+        let undecided = self.is_undecided(site);
+        let depth = self.control.len();
+        if undecided {
+            self.under();
+        }
+        self.enter(site, l.label.as_ref(), true, depth);
+        let (body, _) = self.block(&l.body, true);
+        self.enclosing.pop();
+        if undecided {
+            self.control.pop();
+            out.push(Node::Either(depth + 1, vec![body]));
+        } else {
+            out.push(Node::Loop { label: l.label.as_ref().map(|l| l.to_token_stream()), body });
+        }
+        Value::default()
+    }
+}

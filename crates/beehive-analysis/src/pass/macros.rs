@@ -1,0 +1,129 @@
+//! Macro calls: those that are known are walked into, of all others the worst is assumed.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::known::{MacroKind, macro_kind};
+use crate::node::Node;
+use crate::syntax::{find_name, last_name, names};
+use crate::value::{Taint, Value, Why};
+use proc_macro2::Span;
+use syn::Macro;
+use syn::spanned::Spanned;
+
+impl Pass<'_, '_> {
+    pub(super) fn macro_call(&mut self, m: &Macro, out: &mut Vec<Node>, statement: bool) -> Value {
+        let name = last_name(&m.path);
+        let span = m.path.span();
+        let kind = match macro_kind(&name) {
+            _ if self.unit.trusted.contains(&name) => MacroKind::Pure,
+            MacroKind::Unknown if self.trust > 0 => MacroKind::Pure,
+            kind => kind,
+        };
+        if kind == MacroKind::Unknown {
+            return self.opaque(m, &name, span, out, statement);
+        }
+        let form = match kind {
+            MacroKind::Pure => name.as_str(),
+            _ => "log",
+        };
+        let arguments = self.unit.arena.arguments(m, form);
+        let Some(arguments) = (*arguments).as_ref() else { return self.opaque(m, &name, span, out, true) };
+        match kind {
+            MacroKind::Trust => {
+                self.trust += 1;
+                let value = self.all(arguments.expressions.iter(), out);
+                self.trust -= 1;
+                value
+            }
+            MacroKind::Pure => self.pure_macro(arguments, m, out),
+            _ => {
+                for e in &arguments.expressions {
+                    let value = self.expression(e, out);
+                    self.dropped(&value, span);
+                }
+                if kind == MacroKind::Diverge {
+                    self.exit(false, out);
+                    return Value::default();
+                }
+                out.push(Node::Effect);
+                if kind == MacroKind::MayExit {
+                    out.push(Node::Maybe);
+                }
+                Value::tainted(Why::Macro(name), span)
+            }
+        }
+    }
+
+    fn pure_macro(&mut self, arguments: &super::arguments::Arguments, m: &Macro, out: &mut Vec<Node>) -> Value {
+        let mut value = self.all(arguments.expressions.iter(), out);
+        for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
+            if let Some(read) = self.read(id) {
+                value.and(read);
+            }
+        }
+        if let Some((pattern, guard)) = &arguments.pattern {
+            self.open_scope();
+            let kind = match &value.taint {
+                Some(t) => Kind::Tainted(t.clone()),
+                None => Kind::Known(Known {
+                    sources: value.sources.clone(),
+                    varies: value.varies.clone(),
+                    alias: None,
+                }),
+            };
+            let of = arguments.expressions.first();
+            match of {
+                Some(of) => self.bind_view(pattern, of, &kind, true),
+                None => self.bind(pattern, &kind, true),
+            };
+            if let Some(guard) = guard {
+                let decided = value.taint.is_none();
+                if !decided {
+                    self.under();
+                }
+                let mut nodes = vec![];
+                let of_guard = self.expression(guard, &mut nodes);
+                if !decided {
+                    self.control.pop();
+                }
+                if !nodes.is_empty() {
+                    self.error(guard, "state is used in the guard of `matches!`\nhelp: write a `match` or an `if let`");
+                }
+                value.and(of_guard);
+            }
+            self.close_scope();
+        }
+        if value.exits {
+            self.error(&m.path, "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first");
+        }
+        value
+    }
+
+    /// A macro Beehive cannot see into: it may rebind or change any local it mentions, but it may not mention state.
+    fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
+        let help = "help: read the state into a local first, and pass the local to the macro";
+        let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");
+        if let Some(s) = find_name(m.tokens.clone(), "self") {
+            self.error_at(s, &message);
+        }
+        let mut mentioned = vec![];
+        names(m.tokens.clone(), &mut mentioned);
+        for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
+            if matches!(self.variable(id).kind, Kind::Field(_)) {
+                self.error_at(span, &message);
+            }
+            if statement || self.variable(id).mutable || !self.variable_is_plain(id) {
+                self.poison(id, Taint::new(Why::Macro(name.into()), span));
+            }
+        }
+        out.push(Node::Effect);
+        // it may also return, break or continue
+        if self.closures == 0 {
+            for site in self.enclosing.iter().map(|l| l.site).collect::<Vec<_>>() {
+                self.undecide(site);
+            }
+        }
+        out.push(Node::Maybe);
+        Value::tainted(Why::Macro(name.into()), span)
+    }
+}

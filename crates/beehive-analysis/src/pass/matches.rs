@@ -1,0 +1,104 @@
+//! `match`.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::node::{Node, is_pure};
+use crate::value::{Site, Value};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{ExprMatch, Pat};
+
+impl Pass<'_, '_> {
+    pub(super) fn match_(&mut self, m: &ExprMatch, out: &mut Vec<Node>, statement: bool) -> Value {
+        let mut head = vec![];
+        let scrutinee = self.expression(&m.expr, &mut head);
+        let site = Site::of(m);
+        let state_guard = self.is_undecided(site);
+        // with a guard on state the map evaluates the scrutinee once for every arm, so it must not change anything
+        let repeatable = scrutinee.changes.is_empty() && !scrutinee.exits;
+        if Self::is_clean(&scrutinee, &head) && (repeatable || !state_guard) {
+            return self.match_on_message(m, scrutinee, state_guard, out, statement);
+        }
+        self.dropped(&scrutinee, m.expr.span());
+        out.extend(head);
+        if scrutinee.exits {
+            out.push(Node::Maybe);
+        }
+        let taint = scrutinee.taint_or_together(m.expr.span());
+        let mut value = Value { sources: scrutinee.sources, ..Value::default() };
+        let depth = self.control.len();
+        self.under();
+        let mut arms = vec![];
+        for a in &m.arms {
+            self.open_scope();
+            self.bind_view(&a.pat, &m.expr, &Kind::Tainted(taint.clone()), true);
+            let mut nodes = vec![];
+            if let Pat::Guard(g) = &a.pat {
+                let guard = self.expression(&g.guard, &mut nodes);
+                self.dropped(&guard, g.guard.span());
+            }
+            value.and(self.branch_body(&a.body, &mut nodes, statement));
+            self.close_scope();
+            arms.push(nodes);
+        }
+        self.control.truncate(depth);
+        out.push(Node::Either(depth + 1, arms));
+        value.taint = Some(taint);
+        value
+    }
+
+    fn match_on_message(
+        &mut self,
+        m: &ExprMatch,
+        scrutinee: Value,
+        state_guard: bool,
+        out: &mut Vec<Node>,
+        statement: bool,
+    ) -> Value {
+        let site = Site::of(m);
+        let depth = self.control.len();
+        if state_guard {
+            self.under();
+        }
+        let mut value =
+            Value { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), ..Value::default() };
+        let mut guards = Value::default();
+        let mut arms = vec![];
+        for a in &m.arms {
+            self.open_scope();
+            let known = Known { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), alias: None };
+            self.bind_view(&a.pat, &m.expr, &Kind::Known(known), true);
+            let mut nodes = vec![];
+            let mut pattern = a.pat.to_token_stream();
+            if let Pat::Guard(g) = &a.pat {
+                let guard = self.expression(&g.guard, &mut nodes);
+                self.dropped(&guard, g.guard.span());
+                if guard.taint.is_some() || !is_pure(&nodes) {
+                    self.undecide(site);
+                    pattern = g.pat.to_token_stream();
+                } else {
+                    nodes.clear();
+                    let (p, condition) = (g.pat.to_token_stream(), self.printed(&g.guard));
+                    pattern = quote!(#p if #condition);
+                    guards.and(guard);
+                }
+            }
+            value.and(self.branch_body(&a.body, &mut nodes, statement));
+            self.close_scope();
+            arms.push((pattern, nodes));
+        }
+        self.control.truncate(depth);
+        value.sources.and(&guards.sources);
+        let mut all = scrutinee;
+        all.and(guards);
+        let scrutinee = self.printed(&m.expr);
+        if state_guard {
+            value.taint = Some(Self::together(&m.expr));
+            let arms = arms.into_iter().map(|(p, n)| (p, vec![Node::Either(depth + 1, vec![n])])).collect();
+            out.push(Node::Arms { scrutinee, value: all, arms });
+        } else {
+            out.push(Node::Match { scrutinee, value: all, arms });
+        }
+        value
+    }
+}

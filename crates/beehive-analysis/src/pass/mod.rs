@@ -1,0 +1,199 @@
+//! One pass over one function: what depends on the message is kept as nodes, what depends on state is tainted.
+
+mod access;
+pub(crate) mod arguments;
+mod branches;
+mod calls;
+mod closures;
+mod expressions;
+mod loops;
+mod macros;
+mod matches;
+mod scope;
+mod statements;
+
+use crate::emit::leave::{Control, moved};
+use crate::node::{FunctionMap, Node};
+use crate::syntax::{is_context, is_err};
+use crate::unit::{Facts, Unit};
+use crate::value::{Site, Sources, Taint, Value, Variables, Why};
+use crate::words::placeholder;
+use access::KeyError;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use scope::{Alias, Kind, Known, Scopes};
+use std::cell::OnceCell;
+use syn::visit::{self, Visit};
+use syn::{Error, Expr, FnArg, ImplItemFn, Stmt};
+
+/// A loop, or a labelled block, around the current point.
+struct Enclosing {
+    site: Site,
+    label: Option<String>,
+    /// How deep in conditions on state it stands; leaving it from deeper is not certain.
+    depth: usize,
+    is_loop: bool,
+}
+
+/// The state of a pass.
+pub(crate) struct Pass<'u, 'a> {
+    unit: &'u Unit<'a>,
+    facts: &'u Facts,
+    learnt: Facts,
+    scopes: Scopes,
+    /// The conditions on state around the current point.
+    control: Vec<Control>,
+    enclosing: Vec<Enclosing>,
+    /// How many closures are around the current point.
+    closures: usize,
+    /// How many `pure!` are around the current point.
+    trust: usize,
+    /// How many flags of `pure || state` conditions there are.
+    flags: usize,
+    errors: Vec<Error>,
+    key_errors: Vec<KeyError>,
+    parameter_keys: Vec<(usize, String)>,
+    plain: Vec<Ident>,
+}
+
+impl<'u, 'a> Pass<'u, 'a> {
+    pub(crate) fn new(unit: &'u Unit<'a>, facts: &'u Facts) -> Self {
+        Pass {
+            unit,
+            facts,
+            learnt: Facts::default(),
+            scopes: Scopes::default(),
+            control: vec![],
+            enclosing: vec![],
+            closures: 0,
+            trust: 0,
+            flags: 0,
+            errors: vec![],
+            key_errors: vec![],
+            parameter_keys: vec![],
+            plain: vec![],
+        }
+    }
+
+    /// What is to be known in the next round.
+    pub(crate) fn into_learnt(self) -> Facts {
+        self.learnt
+    }
+
+    /// Analyses a function. `mask` says which of its parameters depend on state.
+    pub(crate) fn function(&mut self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
+        self.refuse_conditional_compilation(item);
+        let mut parameters = vec![];
+        for (index, typed) in typed_parameters(item).enumerate() {
+            let kind = if is_context(&typed.ty) {
+                Kind::Context
+            } else if mask.get(index).copied().unwrap_or(false) {
+                Kind::Tainted(Taint::new(Why::Parameter(index), typed_span(typed)))
+            } else if handler {
+                Kind::Known(Known { sources: Sources::message(), ..Known::default() })
+            } else {
+                let sources = Sources { message: false, parameters: [index].into() };
+                let alias = Alias { words: placeholder(index), identity: placeholder(index) };
+                Kind::Known(Known { sources, alias: Some(alias), ..Known::default() })
+            };
+            parameters.push(self.bind(&typed.pat, &kind, false));
+        }
+        let mut nodes = vec![];
+        let statement = handler || item.sig.receiver().is_some();
+        let tail = self.statements(&item.block.stmts, &mut nodes, statement);
+        if statement
+            && let Some(Stmt::Expr(e, None)) = item.block.stmts.last()
+            && is_err(e)
+        {
+            nodes.push(Node::Effect);
+        }
+        self.report_keys();
+        let pattern: String = mask.iter().map(|state| if *state { 's' } else { 'm' }).collect();
+        FunctionMap {
+            map_name: format_ident!("__bh_map_{}_{}", item.sig.ident, pattern, span = item.sig.ident.span()),
+            name: item.sig.ident.to_string(),
+            nodes,
+            parameters,
+            mask: mask.to_vec(),
+            errors: std::mem::take(&mut self.errors),
+            parameter_keys: std::mem::take(&mut self.parameter_keys),
+            plain: std::mem::take(&mut self.plain),
+            tail,
+            is_method: item.sig.receiver().is_some(),
+            needed: OnceCell::new(),
+            summary: OnceCell::new(),
+            may_panic: OnceCell::new(),
+        }
+    }
+
+    /// An attribute macro sees a body before `#[cfg]` is applied: a `let` that is not compiled would shadow another.
+    fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
+        struct Conditional(Vec<Span>);
+        impl<'ast> Visit<'ast> for Conditional {
+            fn visit_attribute(&mut self, a: &'ast syn::Attribute) {
+                if a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") {
+                    self.0.push(syn::spanned::Spanned::span(a))
+                }
+                visit::visit_attribute(self, a)
+            }
+        }
+        let mut found = Conditional(vec![]);
+        found.visit_block(&item.block);
+        for span in found.0 {
+            self.error_at(
+                span,
+                "Beehive cannot tell whether this is compiled\n\
+                 help: put the `#[cfg]` on two versions of a method of this impl block",
+            );
+        }
+    }
+
+    fn error(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
+        self.errors.push(Error::new_spanned(tokens, message))
+    }
+
+    fn error_at(&mut self, span: Span, message: impl std::fmt::Display) {
+        self.errors.push(Error::new(span, message))
+    }
+
+    /// An expression as it is printed into the map here.
+    fn printed(&self, e: &Expr) -> TokenStream {
+        moved(e, &self.control, self.unit.faults)
+    }
+
+    /// As [`Self::printed`], for a place that takes ownership: the map runs every branch that state decides between, so
+    /// a local that each of them would move is cloned instead.
+    fn printed_owned(&self, e: &Expr) -> TokenStream {
+        let tokens = self.printed(e);
+        match crate::syntax::peel(e) {
+            Expr::Path(p) if !self.control.is_empty() && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) => {
+                quote!(::core::clone::Clone::clone(&#tokens))
+            }
+            _ => tokens,
+        }
+    }
+
+    /// Enters a condition on state.
+    fn under(&mut self) {
+        self.control.push(Control::default())
+    }
+
+    fn is_clean(value: &Value, nodes: &[Node]) -> bool {
+        value.taint.is_none() && crate::node::is_pure(nodes)
+    }
+}
+
+/// The parameters of a function other than `self`.
+pub(crate) fn typed_parameters(item: &ImplItemFn) -> impl Iterator<Item = &syn::PatType> {
+    item.sig.inputs.iter().filter_map(|a| match a {
+        FnArg::Typed(t) => Some(t),
+        FnArg::Receiver(_) => None,
+    })
+}
+
+fn typed_span(t: &syn::PatType) -> Span {
+    syn::spanned::Spanned::span(&t.pat)
+}
+
+/// The variables that a set of values may be views into.
+type Views = Variables;

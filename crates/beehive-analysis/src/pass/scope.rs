@@ -1,0 +1,401 @@
+//! Locals: scopes by name, variables by declaration, and what becomes of a variable that changes.
+//!
+//! A variable is *known* while its value in the map is its value in the handler. It is *poisoned*, in every round of
+//! the fixpoint from then on, as soon as it changes by a value that depends on state, under a condition that depends on
+//! state, in an expression that the map does not run, or behind a mutable borrow that leaves the analysis' sight. A
+//! change through a view (`for x in v.iter_mut()`) is a change of all that the view may point into.
+
+use super::{Pass, Views};
+use crate::syntax::{peel, peel_copies};
+use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
+use crate::words::words;
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use std::collections::{BTreeMap, BTreeSet};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Expr, Pat};
+
+/// What an immutable local stands for in reports.
+#[derive(Clone, Debug)]
+pub(super) struct Alias {
+    pub words: String,
+    pub identity: String,
+}
+
+/// A local that is a function of the message.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub sources: Sources,
+    pub varies: BTreeSet<Site>,
+    pub alias: Option<Alias>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Known(Known),
+    Tainted(Taint),
+    /// Another name of `self.field`.
+    Field(Ident),
+    Context,
+}
+
+impl Kind {
+    /// Only a whole pattern stands for the whole initialiser.
+    fn part(&self) -> Kind {
+        match self {
+            Kind::Known(k) => Kind::Known(Known { alias: None, ..k.clone() }),
+            other => other.clone(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub name: String,
+    pub kind: Kind,
+    pub mutable: bool,
+    /// How many conditions on state are around its declaration.
+    depth: usize,
+    /// How many loops and blocks are around its declaration.
+    nesting: usize,
+    site: Site,
+    /// How often it was changed so far.
+    version: usize,
+    /// The locals that it may be a mutable view into.
+    views: Views,
+}
+
+#[derive(Debug)]
+pub(super) struct Scopes {
+    variables: Vec<Variable>,
+    names: Vec<BTreeMap<String, VariableId>>,
+    /// What the bindings under way may be views into.
+    views: Views,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Scopes { variables: vec![], names: vec![BTreeMap::new()], views: Views::new() }
+    }
+}
+
+impl Pass<'_, '_> {
+    pub(super) fn find(&self, name: &Ident) -> Option<VariableId> {
+        self.find_name(&name.to_string())
+    }
+
+    pub(super) fn find_name(&self, name: &str) -> Option<VariableId> {
+        self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
+    }
+
+    pub(super) fn variable(&self, id: VariableId) -> &Variable {
+        &self.scopes.variables[id]
+    }
+
+    pub(super) fn open_scope(&mut self) {
+        self.scopes.names.push(BTreeMap::new())
+    }
+
+    pub(super) fn close_scope(&mut self) {
+        self.scopes.names.pop();
+    }
+
+    /// What reading a local gives.
+    pub(super) fn read(&self, id: VariableId) -> Option<Value> {
+        let uses = Variables::from([id]);
+        match &self.variable(id).kind {
+            Kind::Known(k) => {
+                Some(Value { uses, sources: k.sources.clone(), varies: k.varies.clone(), ..Value::default() })
+            }
+            Kind::Tainted(t) => Some(Value { taint: Some(t.clone()), ..Value::default() }),
+            Kind::Field(_) | Kind::Context => None,
+        }
+    }
+
+    fn declare(&mut self, name: &Ident, site: Site, kind: &Kind, mutable: bool, defines: &mut Variables) {
+        let mut kind = match (kind, self.facts.poisoned.get(&site)) {
+            (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),
+            _ => kind.clone(),
+        };
+        if let (Kind::Known(k), Some(loops)) = (&mut kind, self.facts.varying.get(&site)) {
+            k.varies.extend(loops);
+        }
+        let id = self.scopes.variables.len();
+        self.scopes.variables.push(Variable {
+            name: name.to_string(),
+            kind,
+            mutable,
+            depth: self.control.len(),
+            nesting: self.enclosing.len(),
+            site,
+            version: 0,
+            views: self.scopes.views.clone(),
+        });
+        if let Some(scope) = self.scopes.names.last_mut() {
+            scope.insert(name.to_string(), id);
+        }
+        defines.insert(id);
+    }
+
+    /// Declares what a pattern binds. In a refutable pattern an upper-case name is a constant, not a binding.
+    pub(super) fn bind(&mut self, p: &Pat, kind: &Kind, refutable: bool) -> Variables {
+        let mut defines = Variables::new();
+        self.bind_into(p, kind, refutable, &mut defines);
+        defines
+    }
+
+    fn bind_into(&mut self, p: &Pat, kind: &Kind, refutable: bool, defines: &mut Variables) {
+        match p {
+            Pat::Ident(i) => {
+                let bare = i.by_ref.is_none() && i.mutability.is_none() && i.subpat.is_none();
+                if !(refutable && bare && i.ident.to_string().starts_with(char::is_uppercase)) {
+                    self.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines);
+                    if i.by_ref.is_some() && i.mutability.is_some() {
+                        for view in self.scopes.views.clone() {
+                            let why = Why::MutableBorrow(self.variable(view).name.clone());
+                            self.poison(view, Taint::new(why, i.span()));
+                        }
+                    }
+                }
+                if let Some((_, inner)) = &i.subpat {
+                    self.bind_into(inner, &kind.part(), refutable, defines);
+                }
+            }
+            Pat::Type(t) => self.bind_into(&t.pat, kind, refutable, defines),
+            Pat::Paren(t) => self.bind_into(&t.pat, kind, refutable, defines),
+            Pat::Guard(t) => self.bind_into(&t.pat, kind, refutable, defines),
+            Pat::Reference(t) => self.bind_into(&t.pat, kind, refutable, defines),
+            // every alternative binds the same names; the last declaration stands for all
+            Pat::Or(o) => o.cases.iter().for_each(|c| self.bind_into(c, &kind.part(), true, defines)),
+            Pat::Tuple(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
+            Pat::TupleStruct(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
+            Pat::Slice(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
+            Pat::Struct(s) => {
+                for f in &s.fields {
+                    self.bind_into(&f.pat, &kind.part(), refutable && f.colon_token.is_some(), defines)
+                }
+            }
+            Pat::Macro(mac) => self.error(mac, "Beehive cannot see into a macro in a pattern"),
+            _ => {}
+        }
+    }
+
+    /// As [`Self::bind`], for bindings that may be views into what `of` names.
+    pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
+        let views = self.bound_views(p, of);
+        self.bind_views(p, views, kind, refutable)
+    }
+
+    pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
+        let before = std::mem::replace(&mut self.scopes.views, views);
+        let defines = self.bind(p, kind, refutable);
+        self.scopes.views = before;
+        defines
+    }
+
+    /// Runs with what closure parameters may be views into.
+    pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.scopes.views, views);
+        let out = run(self);
+        self.scopes.views = before;
+        out
+    }
+
+    /// What the bindings of a pattern may be mutable views into.
+    pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
+        self.views_of(of, borrows_mutably(p))
+    }
+
+    /// The locals that the value of an expression may hold a mutable view into.
+    pub(super) fn views(&self, e: &Expr) -> Views {
+        self.views_of(e, false)
+    }
+
+    /// The same for an expression that is used in place: by a method that may borrow it, by a `ref mut` pattern.
+    pub(super) fn place_views(&self, e: &Expr) -> Views {
+        self.views_of(e, true)
+    }
+
+    fn views_of(&self, e: &Expr, in_place: bool) -> Views {
+        let mut out = Views::new();
+        if self.unit.faults.views_ignored {
+            // even then a local is itself
+            out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
+            return out;
+        }
+        match peel(e) {
+            Expr::Path(p) => {
+                // what is moved is no view; what is a view stays one
+                let id = p.path.get_ident().and_then(|i| self.find(i));
+                out.extend(id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)));
+            }
+            Expr::Field(f) => return self.views_of(&f.base, in_place),
+            Expr::Index(f) => return self.views_of(&f.expr, in_place),
+            Expr::Try(r) => return self.views_of(&r.expr, in_place),
+            Expr::Unary(u) => return self.views_of(&u.expr, in_place),
+            Expr::Reference(r) if r.mutability.is_some() => return self.views_of(&r.expr, true),
+            Expr::MethodCall(c) => {
+                if !crate::known::owns_its_result(&c.method.to_string()) && self.named_field(&c.receiver).is_none() {
+                    out.extend(self.views_of(&c.receiver, true));
+                    c.args.iter().for_each(|a| out.extend(self.views(a)));
+                }
+            }
+            Expr::Call(c) => c.args.iter().for_each(|a| out.extend(self.views(a))),
+            Expr::Tuple(t) => t.elems.iter().for_each(|a| out.extend(self.views_of(a, in_place))),
+            Expr::Array(t) => t.elems.iter().for_each(|a| out.extend(self.views(a))),
+            Expr::Struct(s) => {
+                s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()).for_each(|a| out.extend(self.views(a)))
+            }
+            Expr::Lit(_)
+            | Expr::Binary(_)
+            | Expr::Cast(_)
+            | Expr::Closure(_)
+            | Expr::Range(_)
+            | Expr::Reference(_) => {}
+            // branches, blocks, macros: whatever is mentioned in there
+            other => {
+                let mut mentioned = vec![];
+                crate::syntax::names(other.to_token_stream(), &mut mentioned);
+                let ids = mentioned.iter().filter_map(|n| self.find_name(n));
+                out.extend(ids.filter(|id| self.variable(*id).mutable || !self.variable_is_plain(*id)));
+            }
+        }
+        out
+    }
+
+    /// From the next round on this local, and all that it may be a view into, is not a function of the message.
+    pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
+        let mut todo = vec![id];
+        let mut seen = Variables::new();
+        while let Some(id) = todo.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let v = &self.scopes.variables[id];
+            if matches!(v.kind, Kind::Known(_)) && !self.facts.poisoned.contains_key(&v.site) {
+                self.learnt.poisoned.entry(v.site).or_insert(taint.clone());
+            }
+            if !self.unit.faults.views_ignored {
+                todo.extend(&v.views);
+            }
+        }
+    }
+
+    /// The map does not run this expression, so what it does to locals is not known to the map.
+    pub(super) fn dropped(&mut self, value: &Value, span: Span) {
+        if self.unit.faults.dropped_changes_ignored {
+            return;
+        }
+        for id in value.changes.clone() {
+            let why = Why::Dropped(self.variable(id).name.clone());
+            self.poison(id, Taint::new(why, span));
+        }
+    }
+
+    /// Whether a local is no view of another.
+    pub(super) fn variable_is_plain(&self, id: VariableId) -> bool {
+        self.variable(id).views.is_empty()
+    }
+
+    /// The local that a place belongs to.
+    pub(super) fn root(&self, e: &Expr) -> Option<VariableId> {
+        match peel(e) {
+            Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
+            Expr::Field(f) => self.root(&f.base),
+            Expr::Index(f) => self.root(&f.expr),
+            Expr::MethodCall(f) => self.root(&f.receiver),
+            Expr::Reference(r) => self.root(&r.expr),
+            Expr::Try(r) => self.root(&r.expr),
+            Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)) => self.root(&u.expr),
+            _ => None,
+        }
+    }
+
+    /// A local may change here, by a value of which `value` is known.
+    pub(super) fn changed(&mut self, id: VariableId, value: &mut Value, span: Span) {
+        let mut todo = vec![id];
+        let mut seen = Variables::new();
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                self.changed_itself(id, value, span);
+                todo.extend(self.scopes.variables[id].views.clone());
+            }
+        }
+    }
+
+    fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
+        let loops: BTreeSet<Site> = {
+            let from = self.variable(id).nesting;
+            self.enclosing.iter().skip(from).filter(|l| l.is_loop).map(|l| l.site).collect()
+        };
+        let v = &mut self.scopes.variables[id];
+        v.version += 1;
+        let Kind::Known(known) = &mut v.kind else { return };
+        if let Some(t) = &value.taint {
+            let t = t.clone();
+            return self.poison(id, t);
+        }
+        if self.control.len() > v.depth && !self.unit.faults.assignments_under_state_ignored {
+            let why = Why::Assigned(v.name.clone());
+            return self.poison(id, Taint::new(why, span));
+        }
+        known.alias = None;
+        known.sources.and(&value.sources);
+        if !loops.is_empty() {
+            // it counts something of the message
+            known.sources.message = true;
+            known.varies.extend(&loops);
+            let already = self.facts.varying.get(&v.site);
+            if already.is_none_or(|a| !loops.is_subset(a)) {
+                self.learnt.varying.entry(v.site).or_default().extend(loops);
+            }
+        }
+        value.changes.insert(id);
+    }
+
+    /// An expression as a person would write it: without copies and references of a whole value, and with immutable
+    /// locals replaced by what they stand for.
+    pub(super) fn words(&self, e: &Expr) -> String {
+        let e = peel_copies(e);
+        words(e.to_token_stream(), &|n| match self.find_name(n).map(|id| &self.variable(id).kind) {
+            Some(Kind::Known(Known { alias: Some(a), .. })) => Some(a.words.clone()),
+            _ => None,
+        })
+    }
+
+    /// A text that two expressions share only if they have the same value. Locals are told apart by declaration and by
+    /// how often they were changed; references, copies and aliases of a value are that value.
+    pub(super) fn identity(&self, e: &Expr) -> String {
+        words(peel_copies(e).to_token_stream(), &|n| {
+            let id = self.find_name(n)?;
+            let v = self.variable(id);
+            Some(match &v.kind {
+                Kind::Known(Known { alias: Some(a), .. }) => a.identity.clone(),
+                _ => format!("{n}#{id}.{}", v.version),
+            })
+        })
+    }
+
+    /// What an immutable local bound to `e` stands for.
+    pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
+        // a local that may change later is not the value that it was
+        let stable = value.uses.iter().all(|id| !self.variable(*id).mutable && self.variable(*id).views.is_empty());
+        let alias = Alias { words: self.words(e), identity: self.identity(e) };
+        (stable && value.changes.is_empty() && alias.words.len() <= 60).then_some(alias)
+    }
+}
+
+/// Whether a pattern has a `ref mut` in it.
+fn borrows_mutably(p: &Pat) -> bool {
+    struct Found(bool);
+    impl<'ast> Visit<'ast> for Found {
+        fn visit_pat_ident(&mut self, i: &'ast syn::PatIdent) {
+            self.0 |= i.by_ref.is_some() && i.mutability.is_some();
+            syn::visit::visit_pat_ident(self, i)
+        }
+    }
+    let mut found = Found(false);
+    found.visit_pat(p);
+    found.0
+}

@@ -1,0 +1,261 @@
+//! Statements: `let` in all its forms, items, and expressions whose value is thrown away.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::node::Node;
+use crate::syntax::{discards, is_quiet, is_self, names, peel, peel_references, self_field};
+use crate::value::{Taint, Value, Why};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Block, Expr, Item, Local, Member, Pat, Stmt};
+
+impl Pass<'_, '_> {
+    pub(super) fn block(&mut self, b: &Block, statement: bool) -> (Vec<Node>, Value) {
+        self.open_scope();
+        let mut out = vec![];
+        let value = self.statements(&b.stmts, &mut out, statement);
+        self.close_scope();
+        (out, value)
+    }
+
+    /// `statement`: the value of the last expression is not asked for.
+    pub(super) fn statements(&mut self, statements: &[Stmt], out: &mut Vec<Node>, statement: bool) -> Value {
+        let mut tail = Value::default();
+        for (i, s) in statements.iter().enumerate() {
+            let last = i + 1 == statements.len() && !statement;
+            match s {
+                Stmt::Local(l) => self.local(l, out),
+                Stmt::Item(item) => self.item(item, out),
+                Stmt::Expr(e, None) if last => tail = self.expression(e, out),
+                Stmt::Expr(e, _) => self.statement(e, out),
+                Stmt::Macro(m) => {
+                    let last = last && m.semi_token.is_none();
+                    let value = self.macro_call(&m.mac, out, !last);
+                    if last {
+                        tail = value;
+                    }
+                }
+            }
+        }
+        tail
+    }
+
+    fn item(&mut self, item: &Item, out: &mut Vec<Node>) {
+        match item {
+            Item::Macro(m) => {
+                let mut mentioned = vec![];
+                names(m.mac.tokens.clone(), &mut mentioned);
+                let uses_state = mentioned.iter().any(|n| n == "self" || self.is_field_alias(n));
+                if m.mac.path.is_ident("macro_rules") && !uses_state {
+                    out.push(Node::Item(m.to_token_stream()))
+                } else {
+                    self.error(
+                        &m.mac.path,
+                        "state is used inside a macro, which Beehive cannot see into\n\
+                         help: write a method of this impl block instead",
+                    );
+                }
+            }
+            Item::Const(_) | Item::Static(_) | Item::Use(_) | Item::Type(_) | Item::Fn(_) => {
+                out.push(Node::Item(item.to_token_stream()))
+            }
+            // types and impls: a second copy in the map would be another type, or an impl too many
+            _ => {}
+        }
+    }
+
+    pub(super) fn is_field_alias(&self, name: &str) -> bool {
+        self.find_name(name).is_some_and(|id| matches!(self.variable(id).kind, Kind::Field(_)))
+    }
+
+    pub(super) fn statement(&mut self, e: &Expr, out: &mut Vec<Node>) {
+        match peel(e) {
+            Expr::If(_)
+            | Expr::Match(_)
+            | Expr::ForLoop(_)
+            | Expr::While(_)
+            | Expr::Loop(_)
+            | Expr::Block(_)
+            | Expr::Unsafe(_) => {
+                self.control_flow(peel(e), out, true);
+            }
+            Expr::Return(r) => {
+                if let Some(x) = &r.expr {
+                    let value = self.expression(x, out);
+                    self.dropped(&value, x.span());
+                }
+                self.exit(is_quiet(r.expr.as_deref()), out);
+            }
+            Expr::MethodCall(c) if c.method == "for_each" && self.for_each(c, out) => {}
+            e => {
+                let mut nodes = vec![];
+                let value = self.expression(e, &mut nodes);
+                if !Self::is_clean(&value, &nodes) {
+                    self.dropped(&value, e.span());
+                    out.extend(nodes);
+                    out.push(Node::Gap);
+                    return;
+                }
+                if matches!(e, Expr::Break(_) | Expr::Continue(_)) {
+                    out.extend(nodes);
+                    return;
+                }
+                if discards(e) {
+                    // called for what it does, not for its value
+                    out.push(Node::Effect);
+                }
+                if value.exits || !value.changes.is_empty() {
+                    let tokens = self.printed(e);
+                    out.push(Node::Pure { tokens: quote!(#tokens;), value });
+                }
+            }
+        }
+    }
+
+    fn local(&mut self, l: &Local, out: &mut Vec<Node>) {
+        let Some(init) = &l.init else {
+            let defines = self.bind(&l.pat, &Kind::Known(Known::default()), false);
+            let pattern = &l.pat;
+            out.push(Node::Let { tokens: quote!(let #pattern;), defines, value: Value::default() });
+            return;
+        };
+        let pattern = match &l.pat {
+            Pat::Type(t) => &*t.pat,
+            p => p,
+        };
+        if self.names_fields(pattern, &init.expr) {
+            return;
+        }
+        if let (Pat::Tuple(ps), Expr::Tuple(es), None) = (pattern, peel(&init.expr), &init.diverge)
+            && ps.elems.len() == es.elems.len()
+            && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
+            && self.tuple(ps, es, out)
+        {
+            return;
+        }
+        self.ordinary_local(l, pattern, init, out)
+    }
+
+    /// `let stats = &mut self.stats;` and `let Self { stats, matrix, .. } = self;` give other names to fields.
+    fn names_fields(&mut self, pattern: &Pat, initial: &Expr) -> bool {
+        if let (Pat::Ident(_), Expr::Reference(_), Some(f)) = (pattern, peel(initial), self_field(initial)) {
+            self.bind(pattern, &Kind::Field(f.clone()), false);
+            return true;
+        }
+        let Pat::Struct(s) = pattern else { return false };
+        if !is_self(peel_references(initial)) {
+            return false;
+        }
+        for f in &s.fields {
+            if let Member::Named(name) = &f.member {
+                self.bind(&f.pat, &Kind::Field(name.clone()), false);
+            }
+        }
+        true
+    }
+
+    /// `let (a, b) = (pure, state);` keeps what is pure. `false` if all of it is, or if nothing was done.
+    fn tuple(&mut self, patterns: &syn::PatTuple, values: &syn::ExprTuple, out: &mut Vec<Node>) -> bool {
+        let parts: Vec<(Vec<Node>, Value)> = values
+            .elems
+            .iter()
+            .map(|e| {
+                let mut nodes = vec![];
+                let value = self.expression(e, &mut nodes);
+                (nodes, value)
+            })
+            .collect();
+        if parts.iter().all(|(nodes, value)| Self::is_clean(value, nodes)) {
+            return false;
+        }
+        let (mut left, mut right, mut all, mut bindings) = (vec![], vec![], Value::default(), vec![]);
+        for ((nodes, value), (p, e)) in parts.into_iter().zip(patterns.elems.iter().zip(&values.elems)) {
+            if Self::is_clean(&value, &nodes) {
+                left.push(p.to_token_stream());
+                right.push(self.printed(e));
+                let alias = if matches!(p, Pat::Ident(i) if i.mutability.is_none()) { self.alias(e, &value) } else { None };
+                let known = Known { sources: value.sources.clone(), varies: value.varies.clone(), alias };
+                bindings.push((p, self.bound_views(p, e), Kind::Known(known)));
+                all.and(value);
+            } else {
+                self.dropped(&value, e.span());
+                out.extend(nodes);
+                out.push(Node::Gap);
+                left.push(quote!(_));
+                right.push(quote!(()));
+                bindings.push((p, self.bound_views(p, e), Kind::Tainted(value.taint_or_together(e.span()))));
+            }
+        }
+        let mut defines = Default::default();
+        for (p, views, kind) in bindings {
+            let mut bound = self.bind_views(p, views, &kind, false);
+            std::mem::swap(&mut defines, &mut bound);
+            defines.extend(bound);
+        }
+        out.push(Node::Let { tokens: quote!(let (#(#left),*) = (#(#right),*);), defines, value: all });
+        true
+    }
+
+    fn ordinary_local(&mut self, l: &Local, pattern: &Pat, init: &syn::LocalInit, out: &mut Vec<Node>) {
+        let refutable = init.diverge.is_some();
+        let mut nodes = vec![];
+        let value = self.expression(&init.expr, &mut nodes);
+        let clean = Self::is_clean(&value, &nodes);
+        if !clean {
+            self.dropped(&value, init.expr.span());
+            out.extend(nodes);
+            out.push(Node::Gap);
+        }
+        let otherwise = init.diverge.as_ref().map(|(_, diverge)| {
+            if !clean {
+                self.under();
+            }
+            let mut nodes = vec![];
+            self.statement(diverge, &mut nodes);
+            if !clean {
+                self.control.pop();
+            }
+            nodes
+        });
+        if !clean {
+            let taint = value.taint_or_together(init.expr.span());
+            self.bind_view(&l.pat, &init.expr, &Kind::Tainted(taint), refutable);
+            if let Some(otherwise) = otherwise {
+                out.push(Node::Either(self.control.len() + 1, vec![otherwise]));
+            }
+            return;
+        }
+        let alias = match pattern {
+            Pat::Ident(i) if i.mutability.is_none() => self.alias(&init.expr, &value),
+            _ => None,
+        };
+        let known = Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
+        let initial = self.printed_owned(&init.expr);
+        // `let x = *y;` copies
+        let copies = matches!(pattern, Pat::Ident(i) if i.by_ref.is_none())
+            && matches!(peel(&init.expr), Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)));
+        let views = if copies { Default::default() } else { self.bound_views(&l.pat, &init.expr) };
+        let defines = self.bind_views(&l.pat, views, &known, refutable);
+        let printed = l.pat.to_token_stream();
+        if matches!(pattern, Pat::Wild(_)) && discards(&init.expr) {
+            out.push(Node::Effect);
+        }
+        out.push(match otherwise {
+            Some(otherwise) => Node::LetElse { pattern: printed, initial, defines, value, otherwise },
+            None => Node::Let { tokens: quote!(let #printed = #initial;), defines, value },
+        });
+    }
+
+    pub(super) fn exit(&mut self, quiet: bool, out: &mut Vec<Node>) {
+        if self.closures > 0 {
+            return;
+        }
+        let tokens = crate::emit::leave::leave(quiet, &self.control, self.unit.faults);
+        out.push(Node::Exit { quiet, certain: self.control.is_empty(), tokens });
+    }
+
+    /// A taint for what is decided by state without a value to blame.
+    pub(super) fn together(e: &impl Spanned) -> Taint {
+        Taint::new(Why::Together, e.span())
+    }
+}

@@ -1,0 +1,221 @@
+//! Questions about syntax that need no scope.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use syn::{Expr, Member, Pat, Type};
+
+/// Without parentheses.
+pub(crate) fn peel(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(p) => peel(&p.expr),
+        Expr::Group(g) => peel(&g.expr),
+        _ => e,
+    }
+}
+
+/// Without parentheses, `&`, `&mut` and `*`.
+pub(crate) fn peel_references(e: &Expr) -> &Expr {
+    match peel(e) {
+        Expr::Reference(r) => peel_references(&r.expr),
+        Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)) => peel_references(&u.expr),
+        e => e,
+    }
+}
+
+/// Without what makes another value of an equal key: references, dereferences and `clone`.
+pub(crate) fn peel_copies(e: &Expr) -> &Expr {
+    match peel_references(e) {
+        Expr::MethodCall(c) if c.args.is_empty() && matches!(c.method.to_string().as_str(), "clone" | "to_owned") => {
+            peel_copies(&c.receiver)
+        }
+        e => e,
+    }
+}
+
+pub(crate) fn is_self(e: &Expr) -> bool {
+    matches!(peel(e), Expr::Path(p) if p.path.is_ident("self"))
+}
+
+/// The field of `self.field`.
+pub(crate) fn self_field(e: &Expr) -> Option<&Ident> {
+    match peel_references(e) {
+        Expr::Field(f) if is_self(peel_references(&f.base)) => match &f.member {
+            Member::Named(i) => Some(i),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `return;`, `return Ok(())`, `return None`: nothing is said to the sender.
+pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
+    match e.map(peel) {
+        None => true,
+        Some(Expr::Tuple(t)) => t.elems.is_empty(),
+        Some(Expr::Path(p)) => p.path.is_ident("None"),
+        Some(Expr::Call(c)) => is_call_of(c, "Ok") && c.args.len() == 1 && is_quiet(c.args.first()),
+        _ => false,
+    }
+}
+
+/// `Err(..)`.
+pub(crate) fn is_err(e: &Expr) -> bool {
+    matches!(peel(e), Expr::Call(c) if is_call_of(c, "Err"))
+}
+
+fn is_call_of(c: &syn::ExprCall, name: &str) -> bool {
+    matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name))
+}
+
+/// The last name of a path.
+pub(crate) fn last_name(p: &syn::Path) -> String {
+    p.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()
+}
+
+/// Where an identifier occurs in tokens, other than after `::`.
+pub(crate) fn find_name(tokens: TokenStream, name: &str) -> Option<Span> {
+    let mut after_colon = false;
+    for t in tokens {
+        match t {
+            TokenTree::Ident(i) if i == name && !after_colon => return Some(i.span()),
+            TokenTree::Group(g) => {
+                if let Some(s) = find_name(g.stream(), name) {
+                    return Some(s);
+                }
+                after_colon = false;
+            }
+            TokenTree::Punct(p) => after_colon = p.as_char() == ':',
+            _ => after_colon = false,
+        }
+    }
+    None
+}
+
+/// All identifiers in tokens, those that format strings capture included.
+pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
+    for t in tokens {
+        match t {
+            TokenTree::Ident(i) => out.push(i.to_string()),
+            TokenTree::Group(g) => names(g.stream(), out),
+            TokenTree::Literal(l) => {
+                if let Ok(s) = syn::parse_str::<syn::LitStr>(&l.to_string()) {
+                    captures(&s.value(), out)
+                }
+            }
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// The identifiers that a format string captures: `{name}`, `{name:..}`, `{:width$}`, `{:.precision$}`.
+pub(crate) fn captures(format: &str, out: &mut Vec<String>) {
+    let mut rest = format;
+    while let Some(at) = rest.find('{') {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        if let Some(after) = rest.strip_prefix('{') {
+            rest = after;
+            continue;
+        }
+        let Some(end) = rest.find('}') else { return };
+        let (inside, after) = rest.split_at(end);
+        rest = after;
+        let (name, form) = inside.split_once(':').unwrap_or((inside, ""));
+        if is_name(name.trim()) {
+            out.push(name.trim().to_string());
+        }
+        for part in form.split('$').take(form.matches('$').count()) {
+            let start = part.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
+            let digits = part.get(start..).unwrap_or_default();
+            // a fill character may stand right before the name: `{:x>w$}` ends in `w`, `{:w$}` is all name
+            if is_name(digits) {
+                out.push(digits.to_string());
+            }
+        }
+    }
+}
+
+fn is_name(s: &str) -> bool {
+    s.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && s.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The operands of a chain of `&&`, with their parentheses: they may matter where an operand ends up.
+pub(crate) fn conjuncts(e: &Expr) -> Vec<&Expr> {
+    match peel(e) {
+        Expr::Binary(b) if matches!(b.op, syn::BinOp::And(_)) => {
+            let mut v = conjuncts(&b.left);
+            v.extend(conjuncts(&b.right));
+            v
+        }
+        _ => vec![e],
+    }
+}
+
+/// The operands of a chain of `||`.
+pub(crate) fn disjuncts(e: &Expr) -> Vec<&Expr> {
+    match peel(e) {
+        Expr::Binary(b) if matches!(b.op, syn::BinOp::Or(_)) => {
+            let mut v = disjuncts(&b.left);
+            v.extend(disjuncts(&b.right));
+            v
+        }
+        _ => vec![e],
+    }
+}
+
+/// Whether a type is `Ctx`, by its name.
+pub(crate) fn is_context(t: &Type) -> bool {
+    match t {
+        Type::Reference(r) => is_context(&r.elem),
+        Type::Path(p) => p.path.segments.last().is_some_and(|s| s.ident == "Ctx"),
+        _ => false,
+    }
+}
+
+/// A statement whose value is thrown away although it calls something.
+pub(crate) fn discards(e: &Expr) -> bool {
+    match peel(e) {
+        // building a value does nothing, except that an error in tail position is an outcome
+        Expr::Call(c) => match peel(&c.func) {
+            Expr::Path(p) => {
+                let last = last_name(&p.path);
+                last == "Err" || !last.starts_with(char::is_uppercase)
+            }
+            _ => true,
+        },
+        Expr::MethodCall(_) | Expr::Macro(_) => true,
+        Expr::Try(t) => discards(&t.expr),
+        _ => false,
+    }
+}
+
+/// Whether iteration over this may never end by itself.
+pub(crate) fn is_endless(e: &Expr) -> bool {
+    match peel(e) {
+        Expr::Range(r) => r.end.is_none(),
+        Expr::MethodCall(c) => match c.method.to_string().as_str() {
+            "take" => false,
+            "zip" => is_endless(&c.receiver) && c.args.iter().all(is_endless),
+            "cycle" => true,
+            "chain" | "flat_map" => is_endless(&c.receiver) || c.args.iter().any(is_endless),
+            _ => is_endless(&c.receiver),
+        },
+        Expr::Call(c) => match peel(&c.func) {
+            Expr::Path(p) => {
+                matches!(last_name(&p.path).as_str(), "repeat" | "repeat_with" | "successors" | "from_fn")
+            }
+            _ => false,
+        },
+        Expr::Reference(r) => is_endless(&r.expr),
+        _ => false,
+    }
+}
+
+/// The only name that a pattern binds, if it is nothing but that name.
+pub(crate) fn pattern_name(p: &Pat) -> Option<&Ident> {
+    match p {
+        Pat::Ident(i) if i.by_ref.is_none() && i.subpat.is_none() => Some(&i.ident),
+        Pat::Type(t) => pattern_name(&t.pat),
+        Pat::Paren(t) => pattern_name(&t.pat),
+        _ => None,
+    }
+}

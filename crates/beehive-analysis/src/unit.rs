@@ -1,0 +1,143 @@
+//! The impl block under analysis: its functions, each analysed once per pattern of arguments that depend on state.
+//!
+//! A function is analysed again and again until nothing new is learnt: what is found late in a loop (a local is
+//! changed under a condition on state, a loop may end early) holds from its first statement on. [`Facts`] only grow,
+//! and there are finitely many syntax nodes, so this ends; what is printed comes from the last round, in which every
+//! assumption that was made held. That is the induction of the argument in the crate's documentation.
+
+use crate::faults::Faults;
+use crate::node::FunctionMap;
+use crate::pass::Pass;
+use crate::pass::arguments::Arguments;
+use crate::value::{Site, Taint};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use syn::{Block, ExprClosure, ImplItemFn, Macro};
+
+/// What is known of the syntax nodes of one function, whatever the path to them.
+#[derive(Default, Debug, Clone)]
+pub(crate) struct Facts {
+    /// Locals that are not functions of the message, although what they are bound to is.
+    pub poisoned: BTreeMap<Site, Taint>,
+    /// Loops, blocks and matches whose course depends on state.
+    pub undecided: BTreeSet<Site>,
+    /// Locals that change in loops around which they were declared.
+    pub varying: BTreeMap<Site, BTreeSet<Site>>,
+}
+
+impl Facts {
+    fn is_empty(&self) -> bool {
+        self.poisoned.is_empty() && self.undecided.is_empty() && self.varying.is_empty()
+    }
+
+    fn absorb(&mut self, new: Facts) {
+        self.poisoned.extend(new.poisoned);
+        self.undecided.extend(new.undecided);
+        for (site, loops) in new.varying {
+            self.varying.entry(site).or_default().extend(loops);
+        }
+    }
+}
+
+/// Syntax that is not in the block as such: parsed macro arguments and closure bodies taken for loop bodies. Each is
+/// made once and kept, so that its nodes keep their addresses.
+#[derive(Default)]
+pub(crate) struct Arena {
+    arguments: RefCell<BTreeMap<Site, Rc<Option<Arguments>>>>,
+    bodies: RefCell<BTreeMap<Site, Rc<Block>>>,
+}
+
+impl Arena {
+    pub(crate) fn arguments(&self, of: &Macro, form: &str) -> Rc<Option<Arguments>> {
+        let mut known = self.arguments.borrow_mut();
+        known.entry(Site::of(of)).or_insert_with(|| Rc::new(Arguments::parse(form, of.tokens.clone()))).clone()
+    }
+
+    /// The body of a closure as a block.
+    pub(crate) fn body(&self, of: &ExprClosure) -> Rc<Block> {
+        let mut known = self.bodies.borrow_mut();
+        let block = || match &*of.body {
+            syn::Expr::Block(b) => b.block.clone(),
+            e => Block { brace_token: Default::default(), stmts: vec![syn::Stmt::Expr(e.clone(), None)] },
+        };
+        known.entry(Site::of(of)).or_insert_with(|| Rc::new(block())).clone()
+    }
+}
+
+/// The impl block under analysis.
+pub(crate) struct Unit<'a> {
+    functions: BTreeMap<String, &'a ImplItemFn>,
+    /// Functions and macros that the programmer promises to be deterministic.
+    pub trusted: Vec<String>,
+    pub faults: Faults,
+    pub arena: Arena,
+    known: RefCell<BTreeMap<(String, Vec<bool>), Rc<FunctionMap>>>,
+    under_way: RefCell<Vec<String>>,
+}
+
+/// Why a function could not be analysed.
+pub(crate) enum Unavailable {
+    /// There is none of that name in the block.
+    Missing,
+    /// It is already under way: it calls itself.
+    Recursive,
+}
+
+impl<'a> Unit<'a> {
+    pub(crate) fn new(functions: BTreeMap<String, &'a ImplItemFn>, trusted: Vec<String>, faults: Faults) -> Self {
+        Unit {
+            functions,
+            trusted,
+            faults,
+            arena: Arena::default(),
+            known: RefCell::default(),
+            under_way: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Option<&'a ImplItemFn> {
+        self.functions.get(name).copied()
+    }
+
+    /// What was found in every helper that some handler calls.
+    pub(crate) fn helpers(&self) -> Vec<Rc<FunctionMap>> {
+        self.known.borrow().values().cloned().collect()
+    }
+
+    /// Analyses a helper for one pattern of parameters that depend on state.
+    pub(crate) fn helper(&self, name: &str, mask: &[bool]) -> Result<Rc<FunctionMap>, Unavailable> {
+        let key = (name.to_string(), mask.to_vec());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let item = self.function(name).ok_or(Unavailable::Missing)?;
+        if self.under_way.borrow().iter().any(|s| s == name) {
+            return Err(Unavailable::Recursive);
+        }
+        let map = Rc::new(self.fixpoint(item, mask, false));
+        self.known.borrow_mut().insert(key, map.clone());
+        Ok(map)
+    }
+
+    /// Analyses a handler.
+    pub(crate) fn handler(&self, item: &ImplItemFn) -> FunctionMap {
+        self.fixpoint(item, &[], true)
+    }
+
+    fn fixpoint(&self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
+        self.under_way.borrow_mut().push(item.sig.ident.to_string());
+        let mut facts = Facts::default();
+        let map = loop {
+            let mut pass = Pass::new(self, &facts);
+            let map = pass.function(item, mask, handler);
+            let learnt = pass.into_learnt();
+            if learnt.is_empty() {
+                break map;
+            }
+            facts.absorb(learnt);
+        };
+        self.under_way.borrow_mut().pop();
+        map
+    }
+}

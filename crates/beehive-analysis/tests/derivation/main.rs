@@ -1,0 +1,30 @@
+//! The analysis as an ordinary library: what it refuses and for which reason, what it accepts and with which map.
+
+mod accepted;
+mod assertions;
+mod fan_out;
+mod kept_items;
+mod refused;
+mod wanted;
+
+use beehive_analysis::{Derivation, Faults, derivation};
+
+/// The derivation of an impl block with these items.
+fn block(items: &str) -> Derivation {
+    options_block("", items)
+}
+
+fn options_block(options: &str, items: &str) -> Derivation {
+    let attribute = options.parse().expect("tokens");
+    let source: proc_macro2::TokenStream = format!("impl T {{ {items} }}").parse().expect("tokens");
+    derivation(attribute, source, Faults::default()).unwrap_or_else(|e| panic!("{items}\n{e}"))
+}
+
+/// The derivation of one handler `h` of a message `m`; `body` may close it and open another method.
+fn handler(body: &str) -> Derivation {
+    block(&format!("#[rcv] fn h(&mut self, m: &Msg, ctx: &mut Ctx) {{ {body} }}"))
+}
+
+fn errors(d: &Derivation) -> Vec<String> {
+    d.errors.iter().map(ToString::to_string).collect()
+}
