@@ -1,0 +1,115 @@
+//! Messages on their way: batches, where they come from, and who waits for their answers.
+
+use crate::cell::{BeeId, HiveId};
+use crate::hive::credit::Cause;
+use crate::hive::journal::Fact;
+use crate::message::{Error, Message};
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Something that can be sent to: an IO bee, or an app. A value like any other: store it, send it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Address {
+    /// An IO bee of a hive.
+    Io(HiveId, u64),
+    /// An app, by its number on the hive; which cells, its map says.
+    App(u16),
+    /// Somebody outside who waits for an answer, and cannot be sent to otherwise.
+    Outside,
+}
+
+/// Where a batch comes from. The same for all messages of a batch, so it is written once for each.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// The hive where the chain of messages came in from outside.
+    pub(crate) origin: HiveId,
+    pub(crate) sender: Address,
+    /// The bee that sent it, for the traffic counters.
+    pub(crate) bee: Option<BeeId>,
+    /// Messages between the one from outside and this.
+    pub(crate) hops: u16,
+    /// The sender's number line; zero for what is not sent again.
+    pub(crate) lane: u64,
+    /// Number of the first message of the batch there; the others follow.
+    pub(crate) first_seq: u64,
+    /// What `Ctx::rng` starts from.
+    pub(crate) chance: u64,
+}
+
+impl Source {
+    /// What identifies message `index` of a batch for one app.
+    pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
+        Fact { lane: self.lane, seq: self.first_seq + index as u64, app }
+    }
+}
+
+/// Messages of one type from one sender. Shared by all that handle them.
+pub(crate) struct Batch<M: Message> {
+    pub(crate) messages: Vec<M>,
+    pub(crate) source: Source,
+    pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
+}
+
+/// A batch whose type is not known here.
+pub(crate) trait AnyBatch: Any + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn message_name(&self) -> &'static str;
+}
+
+impl<M: Message> AnyBatch for Batch<M> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn message_name(&self) -> &'static str {
+        M::NAME
+    }
+}
+
+/// Somebody who waits for the answers to a batch.
+pub(crate) trait AnswerSink<M: Message>: Send + Sync {
+    /// How many handlers will report on message `index`; zero: nobody handles it.
+    fn expect(&self, batch: &Batch<M>, index: u32, handlers: u32);
+    /// Answers of a handler that can answer; what it returned nothing for has been passed on.
+    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, cause: &Option<Arc<Cause>>);
+    /// A handler that answers nothing has committed, or failed.
+    fn observed(&self, batch: &Batch<M>, index: u32, result: Result<(), Error>);
+    /// The last handler of the chain passed message `index` on.
+    fn unanswered(&self, batch: &Batch<M>, index: u32);
+    /// Whether `expect` and `observed` are of interest.
+    fn counts(&self) -> bool;
+}
+
+/// One message of a batch, shared.
+pub struct Shared<M: Message> {
+    batch: Arc<Batch<M>>,
+    index: u32,
+}
+
+impl<M: Message> Shared<M> {
+    pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Self> {
+        ((index as usize) < batch.messages.len()).then(|| Shared { batch: batch.clone(), index })
+    }
+
+    /// A message by itself.
+    pub fn new(message: M) -> Self {
+        let source = Source {
+            origin: HiveId(0),
+            sender: Address::Outside,
+            bee: None,
+            hops: 0,
+            lane: 0,
+            first_seq: 0,
+            chance: 0,
+        };
+        Shared { batch: Arc::new(Batch { messages: vec![message], source, sink: None }), index: 0 }
+    }
+}
+
+impl<M: Message> std::ops::Deref for Shared<M> {
+    type Target = M;
+    fn deref(&self) -> &M {
+        // checked when it was made, and batches do not change
+        &self.batch.messages[self.index as usize]
+    }
+}

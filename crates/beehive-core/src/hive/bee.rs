@@ -1,0 +1,429 @@
+//! A bee: the one logical thread that owns a set of cells of one app.
+//!
+//! Its body (state and all that goes with it) lies in its mailbox while it is idle. Whoever takes the body out runs the
+//! bee; nobody else can. An idle bee is no task and holds no lock.
+
+use crate::app::App;
+use crate::cell::{BeeId, CellId, CellSet};
+use crate::hive::batch::AnyBatch;
+use crate::hive::credit::Cause;
+use crate::hive::lane::SenderLane;
+use crate::hive::link::Executing;
+use crate::hive::runtime::AppRuntime;
+use crate::hive::tail::Tail;
+use crate::hive::turn::{Runnable, Turn};
+use crate::limits;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// A run of messages to one set of cells, on its way into a bee.
+pub(crate) struct Delivery<A: App> {
+    /// Runs the messages; knows their type.
+    pub(crate) run: fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn),
+    pub(crate) batch: Arc<dyn AnyBatch>,
+    /// Held until the messages, and all that they cause, are done.
+    pub(crate) cause: Option<Arc<Cause>>,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// Position in the chain of those that can answer.
+    pub(crate) position: Option<u16>,
+    /// What the messages map to: the same for all of the run.
+    pub(crate) cells: CellSet,
+    /// Visits the cells of a dictionary: `cells`, or all that the bee holds if that is empty.
+    pub(crate) sweep: bool,
+}
+
+/// Whether a bee takes messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// It runs what comes.
+    Active,
+    /// What comes waits: its body is away, to be merged or moved.
+    Frozen,
+    /// It is no more; senders route again.
+    Gone,
+}
+
+/// What a bee is made of.
+pub(crate) struct Body<A: App> {
+    pub(crate) app: A,
+    /// What is executed and not committed, if the app is journaled.
+    pub(crate) tail: Option<Box<Tail<A>>>,
+    pub(crate) lane: SenderLane,
+    pub(crate) traffic: Traffic,
+}
+
+/// Messages by sender.
+#[derive(Default, Clone, Debug)]
+pub(crate) struct Traffic {
+    pub(crate) messages: u64,
+    last: u32,
+    peers: Vec<(Option<BeeId>, u64)>,
+}
+
+impl Traffic {
+    #[inline]
+    pub(crate) fn count(&mut self, sender: Option<BeeId>, messages: u32) {
+        self.messages += messages as u64;
+        if let Some(slot) = self.peers.get_mut(self.last as usize)
+            && slot.0 == sender
+        {
+            slot.1 += messages as u64;
+            return;
+        }
+        self.count_other(sender, messages)
+    }
+
+    #[inline(never)]
+    fn count_other(&mut self, sender: Option<BeeId>, messages: u32) {
+        let at = match self.peers.iter().position(|(s, _)| *s == sender) {
+            Some(at) => at,
+            // the last place is for all further senders
+            None if self.peers.len() >= limits::PEERS_PER_BEE_MAX => limits::PEERS_PER_BEE_MAX - 1,
+            None => {
+                self.peers.push((sender, 0));
+                self.peers.len() - 1
+            }
+        };
+        self.peers[at].1 += messages as u64;
+        self.last = at as u32;
+    }
+
+    pub(crate) fn absorb(&mut self, other: Traffic) {
+        for (sender, messages) in other.peers {
+            self.count_other(sender, messages.min(u32::MAX as u64) as u32);
+        }
+        self.messages += other.messages;
+    }
+
+    pub(crate) fn peers(&self) -> &[(Option<BeeId>, u64)] {
+        &self.peers
+    }
+}
+
+/// What a thread keeps for an app, to be used again.
+pub(crate) struct Local<A: App> {
+    queues: Vec<VecDeque<Delivery<A>>>,
+    /// An instance without state, for stateless handlers.
+    pub(crate) stateless: Option<Box<A>>,
+}
+
+impl<A: App> Default for Local<A> {
+    fn default() -> Self {
+        Local { queues: Vec::new(), stateless: None }
+    }
+}
+
+impl<A: App> Local<A> {
+    fn keep(&mut self, queue: VecDeque<Delivery<A>>) {
+        // a queue that once was long is not worth keeping
+        if (1..=64).contains(&queue.capacity()) && self.queues.len() < 1024 {
+            self.queues.push(queue)
+        }
+    }
+}
+
+impl<A: App> Body<A> {
+    /// Nothing it did is waiting to be committed.
+    fn is_settled(&self) -> bool {
+        self.tail.as_ref().is_none_or(|tail| tail.is_settled())
+    }
+
+    /// Something may have been decided about what it did.
+    fn is_behind(&self) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.is_behind())
+    }
+
+    /// Acts on what was decided; what must be run again goes before everything else.
+    fn reconcile(&mut self, app: &Arc<AppRuntime<A>>, queue: &mut VecDeque<Delivery<A>>, turn: &mut Turn) {
+        if let Some(tail) = &mut self.tail {
+            tail.reconcile(app, &mut self.app, &mut self.lane, turn);
+            while let Some(delivery) = tail.again.pop_back() {
+                queue.push_front(delivery)
+            }
+        }
+    }
+}
+
+struct Mailbox<A: App> {
+    mode: Mode,
+    /// On some turn's list of bees to run, or running.
+    scheduled: bool,
+    /// Noted as a candidate for retirement.
+    idle_noted: bool,
+    /// The cells it owns. Here and not in the body, because the queen may add one while a handler runs.
+    cells: SmallVec<[CellId; 1]>,
+    body: Option<Box<Body<A>>>,
+    queue: VecDeque<Delivery<A>>,
+    /// Who wants the body next, before any message.
+    freezers: Vec<oneshot::Sender<Box<Body<A>>>>,
+}
+
+pub(crate) struct Bee<A: App> {
+    pub(crate) id: BeeId,
+    first_cell: CellId,
+    pub(crate) app: Arc<AppRuntime<A>>,
+    mailbox: Mutex<Mailbox<A>>,
+}
+
+impl<A: App> Bee<A> {
+    pub(crate) fn new(app: &Arc<AppRuntime<A>>, id: BeeId, cells: &[CellId], body: Body<A>) -> Arc<Bee<A>> {
+        let first_cell = cells.first().copied().unwrap_or(CellId(0));
+        Arc::new(Bee {
+            id,
+            first_cell,
+            app: app.clone(),
+            mailbox: Mutex::new(Mailbox {
+                mode: Mode::Active,
+                scheduled: false,
+                idle_noted: false,
+                cells: SmallVec::from_slice(cells),
+                body: Some(Box::new(body)),
+                queue: VecDeque::new(),
+                freezers: Vec::new(),
+            }),
+        })
+    }
+
+    /// The cell that stands for the bee when bees are enumerated: one that it never gives up while it lives.
+    pub(crate) fn first_cell(&self) -> CellId {
+        self.first_cell
+    }
+
+    /// Hands over a run of messages. Refused if the bee is no more: the sender routes again.
+    #[inline]
+    pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
+        let mut mailbox = self.mailbox.lock();
+        match mailbox.mode {
+            Mode::Active => {
+                if mailbox.queue.capacity() == 0
+                    && let Some(queue) = turn.local::<Local<A>>(self.app.index).queues.pop()
+                {
+                    mailbox.queue = queue
+                }
+                mailbox.queue.push_back(delivery);
+                if !std::mem::replace(&mut mailbox.scheduled, true) {
+                    drop(mailbox);
+                    turn.schedule(self);
+                }
+                Ok(())
+            }
+            Mode::Frozen => {
+                mailbox.queue.push_back(delivery);
+                Ok(())
+            }
+            Mode::Gone => Err(delivery),
+        }
+    }
+
+    /// Takes the body out as soon as no handler runs; messages wait from now on. Nothing if the bee is no more.
+    pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body<A>>> {
+        let waiting = {
+            let mut mailbox = self.mailbox.lock();
+            if mailbox.mode == Mode::Gone {
+                return None;
+            }
+            match mailbox.body.take() {
+                // also when it is scheduled: the turn will find no body, and whoever thaws schedules again
+                Some(body) if body.is_settled() => {
+                    mailbox.mode = Mode::Frozen;
+                    return Some(body);
+                }
+                // running, or something it did has yet to be committed
+                body => {
+                    mailbox.body = body;
+                    let (sender, receiver) = oneshot::channel();
+                    mailbox.freezers.push(sender);
+                    receiver
+                }
+            }
+        };
+        waiting.await.ok()
+    }
+
+    /// Puts the body back, or hands it to the next who waits for it.
+    pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
+        let mut mailbox = self.mailbox.lock();
+        let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
+        mailbox.mode = Mode::Active;
+        mailbox.body = Some(body);
+        mailbox.scheduled = !mailbox.queue.is_empty();
+        if mailbox.scheduled {
+            drop(mailbox);
+            turn.schedule(self.clone());
+        }
+    }
+
+    /// The cells it owns.
+    pub(crate) fn cells(&self) -> Vec<CellId> {
+        self.mailbox.lock().cells.to_vec()
+    }
+
+    /// Gives the bee, which has been told so by the registry, another cell. Not if it is no more.
+    pub(crate) fn own(&self, cell: CellId) -> bool {
+        let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Gone {
+            return false;
+        }
+        if !mailbox.cells.contains(&cell) {
+            mailbox.cells.push(cell)
+        }
+        true
+    }
+
+    /// Takes over cells and waiting messages of `from`, which ends; both are frozen. Returns the cells. Others who
+    /// wanted the body of `from` learn that it is no more.
+    pub(crate) fn take_over(&self, from: &Bee<A>) -> SmallVec<[CellId; 1]> {
+        let (cells, mut queue) = {
+            let mut mailbox = from.mailbox.lock();
+            mailbox.mode = Mode::Gone;
+            mailbox.freezers.clear();
+            (std::mem::take(&mut mailbox.cells), std::mem::take(&mut mailbox.queue))
+        };
+        let mut mailbox = self.mailbox.lock();
+        // a sweep visits what its bee held when it was sent there
+        confine(&mut queue, &cells);
+        let Mailbox { queue: own, cells: owned, .. } = &mut *mailbox;
+        confine(own, owned);
+        own.append(&mut queue);
+        owned.extend(cells.iter().copied());
+        cells
+    }
+
+    /// Ends the bee if it is idle, has nothing to do and owns nothing but empty cells. `release` runs before anybody
+    /// can be refused, so that whoever is refused finds the cells without an owner.
+    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId]) -> bool) -> bool {
+        use crate::state::column::Columns;
+        let mut mailbox = self.mailbox.lock();
+        mailbox.idle_noted = false;
+        if mailbox.mode != Mode::Active
+            || mailbox.scheduled
+            || !mailbox.queue.is_empty()
+            || !mailbox.freezers.is_empty()
+        {
+            return false;
+        }
+        let mailbox = &mut *mailbox;
+        let Some(body) = mailbox.body.as_mut() else { return false };
+        if !body.is_settled() || !body.lane.is_empty() || !body.app.is_empty() || !release(&mailbox.cells) {
+            return false;
+        }
+        mailbox.mode = Mode::Gone;
+        mailbox.body = None;
+        true
+    }
+
+    /// Looks at the body if the bee is idle.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Body<A>) -> R) -> Option<R> {
+        self.mailbox.lock().body.as_mut().map(|body| look(body))
+    }
+
+    /// Messages that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.mailbox.lock().queue.len()
+    }
+}
+
+fn confine<A: App>(queue: &mut VecDeque<Delivery<A>>, cells: &[CellId]) {
+    for sweep in queue.iter_mut().filter(|d| d.sweep && d.cells.is_empty()) {
+        sweep.cells = CellSet::from_slice(cells)
+    }
+}
+
+/// Gives the body to the first who still waits for it; otherwise gives it back.
+fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
+    let mut body = body;
+    while !mailbox.freezers.is_empty() {
+        match mailbox.freezers.remove(0).send(body) {
+            Ok(()) => {
+                mailbox.mode = Mode::Frozen;
+                mailbox.scheduled = false;
+                return None;
+            }
+            Err(back) => body = back,
+        }
+    }
+    Some(body)
+}
+
+impl<A: App> Executing for Bee<A> {
+    fn nudge(self: Arc<Self>, turn: &mut Turn) {
+        let mut mailbox = self.mailbox.lock();
+        // whoever runs it looks again before it puts the body back
+        if mailbox.body.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
+            drop(mailbox);
+            turn.schedule(self);
+        }
+    }
+}
+
+impl<A: App> Runnable for Bee<A> {
+    fn run(self: Arc<Self>, turn: &mut Turn) {
+        use crate::state::column::Columns;
+        let (mut body, mut queue, mut waited_for) = {
+            let mut mailbox = self.mailbox.lock();
+            // frozen or gone since it was scheduled
+            let Some(body) = mailbox.body.take() else { return };
+            (body, std::mem::take(&mut mailbox.queue), !mailbox.freezers.is_empty())
+        };
+        loop {
+            body.reconcile(&self.app, &mut queue, turn);
+            // somebody waits for the body: nothing new is begun, so that it settles
+            while !waited_for && let Some(delivery) = queue.pop_front() {
+                (delivery.run)(&self, &mut body, delivery, turn);
+                body.reconcile(&self.app, &mut queue, turn);
+                if turn.is_over() {
+                    break;
+                }
+            }
+            let mut mailbox = self.mailbox.lock();
+            if !queue.is_empty() {
+                // what came meanwhile goes behind what is left
+                queue.append(&mut mailbox.queue);
+                mailbox.queue = std::mem::take(&mut queue);
+            }
+            if body.is_behind() {
+                std::mem::swap(&mut queue, &mut mailbox.queue);
+                continue;
+            }
+            waited_for = !mailbox.freezers.is_empty();
+            if waited_for && body.is_settled() {
+                match pass_to_freezer(&mut mailbox, body) {
+                    None => return,
+                    Some(back) => body = back,
+                }
+                waited_for = false;
+            }
+            if mailbox.queue.is_empty() || waited_for {
+                let spare = if mailbox.queue.is_empty() {
+                    std::mem::take(&mut mailbox.queue)
+                } else {
+                    VecDeque::new()
+                };
+                mailbox.scheduled = false;
+                let note = body.app.is_empty()
+                    && body.is_settled()
+                    && !std::mem::replace(&mut mailbox.idle_noted, true);
+                mailbox.body = Some(body);
+                drop(mailbox);
+                let local = turn.local::<Local<A>>(self.app.index);
+                local.keep(spare);
+                local.keep(queue);
+                if note {
+                    self.app.note_idle(&self)
+                }
+                return;
+            }
+            if turn.is_over() {
+                mailbox.body = Some(body);
+                drop(mailbox);
+                turn.schedule(self);
+                return;
+            }
+            std::mem::swap(&mut queue, &mut mailbox.queue);
+        }
+    }
+}

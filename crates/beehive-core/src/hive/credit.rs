@@ -1,0 +1,103 @@
+//! Credits: what bounds a hive is the work admitted from outside.
+//!
+//! A message from outside holds a credit of its IO bee until everything it caused is done. Messages between bees never
+//! wait: two full bees that talk to each other would wait for ever.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio::sync::Notify;
+
+/// The credits of one IO bee.
+#[derive(Debug)]
+pub(crate) struct Credits {
+    limit: u32,
+    free: AtomicU32,
+    returned: Notify,
+}
+
+impl Credits {
+    pub(crate) fn new(limit: u32) -> Arc<Credits> {
+        let limit = limit.max(1);
+        Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Notify::new() })
+    }
+
+    /// Takes `wanted` credits, if there are as many.
+    pub(crate) fn take_all(&self, wanted: u32) -> bool {
+        let less = |free: u32| free.checked_sub(wanted);
+        self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, less).is_ok()
+    }
+
+    /// Waits until there are `wanted` credits, and takes them. Cancel-safe.
+    pub(crate) async fn take(&self, wanted: u32) {
+        loop {
+            let returned = self.returned.notified();
+            if self.take_all(wanted) {
+                return;
+            }
+            returned.await
+        }
+    }
+
+    /// Waits until there are `wanted` credits. Cancel-safe.
+    pub(crate) async fn available(&self, wanted: u32) {
+        loop {
+            let returned = self.returned.notified();
+            if self.free() >= wanted {
+                return;
+            }
+            returned.await
+        }
+    }
+
+    fn give_back(&self, count: u32) {
+        self.free.fetch_add(count, Ordering::Release);
+        self.returned.notify_waiters()
+    }
+
+    /// Credits not in use.
+    pub(crate) fn free(&self) -> u32 {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// All credits.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+}
+
+/// Credits in use; shared by everything that the messages caused, given back when the last of it is done.
+#[derive(Debug)]
+pub(crate) struct Cause {
+    credits: Arc<Credits>,
+    count: u32,
+}
+
+impl Cause {
+    pub(crate) fn new(credits: &Arc<Credits>, count: u32) -> Arc<Cause> {
+        Arc::new(Cause { credits: credits.clone(), count })
+    }
+}
+
+impl Drop for Cause {
+    fn drop(&mut self) {
+        self.credits.give_back(self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_come_back_with_the_last_cause() {
+        let credits = Credits::new(10);
+        assert!(credits.take_all(8));
+        let cause = Cause::new(&credits, 8);
+        let derived = cause.clone();
+        assert!(!credits.take_all(3) && credits.take_all(2) && !credits.take_all(1));
+        drop(cause);
+        assert_eq!(credits.free(), 0);
+        drop(derived);
+        assert_eq!(credits.free(), 8);
+    }
+}

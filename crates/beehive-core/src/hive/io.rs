@@ -1,0 +1,371 @@
+//! IO bees: supervised tasks that own sockets, timers and other things outside. They never migrate.
+//!
+//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused is done, so
+//! an IO bee that is ahead of the hive waits, or sheds, and memory stays flat. What apps send to its address, and the
+//! answers to what it emitted, come back as [`Mail`].
+
+use crate::hive::batch::{AnswerSink, AnyBatch, Batch, Source};
+use crate::hive::credit::{Cause, Credits};
+use crate::hive::lane::SenderLane;
+use crate::hive::outputs::Outputs;
+use crate::hive::turn::{Place, Turn};
+use crate::hive::{Address, Hive};
+use crate::message::{Error, Message};
+use crate::time::Time;
+use parking_lot::{Mutex, RwLock};
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+/// Something that came to an IO bee: messages sent to its address, or answers to what it emitted.
+pub struct Mail {
+    content: Content,
+    /// Held until the mail has been looked at.
+    _cause: Option<Arc<Cause>>,
+}
+
+enum Content {
+    Messages { batch: Arc<dyn AnyBatch>, range: Range<u32> },
+    Answers(Box<dyn Any + Send>),
+}
+
+/// Answers to messages of type `M`, in the order in which one bee handled them. What nobody answered is not there.
+pub struct Answers<M: Message>(Vec<Result<M::Reply, Error>>);
+
+impl<M: Message> IntoIterator for Answers<M> {
+    type Item = Result<M::Reply, Error>;
+    type IntoIter = std::vec::IntoIter<Result<M::Reply, Error>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Mail {
+    /// The messages, if they are of type `M`.
+    pub fn messages<M: Message>(&self) -> Option<&[M]> {
+        match &self.content {
+            Content::Messages { batch, range } => {
+                let batch = batch.as_any().downcast_ref::<Batch<M>>()?;
+                batch.messages.get(range.start as usize..range.end as usize)
+            }
+            Content::Answers(_) => None,
+        }
+    }
+
+    /// The answers, if they are to messages of type `M`.
+    pub fn into_answers<M: Message>(self) -> Result<Answers<M>, Mail> {
+        match self.content {
+            Content::Answers(answers) => answers
+                .downcast::<Answers<M>>()
+                .map(|a| *a)
+                .map_err(|a| Mail { content: Content::Answers(a), _cause: self._cause }),
+            content => Err(Mail { content, _cause: self._cause }),
+        }
+    }
+
+    /// Name of the message's type; for answers, none.
+    pub fn name(&self) -> Option<&'static str> {
+        match &self.content {
+            Content::Messages { batch, .. } => Some(batch.message_name()),
+            Content::Answers(_) => None,
+        }
+    }
+}
+
+/// What waits for one IO bee. It is bounded by the credits of those who caused it.
+pub(crate) struct Inbox {
+    mail: Mutex<VecDeque<Mail>>,
+    arrived: Notify,
+}
+
+impl Inbox {
+    fn put(&self, mail: Mail) {
+        let mut queue = self.mail.lock();
+        queue.push_back(mail);
+        let first = queue.len() == 1;
+        drop(queue);
+        if first {
+            self.arrived.notify_one()
+        }
+    }
+}
+
+impl<M: Message> AnswerSink<M> for Inbox {
+    fn expect(&self, _: &Batch<M>, _: u32, _: u32) {}
+
+    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, cause: &Option<Arc<Cause>>) {
+        let content = Content::Answers(Box::new(Answers::<M>(answers)));
+        self.put(Mail { content, _cause: cause.clone() })
+    }
+
+    fn observed(&self, _: &Batch<M>, _: u32, _: Result<(), Error>) {}
+
+    fn unanswered(&self, _: &Batch<M>, _: u32) {}
+
+    fn counts(&self) -> bool {
+        false
+    }
+}
+
+/// The IO bees of a hive, by number.
+#[derive(Default)]
+pub(crate) struct IoBees {
+    next: AtomicU64,
+    inboxes: RwLock<HashMap<u64, Arc<Inbox>>>,
+}
+
+impl IoBees {
+    fn open(&self) -> (u64, Arc<Inbox>) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let inbox = Arc::new(Inbox { mail: Mutex::default(), arrived: Notify::new() });
+        self.inboxes.write().insert(id, inbox.clone());
+        (id, inbox)
+    }
+
+    fn close(&self, id: u64) {
+        self.inboxes.write().remove(&id);
+    }
+
+    pub(crate) fn deliver<M: Message>(
+        &self,
+        id: u64,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        cause: &Option<Arc<Cause>>,
+    ) {
+        // an IO bee that is gone has no use for it
+        let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
+        let content = Content::Messages { batch: batch.clone(), range };
+        inbox.put(Mail { content, _cause: cause.clone() })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.inboxes.read().len()
+    }
+}
+
+/// No credit is left: the hive has not yet done what this IO bee brought in before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+impl std::fmt::Display for Busy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no credit is left: earlier messages of this IO bee are still under way")
+    }
+}
+impl std::error::Error for Busy {}
+
+/// The hands of an IO bee: emit, send, receive. Dropping it closes its address.
+pub struct Io {
+    hive: Hive,
+    id: u64,
+    inbox: Arc<Inbox>,
+    credits: Arc<Credits>,
+    out: Outputs,
+    lane: SenderLane,
+    /// Number line of its messages, where they are remembered; and the next number.
+    lane_id: u64,
+    next_seq: u64,
+    chance: u64,
+    place: Place,
+    /// Mail that was taken in while waiting for credits, which it would have held.
+    received: VecDeque<Mail>,
+}
+
+impl Io {
+    pub(crate) fn new(hive: &Hive, credits: u32) -> Io {
+        let inner = hive.inner();
+        let (id, inbox) = inner.io.open();
+        Io {
+            hive: hive.clone(),
+            id,
+            inbox,
+            credits: Credits::new(credits),
+            out: Outputs::new(inner.types.clone()),
+            lane: SenderLane::default(),
+            lane_id: if inner.link.is_some() { inner.platform.random() | 1 } else { 0 },
+            next_seq: 0,
+            chance: inner.platform.random(),
+            place: Place::Runners,
+            received: VecDeque::new(),
+        }
+    }
+
+    /// Runs what this IO bee brings in on its own task, before a flush returns.
+    ///
+    /// The fastest way, for an IO bee whose messages go to one place, such as the connection of a switch: a handler that
+    /// takes long then holds it up, and nobody else. By default the hive's runners do the work, on any core.
+    pub fn run_here(&mut self) {
+        self.place = Place::Here
+    }
+
+    /// Continues a number line: after a crash, messages sent again under their old numbers are handled once.
+    ///
+    /// Each flush numbers its messages in the order of their types' first use and then of emission, so an IO bee that
+    /// emits one type numbers them in the order of emission.
+    pub fn resume(&mut self, lane: u64, next_seq: u64) {
+        self.lane_id = lane;
+        self.next_seq = next_seq
+    }
+
+    /// Where messages reach this IO bee.
+    pub fn address(&self) -> Address {
+        Address::Io(self.hive.id(), self.id)
+    }
+
+    /// The hive.
+    pub fn hive(&self) -> &Hive {
+        &self.hive
+    }
+
+    /// The hive's time.
+    pub fn now(&self) -> Time {
+        self.hive.inner().now()
+    }
+
+    /// Adds a message to the batch that the next flush hands over.
+    #[inline]
+    pub fn emit<M: Message>(&mut self, message: M) {
+        self.out.emit(message)
+    }
+
+    /// As [`Io::emit`], to one address.
+    pub fn send<M: Message>(&mut self, to: Address, message: M) {
+        self.out.send(to, message)
+    }
+
+    /// Messages in the batch.
+    pub fn buffered(&self) -> u32 {
+        self.out.len()
+    }
+
+    /// Messages that can be handed over now without waiting.
+    pub fn credits(&self) -> u32 {
+        self.credits.free()
+    }
+
+    /// Hands the batch over, in order, and runs what it causes; waits for credits first. A batch larger than all
+    /// credits takes all of them.
+    ///
+    /// Cancel-safe: what has not been handed over stays in the batch.
+    pub async fn flush(&mut self) {
+        let wanted = self.out.len().min(self.credits.limit());
+        if wanted > 0 {
+            while !self.credits.take_all(wanted) {
+                self.take_in();
+                tokio::select! {
+                    () = self.credits.available(wanted) => {}
+                    () = self.inbox.arrived.notified() => {}
+                }
+            }
+            self.hand_over(wanted)
+        }
+    }
+
+    /// Hands the batch over if there are credits for it; otherwise keeps it.
+    pub fn try_flush(&mut self) -> Result<(), Busy> {
+        let wanted = self.out.len().min(self.credits.limit());
+        if wanted > 0 {
+            if !self.credits.take_all(wanted) {
+                return Err(Busy);
+            }
+            self.hand_over(wanted);
+        }
+        Ok(())
+    }
+
+    /// Takes mail in, so that it holds no credits: they may be what is being waited for.
+    fn take_in(&mut self) {
+        let mut mail = std::mem::take(&mut *self.inbox.mail.lock());
+        mail.iter_mut().for_each(|m| m._cause = None);
+        self.received.append(&mut mail);
+    }
+
+    fn hand_over(&mut self, credits: u32) {
+        let count = self.out.len();
+        self.chance = self.chance.wrapping_add(count as u64);
+        let source = Source {
+            origin: self.hive.id(),
+            sender: self.address(),
+            bee: None,
+            hops: 0,
+            lane: self.lane_id,
+            first_seq: 0,
+            chance: self.chance,
+        };
+        self.route(source, Some(Cause::new(&self.credits, credits)))
+    }
+
+    fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
+        let (out, lane, inbox, next_seq) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.next_seq);
+        Turn::with(self.hive.inner(), self.place, |turn| {
+            turn.cause = cause;
+            out.freeze(&source, Some(inbox), next_seq);
+            out.route(u16::MAX, lane, turn)
+        })
+    }
+
+    /// Hands the batch over without credits: for what must not wait behind packets, and comes seldom (a port that went
+    /// down, a switch that left).
+    pub fn flush_control(&mut self) {
+        let source = Source {
+            origin: self.hive.id(),
+            sender: self.address(),
+            bee: None,
+            hops: 0,
+            lane: self.lane_id,
+            first_seq: 0,
+            chance: self.chance,
+        };
+        self.route(source, None)
+    }
+
+    /// What has come, if anything has.
+    pub fn try_receive(&mut self) -> Option<Mail> {
+        match self.received.pop_front() {
+            Some(mail) => Some(mail),
+            None => self.inbox.mail.lock().pop_front(),
+        }
+    }
+
+    /// Moves everything that has come to the end of `into`.
+    pub fn receive_into(&mut self, into: &mut VecDeque<Mail>) {
+        into.append(&mut self.received);
+        into.append(&mut self.inbox.mail.lock())
+    }
+
+    /// Waits for something to come. Cancel-safe.
+    pub async fn receive(&mut self) -> Mail {
+        loop {
+            let arrived = self.inbox.arrived.notified();
+            if let Some(mail) = self.received.pop_front() {
+                return mail;
+            }
+            if let Some(mail) = self.inbox.mail.lock().pop_front() {
+                return mail;
+            }
+            arrived.await
+        }
+    }
+
+    /// Completes when there may be mail. Cancel-safe.
+    pub async fn arrived(&self) {
+        if self.received.is_empty() && self.inbox.mail.lock().is_empty() {
+            self.inbox.arrived.notified().await
+        }
+    }
+
+    /// Completes when the hive stops: finish what must be finished and return.
+    pub async fn stopping(&self) {
+        self.hive.stopping().await
+    }
+}
+
+impl Drop for Io {
+    fn drop(&mut self) {
+        self.hive.inner().io.close(self.id)
+    }
+}

@@ -1,0 +1,286 @@
+//! One hive: apps, their bees, and the way of a message from where it is emitted to where it is handled.
+//!
+//! An emitting task maps a message, finds the bee of its cells in a local table, and puts it into that bee's mailbox. It
+//! then runs, as one *turn*, the bees it has woken, and those that they wake, until nothing is left or its share is used
+//! up. A bee that somebody else is running takes what comes when it is through with what it has.
+
+pub(crate) mod batch;
+pub(crate) mod bee;
+mod builder;
+pub(crate) mod credit;
+mod dead_letters;
+pub(crate) mod io;
+pub mod journal;
+pub(crate) mod lane;
+mod link;
+pub(crate) mod outputs;
+mod queen;
+mod receiver;
+mod registrar;
+pub mod registry;
+mod request;
+mod routes;
+mod runtime;
+mod status;
+mod supervise;
+pub(crate) mod sweep;
+mod tail;
+mod timers;
+pub(crate) mod turn;
+pub(crate) mod types;
+pub(crate) mod unwinding;
+mod workers;
+
+pub use batch::{Address, Shared};
+pub use builder::{Builder, StartError};
+pub use dead_letters::DeadLetter;
+pub use io::{Answers, Busy, Io, Mail};
+pub use registrar::Registrar;
+pub use request::RequestError;
+pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, Status};
+pub use supervise::Restart;
+
+use crate::cell::HiveId;
+use crate::hive::batch::{Batch, Source};
+use crate::hive::credit::{Cause, Credits};
+use crate::hive::dead_letters::DeadLetters;
+use crate::hive::io::IoBees;
+use crate::hive::journal::Fact;
+use crate::hive::lane::SenderLane;
+use crate::hive::link::Link;
+use crate::hive::status::AnyApp;
+use crate::hive::timers::Timers;
+use crate::hive::turn::{Place, Turn};
+use crate::hive::types::Types;
+use crate::hive::workers::Workers;
+use crate::message::Message;
+use crate::seams::Platform;
+use crate::time::Time;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+type EmitKey = (u16, u16, &'static str);
+
+pub(crate) struct HiveInner {
+    pub(crate) id: HiveId,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) types: Arc<Types>,
+    pub(crate) io: Arc<IoBees>,
+    pub(crate) timers: Timers,
+    pub(crate) dead_letters: DeadLetters,
+    pub(crate) credits: Arc<Credits>,
+    /// Of those who emit through a [`Hive`].
+    pub(crate) lane: SenderLane,
+    pub(crate) link: Option<Arc<Link>>,
+    /// Messages from outside that were handled before the hive was started on a log.
+    pub(crate) seen: BTreeSet<Fact>,
+    apps: RwLock<Vec<Arc<dyn AnyApp>>>,
+    workers: Workers,
+    stopped: AtomicBool,
+    pub(crate) stopping: Notify,
+    stop_done: Notify,
+    /// IO bees that have not returned.
+    tasks: AtomicUsize,
+    tasks_done: Notify,
+    emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
+    unhandled: Mutex<BTreeSet<&'static str>>,
+    cycles: AtomicU64,
+    last_now: AtomicU64,
+    started: Time,
+}
+
+/// A handle to a running hive; cheap to clone. Start one with [`Hive::builder`].
+#[derive(Clone)]
+pub struct Hive(Arc<HiveInner>);
+
+impl Hive {
+    /// Settings of a hive, and its apps.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<HiveInner> {
+        &self.0
+    }
+
+    /// Its number in the cluster.
+    pub fn id(&self) -> HiveId {
+        self.0.id
+    }
+
+    /// Its time.
+    pub fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    /// Emits a message from outside; waits while too many are under way.
+    ///
+    /// Messages that one task emits one after the other arrive in that order. An IO bee does it in batches and is faster.
+    pub async fn emit<M: Message>(&self, message: M) {
+        self.0.credits.take(1).await;
+        self.emit_with_credit(message)
+    }
+
+    /// Emits a message from outside if there is a credit for it.
+    pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
+        if !self.0.credits.take_all(1) {
+            return Err(Busy);
+        }
+        self.emit_with_credit(message);
+        Ok(())
+    }
+
+    fn emit_with_credit<M: Message>(&self, message: M) {
+        let inner = &self.0;
+        let source = Source {
+            origin: inner.id,
+            sender: Address::Outside,
+            bee: None,
+            hops: 0,
+            lane: 0,
+            first_seq: 0,
+            chance: inner.platform.random(),
+        };
+        let batch = Arc::new(Batch { messages: vec![message], source, sink: None });
+        let kind = inner.types.kind::<M>();
+        Turn::with(inner, Place::Runners, |turn| {
+            turn.cause = Some(Cause::new(&inner.credits, 1));
+            kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
+        })
+    }
+
+    /// The hands of a new IO bee, with the usual number of credits.
+    pub fn io(&self) -> Io {
+        self.io_with_credits(crate::limits::CREDITS_PER_IO_BEE)
+    }
+
+    /// The hands of a new IO bee that may have `credits` messages under way.
+    pub fn io_with_credits(&self, credits: u32) -> Io {
+        Io::new(self, credits)
+    }
+
+    /// Messages that could not be handled, oldest first.
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.0.dead_letters.list()
+    }
+
+    /// Waits until the hive has been told to stop. Cancel-safe.
+    pub async fn stopping(&self) {
+        loop {
+            let stopping = self.0.stopping.notified();
+            if self.0.is_stopped() {
+                return;
+            }
+            stopping.await
+        }
+    }
+
+    pub(crate) async fn stopped(&self) {
+        loop {
+            let done = self.0.stop_done.notified();
+            if self.0.is_stopped() && self.0.tasks.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            done.await
+        }
+    }
+
+    /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
+    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then.
+    pub async fn stop(&self, grace: Duration) {
+        let inner = &self.0;
+        if inner.stopped.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        inner.stopping.notify_waiters();
+        let finished = async {
+            loop {
+                let done = inner.tasks_done.notified();
+                if inner.tasks.load(Ordering::Acquire) == 0 {
+                    break;
+                }
+                done.await
+            }
+            // everything that clients of this handle brought in
+            inner.credits.take(inner.credits.limit()).await
+        };
+        tokio::select! {
+            () = finished => {}
+            () = inner.platform.sleep(grace) => {
+                tracing::warn!(tasks = inner.tasks.load(Ordering::Acquire), "stopped without waiting any longer");
+            }
+        }
+        inner.timers.clear();
+        for app in inner.apps.read().iter() {
+            app.clear()
+        }
+        inner.tasks.store(0, Ordering::Release);
+        inner.stop_done.notify_waiters();
+    }
+}
+
+impl HiveInner {
+    /// The time; never runs backwards, whatever the platform says.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        let now = self.platform.now().as_nanoseconds();
+        let last = self.last_now.fetch_max(now, Ordering::Relaxed);
+        Time::from_nanoseconds(now.max(last))
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Says once for each type of message that nobody handles it.
+    #[cold]
+    pub(crate) fn nobody_handles(&self, name: &'static str) {
+        if !self.unhandled.lock().insert(name) {
+            return;
+        }
+        let nearest = self.types.names().into_iter().filter(|n| *n != name).min_by_key(|n| distance(n, name));
+        match nearest.filter(|n| distance(n, name) <= 3) {
+            Some(near) => tracing::warn!(message = name, near, "no app handles this message; it is dropped"),
+            None => tracing::debug!(message = name, "no app handles this message; it is dropped"),
+        }
+    }
+
+    /// A chain of messages has gone on for too long.
+    #[cold]
+    pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
+        if self.cycles.fetch_add(1, Ordering::Relaxed) % 1000 == 0 {
+            tracing::error!(
+                hops,
+                app,
+                message,
+                "what this handler emitted is dropped: too many messages in a row cause one another; is it a cycle?"
+            );
+        }
+    }
+
+    pub(crate) fn emit_counter(&self, key: EmitKey) -> Arc<AtomicU64> {
+        self.emits.lock().entry(key).or_default().clone()
+    }
+}
+
+/// Edit distance, for names that are nearly right.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = i;
+        if let Some(first) = row.first_mut() {
+            *first = i + 1
+        }
+        for (j, cb) in b.iter().enumerate() {
+            let next = (diagonal + (ca != *cb) as usize).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,306 @@
+//! What transactions emit, in order, typed and without an allocation per message.
+
+use crate::hive::Address;
+use crate::hive::batch::{Batch, Source};
+use crate::hive::io::Inbox;
+use crate::hive::journal::Emit;
+use crate::hive::lane::SenderLane;
+use crate::hive::turn::Turn;
+use crate::hive::types::{MessageType, Types};
+use crate::limits;
+use crate::message::Message;
+use crate::time::Time;
+use std::any::{Any, TypeId};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    /// Every app that handles it.
+    All,
+    One(Address),
+    /// The emitting app, at a time.
+    Later(Time),
+}
+
+/// Messages of one type that stand next to each other in the order of emission.
+#[derive(Clone, Copy)]
+struct Span {
+    slot: u16,
+    target: Target,
+    first: u32,
+    count: u32,
+}
+
+impl Span {
+    fn range(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
+impl Target {
+    fn routed(self, app: u16) -> Routed {
+        match self {
+            Target::All => Routed::All,
+            Target::One(to) => Routed::One(to),
+            Target::Later(at) => Routed::Later { at, app },
+        }
+    }
+}
+
+/// The messages of one type.
+trait Slot: Send {
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    fn truncate(&mut self, len: u32);
+    /// Makes a batch of what was emitted; called before the spans are routed.
+    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64);
+    /// Appends what the journaled apps among the receivers will have to handle.
+    fn emits(&self, span: Range<u32>, target: Routed, turn: &mut Turn, out: &mut Vec<Emit>);
+    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn);
+    fn thaw(&mut self);
+    fn name(&self) -> &'static str;
+}
+
+/// A target when its time has come.
+#[derive(Clone, Copy)]
+enum Routed {
+    All,
+    One(Address),
+    Later { at: Time, app: u16 },
+}
+
+struct Typed<M: Message> {
+    kind: Arc<MessageType<M>>,
+    later: bool,
+    messages: Vec<M>,
+    batch: Option<Arc<Batch<M>>>,
+}
+
+impl<M: Message> Slot for Typed<M> {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn truncate(&mut self, len: u32) {
+        self.messages.truncate(len as usize)
+    }
+
+    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64) {
+        if !self.messages.is_empty() {
+            let sink = sink.map(|inbox| inbox.clone() as _);
+            let messages = std::mem::take(&mut self.messages);
+            let mut source = source.clone();
+            source.first_seq = *next_seq;
+            *next_seq += messages.len() as u64;
+            if self.later {
+                source.hops = 0;
+            }
+            self.batch = Some(Arc::new(Batch { messages, source, sink }));
+        }
+    }
+
+    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn) {
+        let Some(batch) = &self.batch else { return };
+        match target {
+            Routed::All => self.kind.route(batch, span, lane, turn),
+            Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
+            Routed::Later { at, app } => turn.hive.timers.after(at, app, &self.kind, batch, span),
+        }
+    }
+
+    fn emits(&self, span: Range<u32>, target: Routed, turn: &mut Turn, out: &mut Vec<Emit>) {
+        let Some(batch) = &self.batch else { return };
+        let (app, at) = match target {
+            Routed::All => (None, None),
+            Routed::One(Address::App(app)) => (Some(app), None),
+            Routed::One(_) => return,
+            Routed::Later { at, app } => (Some(app), Some(at)),
+        };
+        self.kind.emits(batch, span, app, at, turn, out)
+    }
+
+    fn thaw(&mut self) {
+        self.batch = None;
+    }
+
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+}
+
+/// A point in the outputs that can be gone back to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mark {
+    spans: u32,
+    last_count: u32,
+    total: u32,
+}
+
+/// What the transactions of a run have emitted so far.
+pub(crate) struct Outputs {
+    types: Arc<Types>,
+    /// By type, and whether for later: a message that waits for its time is at the start of a chain.
+    slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
+    spans: Vec<Span>,
+    total: u32,
+    /// Messages before the transaction that is running.
+    base: u32,
+    overflown: bool,
+}
+
+impl Outputs {
+    pub(crate) fn new(types: Arc<Types>) -> Outputs {
+        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, base: 0, overflown: false }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.total
+    }
+
+    /// Where a transaction starts.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.base = self.total;
+        Mark {
+            spans: self.spans.len() as u32,
+            last_count: self.spans.last().map_or(0, |s| s.count),
+            total: self.total,
+        }
+    }
+
+    /// Whether the transaction has emitted more than it may. Asking clears it.
+    #[inline(always)]
+    pub(crate) fn take_overflow(&mut self) -> bool {
+        std::mem::take(&mut self.overflown)
+    }
+
+    /// Forgets what was emitted since `mark`.
+    #[cold]
+    pub(crate) fn rollback(&mut self, mark: Mark) {
+        while self.spans.len() as u32 > mark.spans {
+            if let Some(span) = self.spans.pop()
+                && let Some((_, slot)) = self.slots.get_mut(span.slot as usize)
+            {
+                slot.truncate(span.first)
+            }
+        }
+        if let Some(last) = self.spans.last_mut()
+            && last.count > mark.last_count
+        {
+            last.count = mark.last_count;
+            let end = last.first + last.count;
+            if let Some((_, slot)) = self.slots.get_mut(last.slot as usize) {
+                slot.truncate(end)
+            }
+        }
+        self.total = mark.total;
+    }
+
+    #[inline]
+    pub(crate) fn emit<M: Message>(&mut self, message: M) {
+        self.push(Target::All, message)
+    }
+
+    #[inline]
+    pub(crate) fn send<M: Message>(&mut self, to: Address, message: M) {
+        self.push(Target::One(to), message)
+    }
+
+    pub(crate) fn after<M: Message>(&mut self, at: Time, message: M) {
+        self.push(Target::Later(at), message)
+    }
+
+    #[inline]
+    fn push<M: Message>(&mut self, target: Target, message: M) {
+        if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
+            self.overflown = true;
+            return;
+        }
+        let later = matches!(target, Target::Later(_));
+        let wanted = (TypeId::of::<M>(), later);
+        let at = match self.slots.iter().position(|(id, _)| *id == wanted) {
+            Some(at) => at,
+            None => match self.new_slot::<M>(later) {
+                Some(at) => at,
+                None => return,
+            },
+        };
+        let Some(slot) = self.slots[at].1.as_any_mut().downcast_mut::<Typed<M>>() else { return };
+        let first = slot.messages.len() as u32;
+        slot.messages.push(message);
+        self.total += 1;
+        match self.spans.last_mut() {
+            Some(span)
+                if span.slot as usize == at && span.target == target && span.first + span.count == first =>
+            {
+                span.count += 1
+            }
+            _ => self.spans.push(Span { slot: at as u16, target, first, count: 1 }),
+        }
+    }
+
+    #[cold]
+    fn new_slot<M: Message>(&mut self, later: bool) -> Option<usize> {
+        let kind = self.types.kind::<M>();
+        if self.slots.len() > u16::MAX as usize {
+            return None;
+        }
+        self.slots.push((
+            (TypeId::of::<M>(), later),
+            Box::new(Typed { kind, later, messages: Vec::new(), batch: None }),
+        ));
+        Some(self.slots.len() - 1)
+    }
+
+    /// Makes batches of what was emitted, and numbers the messages from `next_seq` on.
+    pub(crate) fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64) {
+        for (_, slot) in &mut self.slots {
+            slot.freeze(source, sink, next_seq)
+        }
+    }
+
+    /// What journaled apps will have to handle of it. `app`: the app that emitted it.
+    pub(crate) fn emits(&self, app: u16, turn: &mut Turn) -> Vec<Emit> {
+        let mut out = Vec::new();
+        for span in &self.spans {
+            if let Some((_, slot)) = self.slots.get(span.slot as usize) {
+                slot.emits(span.range(), span.target.routed(app), turn, &mut out)
+            }
+        }
+        out
+    }
+
+    /// Hands over what was frozen, in order. `app`: the app that emitted it.
+    pub(crate) fn route(&mut self, app: u16, lane: &mut SenderLane, turn: &mut Turn) {
+        if self.total == 0 {
+            return;
+        }
+        for span in self.spans.drain(..) {
+            if let Some((_, slot)) = self.slots.get(span.slot as usize) {
+                slot.route(span.range(), span.target.routed(app), lane, turn)
+            }
+        }
+        for (_, slot) in &mut self.slots {
+            slot.thaw()
+        }
+        self.total = 0;
+        self.base = 0;
+    }
+
+    /// Name and number of what was emitted, for the provenance counters.
+    pub(crate) fn summary(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
+    }
+
+    /// Forgets everything.
+    pub(crate) fn discard(&mut self) {
+        self.rollback(Mark::default());
+        self.base = 0;
+    }
+}

@@ -1,0 +1,188 @@
+//! The queen of an app: finds or makes the bee of cells that have none, merges bees, retires idle ones.
+
+use crate::app::App;
+use crate::cell::{BeeId, CellId, CellSet};
+use crate::hive::HiveInner;
+use crate::hive::bee::Bee;
+use crate::hive::journal::Record;
+use crate::hive::registry::{Decision, Proposal, Unavailable};
+use crate::hive::runtime::AppRuntime;
+use crate::hive::turn::{Place, Turn};
+use crate::seams::{BoxFuture, Platform};
+use crate::state::column::Columns;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// How long the queen waits before it asks again when no decision can be had.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// The owner of a set of cells, or what stands in the way.
+pub(crate) enum Owner<A: App> {
+    Bee(Arc<Bee<A>>),
+    /// Several bees must be merged first, or the registry has yet to decide.
+    NotYet,
+}
+
+impl<A: App> AppRuntime<A> {
+    /// The one bee that owns all of `cells`, by the local table alone.
+    #[inline]
+    pub(crate) fn owner(&self, cells: &[CellId]) -> Option<Arc<Bee<A>>> {
+        let (first, rest) = cells.split_first()?;
+        let bee = self.routes.find(*first)?;
+        rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
+    }
+
+    /// The owner of each set of cells; all that are not known are claimed with one proposal.
+    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>) -> Vec<Owner<A>> {
+        let mut queen = self.queen.lock();
+        let proposals = sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect();
+        let decisions = match poll_once(self.registry.propose(proposals)) {
+            Poll::Ready(Ok(decisions)) => decisions,
+            // the caller's messages wait at their sender, whose lane asks again and waits for the answer
+            Poll::Ready(Err(Unavailable)) | Poll::Pending => {
+                return sets.iter().map(|_| Owner::NotYet).collect();
+            }
+        };
+        let bees = &mut queen.bees;
+        sets.iter().zip(decisions).map(|(cells, decision)| self.carry_out(bees, cells, decision).0).collect()
+    }
+
+    /// Carries out what the registry decided about a claim; also returns the bees to be merged.
+    fn carry_out(
+        self: &Arc<Self>,
+        bees: &mut hashbrown::HashMap<BeeId, Arc<Bee<A>>>,
+        cells: &[CellId],
+        decision: Decision,
+    ) -> (Owner<A>, Option<(BeeId, Vec<BeeId>)>) {
+        let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
+        if created {
+            let bee = Bee::new(self, root, cells, self.body());
+            bees.insert(root, bee.clone());
+            self.count_created();
+            for cell in cells {
+                self.routes.set(*cell, &bee)
+            }
+            return (Owner::Bee(bee), None);
+        }
+        let Some(bee) = bees.get(&root) else { return (Owner::NotYet, None) };
+        if !merging.is_empty() {
+            return (Owner::NotYet, Some((root, merging)));
+        }
+        for cell in cells {
+            if !self.routes.leads_to(*cell, bee) {
+                // a cell without an owner went to the bee that owns the others
+                if !bee.own(*cell) {
+                    return (Owner::NotYet, None);
+                }
+                self.routes.set(*cell, bee)
+            }
+        }
+        (Owner::Bee(bee.clone()), None)
+    }
+
+    /// Completes when all of `cells` had one owner.
+    pub(crate) fn unite(self: &Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let (app, hive) = (self.clone(), hive.clone());
+        Box::pin(async move {
+            while !hive.is_stopped() {
+                let proposal = Proposal::Claim { cells: cells.clone() };
+                let Ok(decisions) = app.registry.propose(vec![proposal]).await else {
+                    hive.platform.sleep(RETRY).await;
+                    continue;
+                };
+                let Some(decision) = decisions.into_iter().next() else { return };
+                let (owner, merge) = {
+                    let mut queen = app.queen.lock();
+                    app.carry_out(&mut queen.bees, &cells, decision)
+                };
+                match (owner, merge) {
+                    (Owner::Bee(_), _) => return,
+                    (Owner::NotYet, Some((root, merging))) => {
+                        for from in merging {
+                            app.fuse(from, root, &hive).await
+                        }
+                    }
+                    // decided on, but not carried out here yet
+                    (Owner::NotYet, None) => hive.platform.sleep(Duration::from_micros(100)).await,
+                }
+            }
+        })
+    }
+
+    fn bee(&self, id: BeeId) -> Option<Arc<Bee<A>>> {
+        self.queen.lock().bees.get(&id).cloned()
+    }
+
+    /// Merges `from` into `into`, if both still are what they were: freeze both, in the order of their ids so that two
+    /// merges cannot wait for each other, then unite state, cells and waiting messages.
+    async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
+        let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
+        let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
+        let Some(low_body) = low.freeze().await else { return };
+        let Some(high_body) = high.freeze().await else {
+            return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
+        };
+        if let Some(link) = &self.link {
+            link.commit(Record::Fuse { app: self.index, from, into }).await
+        }
+        let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
+        {
+            let mut queen = self.queen.lock();
+            body.app.absorb(&mut gone.app);
+            if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
+                tail.base.absorb(std::mem::take(&mut other.base))
+            }
+            body.traffic.absorb(std::mem::take(&mut gone.traffic));
+            for cell in target.take_over(&source) {
+                self.routes.set(cell, &target)
+            }
+            queen.bees.remove(&from);
+        }
+        self.merged.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(app = A::NAME, %from, %into, "merged");
+        // told until it is heard, before anybody can make the target do something else
+        while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_stopped()
+        {
+            hive.platform.sleep(RETRY).await
+        }
+        Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
+    }
+
+    /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
+    pub(crate) fn retire_idle(self: &Arc<Self>, platform: &dyn Platform) -> usize {
+        let mut retired = 0;
+        for bee in self.take_idle() {
+            let mut queen = self.queen.lock();
+            let ended = bee.retire(|cells| {
+                // a registry that cannot decide at once keeps the bee: it is idle and may stay
+                let released = poll_once(self.registry.propose(vec![Proposal::Release { bee: bee.id }]));
+                if !matches!(released, Poll::Ready(Ok(_))) {
+                    return false;
+                }
+                if let Some(link) = &self.link {
+                    // nobody waits for it: until it is committed the log has a bee without content
+                    let (link, record) = (link.clone(), Record::Release { app: self.index, bee: bee.id });
+                    platform.spawn(Box::pin(async move { link.commit(record).await }))
+                }
+                for cell in cells {
+                    self.routes.remove(*cell, &bee)
+                }
+                true
+            });
+            if ended {
+                queen.bees.remove(&bee.id);
+                retired += 1;
+            }
+        }
+        self.retired.fetch_add(retired as u64, Ordering::Relaxed);
+        retired
+    }
+}
+
+fn poll_once<T>(mut future: Pin<Box<dyn Future<Output = T> + Send>>) -> Poll<T> {
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}

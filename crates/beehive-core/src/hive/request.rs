@@ -1,0 +1,169 @@
+//! Questions from outside: every one ends in exactly one way.
+
+use crate::hive::batch::{AnswerSink, Batch, Source};
+use crate::hive::credit::Cause;
+use crate::hive::turn::{Place, Turn};
+use crate::hive::{Address, Hive};
+use crate::message::{Error, Message};
+use parking_lot::Mutex;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The handler answered with an error. Nothing was changed.
+    Handler(Error),
+    /// No app that handles the message answered it. Handlers that only observe may have run.
+    NoAnswer {
+        /// The message's name.
+        message: &'static str,
+    },
+    /// The answer did not come in time. Whether the message was handled is not known.
+    Timeout {
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The hive has stopped. If the message was handed over before, whether it was handled is not known.
+    Unavailable,
+}
+
+impl std::fmt::Display for RequestError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RequestError::Handler(error) => write!(f, "{error}"),
+            RequestError::NoAnswer { message } => write!(f, "nobody answered `{message}`"),
+            RequestError::Timeout { after } => {
+                write!(f, "no answer within {after:?}; whether the message was handled is not known")
+            }
+            RequestError::Unavailable => write!(f, "the hive has stopped"),
+        }
+    }
+}
+impl std::error::Error for RequestError {}
+
+type Outcome<M> = Result<<M as Message>::Reply, RequestError>;
+
+struct Waiting<M: Message> {
+    expected: Option<u32>,
+    seen: u32,
+    failed: Option<Error>,
+    sender: Option<oneshot::Sender<Outcome<M>>>,
+}
+
+/// One question that waits for its answer.
+struct Question<M: Message>(Mutex<Waiting<M>>);
+
+impl<M: Message> Question<M> {
+    fn finish(waiting: &mut Waiting<M>, outcome: Outcome<M>) {
+        if let Some(sender) = waiting.sender.take() {
+            // nobody waits any more: timed out
+            let _ = sender.send(outcome);
+        }
+    }
+
+    /// All who handle it have reported.
+    fn settle(waiting: &mut Waiting<M>) {
+        if waiting.expected != Some(waiting.seen) {
+            return;
+        }
+        let outcome = match waiting.failed.take() {
+            Some(error) => Err(RequestError::Handler(error)),
+            // "handled and committed" is the answer of a message whose answer is `()`
+            None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
+                Ok(unit) if waiting.seen > 0 => Ok(*unit),
+                _ => Err(RequestError::NoAnswer { message: M::NAME }),
+            },
+        };
+        Self::finish(waiting, outcome)
+    }
+}
+
+impl<M: Message> AnswerSink<M> for Question<M> {
+    fn expect(&self, _: &Batch<M>, _: u32, handlers: u32) {
+        let mut waiting = self.0.lock();
+        waiting.expected = Some(handlers);
+        Self::settle(&mut waiting)
+    }
+
+    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, _: &Option<Arc<Cause>>) {
+        let mut waiting = self.0.lock();
+        for answer in answers {
+            Self::finish(&mut waiting, answer.map_err(RequestError::Handler))
+        }
+    }
+
+    fn observed(&self, _: &Batch<M>, _: u32, result: Result<(), Error>) {
+        let mut waiting = self.0.lock();
+        waiting.seen += 1;
+        if let Err(error) = result {
+            waiting.failed.get_or_insert(error);
+        }
+        Self::settle(&mut waiting)
+    }
+
+    fn unanswered(&self, _: &Batch<M>, _: u32) {
+        Self::finish(&mut self.0.lock(), Err(RequestError::NoAnswer { message: M::NAME }))
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+}
+
+impl Hive {
+    /// Asks a question and waits for its answer, five seconds at most.
+    ///
+    /// Cancel-safe in the sense that nothing breaks; whether a message that was handed over is handled is then not known.
+    pub async fn request<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
+        self.request_within(Duration::from_secs(5), message).await
+    }
+
+    /// As [`Hive::request`], with another limit of time. Waiting for a credit counts.
+    pub async fn request_within<M: Message>(
+        &self,
+        limit: Duration,
+        message: M,
+    ) -> Result<M::Reply, RequestError> {
+        let inner = self.inner();
+        let late = inner.platform.sleep(limit);
+        let answer = async {
+            if inner.is_stopped() {
+                return Err(RequestError::Unavailable);
+            }
+            inner.credits.take(1).await;
+            let (sender, receiver) = oneshot::channel();
+            let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
+            let source = Source {
+                origin: inner.id,
+                sender: Address::Outside,
+                bee: None,
+                hops: 0,
+                lane: 0,
+                first_seq: 0,
+                chance: inner.platform.random(),
+            };
+            let sink: Option<Arc<dyn AnswerSink<M>>> = Some(Arc::new(Question(Mutex::new(waiting))));
+            let batch = Arc::new(Batch { messages: vec![message], source, sink });
+            let kind = inner.types.kind::<M>();
+            Turn::with(inner, Place::Runners, |turn| {
+                turn.cause = Some(Cause::new(&inner.credits, 1));
+                kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
+            });
+            // the question lives on where the message went, and nowhere else
+            drop(batch);
+            tokio::select! {
+                answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
+                () = self.stopped() => Err(RequestError::Unavailable),
+            }
+        };
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = late => Err(RequestError::Timeout { after: limit }),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The local table cell → bee, read by every emitting task.
+
+use crate::app::App;
+use crate::cell::CellId;
+use crate::hive::bee::Bee;
+use crossbeam_utils::CachePadded;
+use hashbrown::HashTable;
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+const SHARDS: usize = 64;
+
+type Shard<A> = RwLock<HashTable<(CellId, Arc<Bee<A>>)>>;
+
+pub(crate) struct Routes<A: App> {
+    shards: Box<[CachePadded<Shard<A>>]>,
+}
+
+impl<A: App> Routes<A> {
+    pub(crate) fn new() -> Self {
+        Routes { shards: (0..SHARDS).map(|_| CachePadded::new(RwLock::default())).collect() }
+    }
+
+    #[inline(always)]
+    fn shard(&self, cell: CellId) -> &Shard<A> {
+        // the table inside uses the low and the highest bits
+        &self.shards[(cell.0 >> 48) as usize % SHARDS]
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
+        let shard = self.shard(cell).read();
+        shard.find(cell.0, |(c, _)| *c == cell).map(|(_, bee)| bee.clone())
+    }
+
+    /// Whether `cell` is routed to `bee`.
+    #[inline]
+    pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
+        let shard = self.shard(cell).read();
+        shard.find(cell.0, |(c, _)| *c == cell).is_some_and(|(_, b)| Arc::ptr_eq(b, bee))
+    }
+
+    pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+        let mut shard = self.shard(cell).write();
+        match shard.find_mut(cell.0, |(c, _)| *c == cell) {
+            Some(entry) => entry.1 = bee.clone(),
+            None => {
+                shard.insert_unique(cell.0, (cell, bee.clone()), |(c, _)| c.0);
+            }
+        }
+    }
+
+    /// Removes the route if it still leads to `bee`.
+    pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+        let mut shard = self.shard(cell).write();
+        if let Ok(entry) = shard.find_entry(cell.0, |(c, b)| *c == cell && Arc::ptr_eq(b, bee)) {
+            entry.remove();
+        }
+    }
+
+    /// Calls `f` for every bee, shard by shard, once each.
+    pub(crate) fn for_each_bee(&self, mut f: impl FnMut(&Arc<Bee<A>>)) {
+        for shard in 0..SHARDS {
+            self.for_each_bee_of_shard(shard, &mut f)
+        }
+    }
+
+    pub(crate) const SHARDS: usize = SHARDS;
+
+    /// Calls `f` for every bee whose first cell is in the shard.
+    pub(crate) fn for_each_bee_of_shard(&self, shard: usize, mut f: impl FnMut(&Arc<Bee<A>>)) {
+        // collected first: `f` may come back here
+        let bees: Vec<Arc<Bee<A>>> = match self.shards.get(shard) {
+            Some(s) => {
+                s.read().iter().filter(|(c, bee)| bee.first_cell() == *c).map(|(_, b)| b.clone()).collect()
+            }
+            None => Vec::new(),
+        };
+        bees.iter().for_each(&mut f)
+    }
+
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            // dropped outside the lock
+            let taken = std::mem::take(&mut *shard.write());
+            drop(taken)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One app on one hive: its routes, its bees, and what is counted about it.
+
+use crate::app::App;
+use crate::app::Handlers;
+use crate::cell::HiveId;
+use crate::cell::{BeeId, CellId};
+use crate::hive::HiveInner;
+use crate::hive::bee::{Bee, Body};
+use crate::hive::journal::BeeImage;
+use crate::hive::lane::SenderLane;
+use crate::hive::link::Link;
+use crate::hive::registry::Registry;
+use crate::hive::routes::Routes;
+use crate::hive::tail::Tail;
+use crate::hive::turn::{Place, Turn};
+use crate::mapper::{Mapper, close_over_fusion};
+use crate::state::column::Columns;
+use crate::state::image::{CellImage, DecodeError, EncodedCells, decode, encode};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What is counted about a handler.
+#[derive(Default)]
+pub(crate) struct HandlerCounters {
+    pub(crate) messages: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) panics: AtomicU64,
+}
+
+pub(crate) struct AppRuntime<A: App> {
+    pub(crate) index: u16,
+    pub(crate) seed: u64,
+    /// Dictionaries that are one cell each, closed under fusion.
+    pub(crate) whole: u64,
+    prototype: A,
+    pub(crate) routes: Routes<A>,
+    pub(crate) registry: Arc<dyn Registry>,
+    /// Where its records go, if they do.
+    pub(crate) link: Option<Arc<Link>>,
+    /// Decisions of the registry are carried out one at a time.
+    pub(crate) queen: Mutex<Queen<A>>,
+    idle: Mutex<Vec<Arc<Bee<A>>>>,
+    /// By handler: the dictionary it sweeps.
+    swept: OnceLock<Vec<Option<u32>>>,
+    pub(crate) handlers: Box<[HandlerCounters]>,
+    pub(crate) created: AtomicU64,
+    pub(crate) retired: AtomicU64,
+    pub(crate) merged: AtomicU64,
+}
+
+/// What the queen remembers: bees by id, for decisions that name them.
+pub(crate) struct Queen<A: App> {
+    pub(crate) bees: hashbrown::HashMap<BeeId, Arc<Bee<A>>>,
+}
+
+impl<A: Handlers> AppRuntime<A> {
+    pub(crate) fn new(
+        index: u16,
+        seed: u64,
+        prototype: A,
+        registry: Arc<dyn Registry>,
+        link: Option<Arc<Link>>,
+    ) -> Arc<Self> {
+        Arc::new(AppRuntime {
+            index,
+            seed,
+            whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
+            prototype,
+            routes: Routes::new(),
+            registry,
+            link,
+            queen: Mutex::new(Queen { bees: hashbrown::HashMap::new() }),
+            idle: Mutex::default(),
+            swept: OnceLock::new(),
+            handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
+            created: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+            merged: AtomicU64::new(0),
+        })
+    }
+}
+
+impl<A: App> AppRuntime<A> {
+    pub(crate) fn mapper(&self, origin: HiveId) -> Mapper {
+        Mapper::new(self.seed, self.whole, origin)
+    }
+
+    /// An instance without state.
+    pub(crate) fn fresh(&self) -> A {
+        self.prototype.fresh()
+    }
+
+    pub(crate) fn body(&self) -> Body<A> {
+        Body {
+            app: self.fresh(),
+            tail: self.link.as_ref().map(|link| Tail::new(link, EncodedCells::default(), 0)),
+            lane: SenderLane::default(),
+            traffic: Default::default(),
+        }
+    }
+
+    /// Makes the bee that a log describes.
+    pub(crate) fn restore(self: &Arc<Self>, id: BeeId, image: BeeImage) -> Result<(), DecodeError> {
+        let cells: Vec<CellId> = image.cells.into_iter().collect();
+        let mut body = self.body();
+        for cell in image.state.images() {
+            body.app.import(self.seed, &cell)?;
+        }
+        if let Some(tail) = &mut body.tail {
+            tail.base = image.state;
+            tail.next_seq = image.next_seq;
+        }
+        let bee = Bee::new(self, id, &cells, body);
+        for cell in &cells {
+            self.routes.set(*cell, &bee)
+        }
+        self.queen.lock().bees.insert(id, bee);
+        Ok(())
+    }
+
+    /// Takes every bee apart into bytes and puts it together again, one after the other, under load.
+    pub(crate) async fn reimport(self: &Arc<Self>, hive: &Arc<HiveInner>) -> Result<usize, DecodeError> {
+        let mut count = 0;
+        let bees: Vec<Arc<Bee<A>>> = self.queen.lock().bees.values().cloned().collect();
+        for bee in bees {
+            let Some(mut body) = bee.freeze().await else { continue };
+            let images = encode(&body.app.export(true));
+            let mut app = self.fresh();
+            for image in decode::<Vec<CellImage>>("a bee", &images)? {
+                app.import(self.seed, &image)?;
+            }
+            body.app = app;
+            Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// A bee has become idle without any content.
+    pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
+        self.idle.lock().push(bee.clone())
+    }
+
+    pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
+        std::mem::take(&mut self.idle.lock())
+    }
+
+    pub(crate) fn set_swept(&self, swept: Vec<Option<u32>>) {
+        let _ = self.swept.set(swept);
+    }
+
+    /// The dictionary that a handler sweeps.
+    pub(crate) fn swept(&self, handler: usize) -> Option<u32> {
+        self.swept.get()?.get(handler).copied().flatten()
+    }
+
+    pub(crate) fn bees(&self) -> usize {
+        self.queen.lock().bees.len()
+    }
+
+    pub(crate) fn count_created(&self) {
+        self.created.fetch_add(1, Ordering::Relaxed);
+    }
+}

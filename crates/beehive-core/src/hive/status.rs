@@ -1,0 +1,235 @@
+//! What a hive can tell about itself.
+
+use crate::app::Handlers;
+use crate::cell::{BeeId, HiveId};
+use crate::hive::runtime::AppRuntime;
+use crate::hive::{Hive, HiveInner};
+use crate::seams::{BoxFuture, Platform};
+use crate::state::DecodeError;
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// An app whose type is not known here.
+pub(crate) trait AnyApp: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn handler_name(&self, handler: usize) -> &'static str;
+    fn status(&self) -> AppStatus;
+    fn retire_idle(self: Arc<Self>, platform: &dyn Platform);
+    fn clear(&self);
+    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
+}
+
+/// A hive as it is now.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its number in the cluster.
+    pub hive: HiveId,
+    /// Seconds since it started.
+    pub uptime_seconds: u64,
+    /// Its apps, in order.
+    pub apps: Vec<AppStatus>,
+    /// IO bees: sockets and other things outside.
+    pub io_bees: usize,
+    /// What causes what.
+    pub emits: Vec<EmitStatus>,
+    /// Messages from outside that may be brought in now through the hive itself.
+    pub credits_free: u32,
+    /// Timers that wait.
+    pub timers: usize,
+    /// Ticks left out because the one before was not done.
+    pub ticks_collapsed: u64,
+    /// Messages that could not be handled, since the start.
+    pub dead_letters: u64,
+    /// Chains of messages that were cut off.
+    pub cycles: u64,
+    /// Times that bees were taken from behind a handler that held its thread.
+    pub relieved: u64,
+}
+
+/// One app.
+#[derive(Clone, Debug, Serialize)]
+pub struct AppStatus {
+    /// Its name.
+    pub name: &'static str,
+    /// Bees it has on this hive.
+    pub bees: usize,
+    /// Bees made so far.
+    pub bees_created: u64,
+    /// Bees that merged into another.
+    pub bees_merged: u64,
+    /// Bees that had nothing left to own.
+    pub bees_retired: u64,
+    /// Its handlers, in the order of the source.
+    pub handlers: Vec<HandlerStatus>,
+    /// The bees that handled most, of those that are idle now.
+    pub busiest: Vec<BeeStatus>,
+}
+
+/// One handler.
+#[derive(Clone, Debug, Serialize)]
+pub struct HandlerStatus {
+    /// Its name.
+    pub name: &'static str,
+    /// What it handles.
+    pub message: &'static str,
+    /// Kind of its map.
+    pub kind: &'static str,
+    /// Its cells.
+    pub cells: &'static str,
+    /// Messages handled, failures included.
+    pub messages: u64,
+    /// Messages that its map dropped.
+    pub dropped: u64,
+    /// Messages answered with an error.
+    pub errors: u64,
+    /// Messages at which it panicked or broke a rule.
+    pub panics: u64,
+}
+
+/// One bee.
+#[derive(Clone, Debug, Serialize)]
+pub struct BeeStatus {
+    /// The bee.
+    pub bee: BeeId,
+    /// Messages it handled.
+    pub messages: u64,
+    /// Messages that wait for it.
+    pub waiting: usize,
+    /// By sender; none: from outside.
+    pub from: Vec<(Option<BeeId>, u64)>,
+}
+
+/// How often a handler emitted a type of message.
+#[derive(Clone, Debug, Serialize)]
+pub struct EmitStatus {
+    /// The app.
+    pub app: &'static str,
+    /// The handler.
+    pub handler: &'static str,
+    /// What it handles.
+    pub upon: &'static str,
+    /// What it emitted.
+    pub message: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
+/// Bees shown of each app.
+const BUSIEST: usize = 8;
+
+impl<A: Handlers> AnyApp for AppRuntime<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn handler_name(&self, handler: usize) -> &'static str {
+        A::REPORT.get(handler).map_or("?", |r| r.name)
+    }
+
+    fn status(&self) -> AppStatus {
+        let mut busiest: Vec<BeeStatus> = Vec::new();
+        self.routes.for_each_bee(|bee| {
+            let Some((messages, from)) = bee.peek(|b| (b.traffic.messages, b.traffic.peers().to_vec()))
+            else {
+                return;
+            };
+            busiest.push(BeeStatus { bee: bee.id, messages, waiting: bee.waiting(), from });
+            if busiest.len() >= 4 * BUSIEST {
+                busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
+                busiest.truncate(BUSIEST)
+            }
+        });
+        busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
+        busiest.truncate(BUSIEST);
+        let handlers = A::REPORT
+            .iter()
+            .zip(&self.handlers)
+            .map(|(r, c)| HandlerStatus {
+                name: r.name,
+                message: r.message,
+                kind: r.kind,
+                cells: r.cells,
+                messages: c.messages.load(Ordering::Relaxed),
+                dropped: c.dropped.load(Ordering::Relaxed),
+                errors: c.errors.load(Ordering::Relaxed),
+                panics: c.panics.load(Ordering::Relaxed),
+            })
+            .collect();
+        AppStatus {
+            name: A::NAME,
+            bees: self.bees(),
+            bees_created: self.created.load(Ordering::Relaxed),
+            bees_merged: self.merged.load(Ordering::Relaxed),
+            bees_retired: self.retired.load(Ordering::Relaxed),
+            handlers,
+            busiest,
+        }
+    }
+
+    fn retire_idle(self: Arc<Self>, platform: &dyn Platform) {
+        AppRuntime::retire_idle(&self, platform);
+    }
+
+    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {
+        Box::pin(async move { AppRuntime::reimport(&self, &hive).await })
+    }
+
+    fn clear(&self) {
+        self.take_idle();
+        self.queen.lock().bees.clear();
+        self.routes.clear()
+    }
+}
+
+impl Hive {
+    /// Takes every bee out of its mailbox, apart into bytes, together again, and puts it back: what a move does, without
+    /// the way. Returns how many. For tests: under load, nothing may tell the difference.
+    pub async fn reimport(&self) -> Result<usize, DecodeError> {
+        let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
+        let mut count = 0;
+        for app in apps {
+            count += app.reimport(self.inner().clone()).await?
+        }
+        Ok(count)
+    }
+
+    /// The hive as it is now.
+    pub fn status(&self) -> Status {
+        let inner = self.inner();
+        let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
+        let mut emits: Vec<EmitStatus> = inner
+            .emits
+            .lock()
+            .iter()
+            .filter_map(|((app, handler, message), count)| {
+                let app = apps.get(*app as usize)?;
+                let status = app.status();
+                let handler = status.handlers.get(*handler as usize)?;
+                Some(EmitStatus {
+                    app: app.name(),
+                    handler: handler.name,
+                    upon: handler.message,
+                    message,
+                    count: count.load(Ordering::Relaxed),
+                })
+            })
+            .collect();
+        emits.sort_by_key(|e| (e.app, e.handler, e.message));
+        let uptime: Duration = inner.now().since(inner.started);
+        Status {
+            hive: inner.id,
+            uptime_seconds: uptime.as_secs(),
+            apps: apps.iter().map(|app| app.status()).collect(),
+            io_bees: inner.io.len(),
+            emits,
+            credits_free: inner.credits.free(),
+            timers: inner.timers.len(),
+            ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
+            dead_letters: inner.dead_letters.total(),
+            cycles: inner.cycles.load(Ordering::Relaxed),
+            relieved: inner.workers.relieved.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Timers as data: what is due when, in one ordered table, woken by one sleep.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::batch::{Batch, Source};
+use crate::hive::credit::{Cause, Credits};
+use crate::hive::lane::SenderLane;
+use crate::hive::runtime::AppRuntime;
+use crate::hive::turn::{Place, Turn};
+use crate::hive::types::MessageType;
+use crate::hive::{Address, HiveInner};
+use crate::message::{Message, Tick};
+use crate::time::Time;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
+
+#[derive(Default)]
+struct Due {
+    table: BTreeMap<(Time, u64), Fire>,
+    next_id: u64,
+}
+
+/// What a hive has to do later.
+#[derive(Default)]
+pub(crate) struct Timers {
+    due: Mutex<Due>,
+    sooner: Notify,
+    /// Ticks that were left out because the one before was not done.
+    pub(crate) collapsed: AtomicU64,
+}
+
+impl Timers {
+    pub(crate) fn at(&self, at: Time, fire: Fire) {
+        let mut due = self.due.lock();
+        due.next_id += 1;
+        let id = due.next_id;
+        let first = due.table.first_key_value().is_none_or(|((first, _), _)| at < *first);
+        due.table.insert((at, id), fire);
+        drop(due);
+        if first {
+            self.sooner.notify_one()
+        }
+    }
+
+    /// Gives `app` the messages of `range` at a time.
+    pub(crate) fn after<M: Message>(
+        &self,
+        at: Time,
+        app: u16,
+        kind: &Arc<MessageType<M>>,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+    ) {
+        let (kind, batch) = (kind.clone(), batch.clone());
+        let fire = move |turn: &mut Turn| {
+            kind.send(&batch, range, Address::App(app), &mut SenderLane::default(), turn);
+        };
+        self.at(at, Box::new(fire))
+    }
+
+    /// Number of timers that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.due.lock().table.len()
+    }
+
+    fn take_due(&self, now: Time) -> (Vec<Fire>, Option<Time>) {
+        let mut due = self.due.lock();
+        let mut fires = Vec::new();
+        while let Some(entry) = due.table.first_entry() {
+            if entry.key().0 > now {
+                return (fires, Some(entry.key().0));
+            }
+            fires.push(entry.remove());
+        }
+        (fires, None)
+    }
+
+    pub(crate) fn clear(&self) {
+        let table = std::mem::take(&mut self.due.lock().table);
+        drop(table)
+    }
+}
+
+/// Fires what is due until the hive stops.
+pub(crate) async fn run(hive: Arc<HiveInner>) {
+    while !hive.is_stopped() {
+        let sooner = hive.timers.sooner.notified();
+        let now = hive.now();
+        let (fires, next) = hive.timers.take_due(now);
+        if !fires.is_empty() {
+            Turn::with(&hive, Place::Runners, |turn| fires.into_iter().for_each(|fire| fire(turn)));
+            continue;
+        }
+        let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));
+        tokio::select! {
+            () = hive.platform.sleep(wait) => {}
+            () = sooner => {}
+            () = hive.stopping.notified() => {}
+        }
+    }
+}
+
+/// The source of a message that a timer of the hive sends.
+fn source(hive: &HiveInner, now: Time) -> Source {
+    Source {
+        origin: hive.id,
+        sender: Address::Outside,
+        bee: None,
+        lane: 0,
+        first_seq: 0,
+        hops: 0,
+        chance: now.as_nanoseconds(),
+    }
+}
+
+/// Fires timer `N` of an app, once per period; at most one tick is under way, missed ones collapse.
+pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
+    hive: &Arc<HiveInner>,
+    app: Arc<AppRuntime<A>>,
+    period: Duration,
+) {
+    fn fire<A: Handles<Tick<N>>, const N: u32>(
+        app: Arc<AppRuntime<A>>,
+        period: Duration,
+        one: Arc<Credits>,
+        turn: &mut Turn,
+    ) {
+        if one.take_all(1) {
+            let source = source(turn.hive, turn.now);
+            let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
+            turn.cause = Some(Cause::new(&one, 1));
+            let kind = turn.hive.types.kind::<Tick<N>>();
+            kind.send(&batch, 0..1, Address::App(app.index), &mut SenderLane::default(), turn);
+            turn.cause = None;
+        } else {
+            turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
+        }
+        let next = turn.now + period;
+        turn.hive.timers.at(next, Box::new(move |turn| fire(app, period, one, turn)));
+    }
+    let one = Credits::new(1);
+    let first = hive.now() + period;
+    hive.timers.at(first, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
+}
+
+/// Sweeps the cells of a dictionary with timer `N`, spread over the period.
+pub(crate) fn every_each<A: Handlers, const N: u32>(
+    hive: &Arc<HiveInner>,
+    app: Arc<AppRuntime<A>>,
+    period: Duration,
+    run: crate::hive::sweep::RunSweep<A>,
+) {
+    let one = Credits::new(1);
+    let first = hive.now() + period;
+    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, N>(app, period, one, run, turn)));
+}
+
+fn start_sweep<A: Handlers, const N: u32>(
+    app: Arc<AppRuntime<A>>,
+    period: Duration,
+    one: Arc<Credits>,
+    run: crate::hive::sweep::RunSweep<A>,
+    turn: &mut Turn,
+) {
+    let next = turn.now + period;
+    if one.take_all(1) {
+        let source = source(turn.hive, turn.now);
+        let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
+        let pace = crate::hive::sweep::Pace { cause: Cause::new(&one, 1), start: turn.now, period };
+        crate::hive::sweep::paced(app.clone(), batch, run, 0, pace, turn);
+    } else {
+        turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
+    }
+    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, N>(app, period, one, run, turn)));
+}

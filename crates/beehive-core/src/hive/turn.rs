@@ -1,0 +1,181 @@
+//! A turn: what one worker does from the moment messages come in until what they caused is done or handed over.
+
+use crate::context::Ctx;
+use crate::hive::HiveInner;
+use crate::hive::credit::Cause;
+use crate::hive::outputs::Outputs;
+use crate::limits;
+use crate::state::guard;
+use crate::time::Time;
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A bee that has something to do.
+pub(crate) trait Runnable: Send + Sync {
+    /// Runs it until it has nothing to do or the turn is over.
+    fn run(self: Arc<Self>, turn: &mut Turn);
+}
+
+/// Where the bees run that a turn wakes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// Here, before the turn ends.
+    Here,
+    /// On the hive's runners: whoever began the turn has something else to do.
+    Runners,
+}
+
+/// What is kept from turn to turn, so that a turn allocates nothing.
+struct Scratch {
+    hive: usize,
+    ctx: Ctx,
+    spare: Vec<Outputs>,
+    /// By app: what its code keeps on this thread.
+    apps: Vec<Option<Box<dyn Any>>>,
+    /// Counters of (app, handler, message emitted) that this thread has used.
+    emits: Vec<((u16, u16, &'static str), Arc<AtomicU64>)>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
+}
+
+pub(crate) struct Turn<'h> {
+    pub(crate) hive: &'h Arc<HiveInner>,
+    pub(crate) now: Time,
+    /// Where this thread is watched, and where the bees wait that the turn has woken: others can take them from there
+    /// when a handler holds the thread.
+    pub(crate) slot: usize,
+    /// Messages handled so far.
+    done: usize,
+    /// Stateless handlers that run inside one another.
+    pub(crate) depth: usize,
+    /// What is held until that which is being routed or run is done.
+    pub(crate) cause: Option<Arc<Cause>>,
+    scratch: Box<Scratch>,
+}
+
+impl<'h> Turn<'h> {
+    /// Runs `begin`, which routes something, and then, at `place`, whatever that woke.
+    ///
+    /// Inside a handler, or when too many workers are held by handlers already, it is handed to others instead.
+    pub(crate) fn with<R>(
+        hive: &'h Arc<HiveInner>,
+        place: Place,
+        begin: impl FnOnce(&mut Turn<'_>) -> R,
+    ) -> R {
+        let mut turn = Turn::new(hive);
+        let result = begin(&mut turn);
+        turn.cause = None;
+        if !hive.is_idle(turn.slot) {
+            if place == Place::Here && !guard::in_transaction() && hive.enter() {
+                turn.run();
+                hive.leave();
+            }
+            hive.give_to_runners(turn.slot);
+        }
+        turn.end();
+        result
+    }
+
+    /// Runs the bees that wait at this thread's slot until there are none or the turn is over.
+    pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize) {
+        let mut turn = Turn { slot, ..Turn::new(hive) };
+        turn.run();
+        turn.end()
+    }
+
+    fn new(hive: &'h Arc<HiveInner>) -> Self {
+        let here = Arc::as_ptr(hive) as usize;
+        let scratch = SCRATCH.with_borrow_mut(Option::take).filter(|s| s.hive == here).unwrap_or_else(|| {
+            Box::new(Scratch {
+                hive: here,
+                ctx: Ctx::new(Outputs::new(hive.types.clone())),
+                spare: Vec::new(),
+                apps: Vec::new(),
+                emits: Vec::new(),
+            })
+        });
+        let slot = hive.slot_of_thread();
+        Turn { hive, now: hive.now(), slot, done: 0, depth: 0, cause: None, scratch }
+    }
+
+    fn run(&mut self) {
+        while !self.is_over()
+            && let Some(bee) = self.hive.next_bee(self.slot)
+        {
+            bee.run(self)
+        }
+    }
+
+    fn end(self) {
+        SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
+    }
+
+    /// The bee will be run.
+    #[inline]
+    pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
+        self.hive.wake(self.slot, bee)
+    }
+
+    /// Whether the turn has taken its share.
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        self.done >= limits::MESSAGES_PER_TURN_MAX
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&mut self, messages: u32) {
+        self.done += messages as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn ctx(&mut self) -> &mut Ctx {
+        &mut self.scratch.ctx
+    }
+
+    /// Takes the outputs of the run that just ended, leaving empty ones for what is run while these are handed over.
+    pub(crate) fn take_outputs(&mut self) -> Outputs {
+        let spare = self.scratch.spare.pop().unwrap_or_else(|| Outputs::new(self.hive.types.clone()));
+        std::mem::replace(&mut self.scratch.ctx.out, spare)
+    }
+
+    /// Gives outputs back, to be used again.
+    pub(crate) fn give_back(&mut self, outputs: Outputs) {
+        self.scratch.spare.push(outputs)
+    }
+
+    /// What the code of app `index` keeps on this thread.
+    #[inline]
+    pub(crate) fn local<T: Any + Default>(&mut self, index: u16) -> &mut T {
+        let index = index as usize;
+        if self.scratch.apps.len() <= index {
+            self.scratch.apps.resize_with(index + 1, || None)
+        }
+        let slot = &mut self.scratch.apps[index];
+        if !slot.as_ref().is_some_and(|kept| kept.is::<T>()) {
+            *slot = Some(Box::<T>::default());
+        }
+        slot.as_mut().and_then(|kept| kept.downcast_mut()).expect("put there if it was not there")
+    }
+
+    /// Counts what a handler emitted, by type.
+    pub(crate) fn count_emits(&mut self, app: u16, handler: usize, outputs: &Outputs) {
+        for (name, count) in outputs.summary() {
+            let key = (app, handler as u16, name);
+            let same =
+                |k: &(u16, u16, &'static str)| k.0 == key.0 && k.1 == key.1 && std::ptr::eq(k.2, key.2);
+            let counter = match self.scratch.emits.iter().find(|(k, _)| same(k)) {
+                Some((_, counter)) => counter,
+                None => {
+                    let counter = self.hive.emit_counter(key);
+                    self.scratch.emits.push((key, counter));
+                    &self.scratch.emits[self.scratch.emits.len() - 1].1
+                }
+            };
+            counter.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Who runs bees: the threads that wake them, the hive's runners, and relief for those that a handler holds.
+//!
+//! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A turn that may not run them
+//! itself leaves them to the *runners*, tasks that share a queue. A *relief* looks at all slots every few milliseconds,
+//! from a thread of its own; when a handler holds its thread, the bees that wait behind it are taken to others. So a
+//! handler that spins or blocks delays its own cells only.
+
+use crate::hive::HiveInner;
+use crate::hive::turn::{Runnable, Turn};
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Threads that are told apart; more of them share slots, which does no harm.
+const SLOTS: usize = 64;
+/// How often the relief looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// A run that lasts for longer holds its thread.
+const HELD: Duration = Duration::from_millis(4);
+/// A handler that runs for longer is named in the log.
+const TOO_LONG: Duration = Duration::from_secs(1);
+
+static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+type Bees = VecDeque<Arc<dyn Runnable>>;
+
+#[derive(Default)]
+struct Slot {
+    /// Number of the run that the thread is busy with; even: none.
+    run: AtomicU64,
+    /// Its app and handler.
+    what: AtomicU64,
+    woken: Mutex<Bees>,
+}
+
+/// The slots and the runners of a hive.
+pub(crate) struct Workers {
+    slots: Box<[CachePadded<Slot>]>,
+    queue: Mutex<Bees>,
+    /// Runners that are at work.
+    runners: AtomicUsize,
+    runners_max: usize,
+    /// Turns that run bees on a worker now; so many may, so that one worker is always left for sockets and timers.
+    turns: AtomicUsize,
+    turns_max: usize,
+    pub(crate) relieved: AtomicU64,
+}
+
+impl Workers {
+    pub(crate) fn new(workers: usize) -> Self {
+        Workers {
+            slots: (0..SLOTS).map(|_| CachePadded::default()).collect(),
+            queue: Mutex::default(),
+            runners: AtomicUsize::new(0),
+            runners_max: workers.saturating_sub(1).max(1),
+            turns: AtomicUsize::new(0),
+            turns_max: workers.saturating_sub(1).max(1),
+            relieved: AtomicU64::new(0),
+        }
+    }
+}
+
+impl HiveInner {
+    #[inline]
+    pub(crate) fn slot_of_thread(&self) -> usize {
+        SLOT.with(|slot| {
+            if slot.get() == usize::MAX {
+                slot.set(NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SLOTS)
+            }
+            slot.get()
+        })
+    }
+
+    /// A run of `handler` begins on this thread.
+    #[inline]
+    pub(crate) fn begin_run(&self, slot: usize, app: u16, handler: usize) {
+        let slot = &self.workers.slots[slot];
+        slot.what.store((app as u64) << 32 | handler as u64, Ordering::Relaxed);
+        let run = slot.run.load(Ordering::Relaxed);
+        // from even to the next odd number; a slot that threads share may be odd already
+        slot.run.store((run + 1) | 1, Ordering::Relaxed);
+    }
+
+    /// It ends.
+    #[inline]
+    pub(crate) fn end_run(&self, slot: usize) {
+        let slot = &self.workers.slots[slot];
+        let run = slot.run.load(Ordering::Relaxed);
+        slot.run.store((run | 1).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn wake(&self, slot: usize, bee: Arc<dyn Runnable>) {
+        self.workers.slots[slot].woken.lock().push_back(bee)
+    }
+
+    #[inline]
+    pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
+        self.workers.slots[slot].woken.lock().pop_front()
+    }
+
+    #[inline]
+    pub(crate) fn is_idle(&self, slot: usize) -> bool {
+        self.workers.slots[slot].woken.lock().is_empty()
+    }
+
+    /// Takes one of the workers for running bees.
+    #[inline]
+    pub(crate) fn enter(&self) -> bool {
+        if self.workers.turns.fetch_add(1, Ordering::Relaxed) < self.workers.turns_max {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.workers.turns.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Leaves the bees that wait at `slot` to the runners.
+    pub(crate) fn give_to_runners(self: &Arc<Self>, slot: usize) {
+        {
+            let mut woken = self.workers.slots[slot].woken.lock();
+            if woken.is_empty() {
+                return;
+            }
+            self.workers.queue.lock().append(&mut woken);
+        }
+        self.start_runner()
+    }
+
+    fn start_runner(self: &Arc<Self>) {
+        let workers = &self.workers;
+        let more = |n: usize| (n < workers.runners_max).then_some(n + 1);
+        if workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok() {
+            self.platform.spawn(Box::pin(run(self.clone())))
+        }
+    }
+
+    fn take_queued(&self, slot: usize) -> bool {
+        // a few at a time: what is taken may have to be taken back by the relief
+        let mut queue = self.workers.queue.lock();
+        let count = queue.len().min(8);
+        self.workers.slots[slot].woken.lock().extend(queue.drain(..count));
+        count > 0
+    }
+}
+
+/// A runner: runs what is queued until nothing is.
+async fn run(hive: Arc<HiveInner>) {
+    loop {
+        loop {
+            let slot = hive.slot_of_thread();
+            if !hive.take_queued(slot) {
+                break;
+            }
+            if hive.enter() {
+                Turn::run_slot(&hive, slot);
+                hive.leave();
+            } else {
+                // all workers but one are held: on a thread of its own, for as long as it takes
+                let on_thread = hive.clone();
+                let bees = std::mem::take(&mut *hive.workers.slots[slot].woken.lock());
+                hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+            }
+            hive.give_back(slot);
+            // sockets and timers have their turn
+            crate::seams::yield_now().await
+        }
+        hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
+        // what was queued since the last look had no runner started for it if this one was counted
+        if hive.workers.queue.lock().is_empty() {
+            return;
+        }
+        let workers = &hive.workers;
+        let more = |n: usize| (n < workers.runners_max).then_some(n + 1);
+        if workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_err() {
+            return;
+        }
+    }
+}
+
+fn run_on_thread(hive: &Arc<HiveInner>, bees: Bees) {
+    let slot = hive.slot_of_thread();
+    hive.workers.slots[slot].woken.lock().extend(bees);
+    while !hive.is_idle(slot) {
+        Turn::run_slot(hive, slot)
+    }
+}
+
+impl HiveInner {
+    /// What a turn that is over has left goes behind what others wait for.
+    fn give_back(&self, slot: usize) {
+        let mut woken = self.workers.slots[slot].woken.lock();
+        if !woken.is_empty() {
+            self.workers.queue.lock().append(&mut woken)
+        }
+    }
+
+    fn report_too_long(&self, what: u64) {
+        let apps = self.apps.read();
+        if let Some(app) = apps.get((what >> 32) as usize) {
+            let handler = app.handler_name(what as u32 as usize);
+            tracing::warn!(
+                app = app.name(),
+                handler,
+                "a handler holds its thread for more than {TOO_LONG:?}; its cells \
+                wait, other cells go on"
+            );
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    run: u64,
+    since: Instant,
+    reported: bool,
+}
+
+/// The relief. Runs on a thread of its own, because all workers may be held, until the hive is gone or stopped.
+pub(crate) fn relieve(hive: Weak<HiveInner>) {
+    let mut seen: Vec<Option<Seen>> = vec![None; SLOTS];
+    loop {
+        std::thread::sleep(LOOK);
+        let Some(hive) = hive.upgrade() else { return };
+        if hive.is_stopped() {
+            return;
+        }
+        let now = Instant::now();
+        for (slot, seen) in hive.workers.slots.iter().zip(&mut seen) {
+            let run = slot.run.load(Ordering::Relaxed);
+            if run & 1 == 0 {
+                *seen = None;
+                continue;
+            }
+            let before = match seen {
+                Some(before) if before.run == run => before,
+                _ => {
+                    *seen = Some(Seen { run, since: now, reported: false });
+                    continue;
+                }
+            };
+            let held = now.duration_since(before.since);
+            if held < HELD {
+                continue;
+            }
+            let bees = std::mem::take(&mut *slot.woken.lock());
+            if !bees.is_empty() {
+                hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
+                let on_thread = hive.clone();
+                hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+            }
+            if held >= TOO_LONG && !before.reported {
+                before.reported = true;
+                hive.report_too_long(slot.what.load(Ordering::Relaxed));
+            }
+        }
+        // runners that are held cannot take what is queued
+        let waiting = hive.workers.queue.lock().len();
+        let held = seen.iter().flatten().filter(|s| now.duration_since(s.since) >= HELD).count();
+        if waiting > 0 && held > 0 {
+            let bees = std::mem::take(&mut *hive.workers.queue.lock());
+            hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
+            let on_thread = hive.clone();
+            hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+        }
+    }
+}
+
+/// Retires what is idle, until the hive stops.
+pub(crate) async fn maintain(hive: Arc<HiveInner>) {
+    const PERIOD: Duration = Duration::from_millis(100);
+    while !hive.is_stopped() {
+        tokio::select! {
+            () = hive.platform.sleep(PERIOD) => {}
+            () = hive.stopping.notified() => {}
+        }
+        let apps: Vec<_> = hive.apps.read().clone();
+        for app in apps {
+            app.retire_idle(&*hive.platform);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Keys: the canonical encoding that names a cell, and the 64-bit hash over it.
+//!
+//! `std::hash::Hash` is not used: its byte stream depends on pointer width, byte order and compiler version, and every
+//! hive of a cluster must agree on the id of a cell, across platforms and across a rolling upgrade.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+const ADD: u64 = 0x9e37_79b9_7f4a_7c15;
+const MUL: u64 = 0xa076_1d64_78bd_642f;
+const END: u64 = 0xe703_7ed1_a0b4_28db;
+
+#[inline(always)]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = (a as u128).wrapping_mul(b as u128);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Streaming folded-multiply hash of the wyhash family. Its output is part of the cluster's contract: it never changes.
+#[derive(Clone, Copy, Debug)]
+pub struct CellHasher(u64);
+
+impl CellHasher {
+    /// A hasher that starts from `seed`.
+    #[inline(always)]
+    pub const fn new(seed: u64) -> Self {
+        CellHasher(seed ^ ADD)
+    }
+
+    /// Adds a word.
+    #[inline(always)]
+    pub const fn word(&mut self, word: u64) {
+        self.0 = fold(self.0 ^ word, MUL).rotate_left(23);
+    }
+
+    /// Adds a byte string. Short ones go in as words with their length; long ones through XXH3, whose output is fixed
+    /// by its specification.
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if bytes.len() <= 16 {
+            let mut words = [0u8; 16];
+            words[..bytes.len()].copy_from_slice(bytes);
+            let (low, high) = words.split_at(8);
+            let mut part = [0u8; 8];
+            part.copy_from_slice(low);
+            self.word(u64::from_le_bytes(part));
+            part.copy_from_slice(high);
+            self.word(u64::from_le_bytes(part) ^ ((bytes.len() as u64) << 56));
+        } else {
+            self.word(xxhash_rust::xxh3::xxh3_64(bytes));
+            self.word(bytes.len() as u64);
+        }
+    }
+
+    /// The hash; never zero, so that zero can stand for "no cell".
+    #[inline(always)]
+    pub const fn finish(self) -> u64 {
+        let hash = fold(self.0 ^ END, ADD);
+        if hash == 0 { 1 } else { hash }
+    }
+
+    /// Hashes a name at compile time.
+    pub(crate) const fn name(seed: u64, name: &str) -> u64 {
+        let bytes = name.as_bytes();
+        let mut hasher = CellHasher::new(seed);
+        let mut at = 0;
+        while at < bytes.len() {
+            hasher.word(bytes[at] as u64);
+            at += 1;
+        }
+        hasher.word(bytes.len() as u64);
+        hasher.finish()
+    }
+}
+
+/// How a value, or a borrowed form of it, is fed to the [`CellHasher`]. Types related by `Borrow` must feed equally.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a cell's key",
+    label = "not a `Key`",
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`"
+)]
+pub trait KeyEncoding {
+    /// Feeds the canonical encoding.
+    fn feed(&self, hasher: &mut CellHasher);
+
+    /// Feeds a slice of such values; bytes have a faster way.
+    fn feed_slice(slice: &[Self], hasher: &mut CellHasher)
+    where
+        Self: Sized,
+    {
+        hasher.word(slice.len() as u64);
+        for item in slice {
+            item.feed(hasher);
+        }
+    }
+
+    /// Appends a form for people: reports and error messages.
+    fn describe(&self, out: &mut String);
+}
+
+/// A type that names cells. Derive it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "not a `Key`",
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`"
+)]
+pub trait Key: KeyEncoding + Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Stable name of the type: crate and type.
+    const NAME: &'static str;
+    /// Whether dictionaries of one app that have this key type are columns of one cell. True for derived newtypes only:
+    /// two dictionaries keyed by `u64` need not mean the same thing by it.
+    const FUSED: bool = false;
+}
+
+macro_rules! integers { ($($t:ty),*) => { $(
+    impl KeyEncoding for $t {
+        #[inline(always)]
+        fn feed(&self, hasher: &mut CellHasher) { hasher.word(*self as u64) }
+        fn describe(&self, out: &mut String) { out.push_str(&self.to_string()) }
+    }
+    impl Key for $t { const NAME: &'static str = stringify!($t); }
+)* } }
+integers!(u16, u32, u64, usize, i8, i16, i32, i64, isize, bool, char);
+
+impl KeyEncoding for u8 {
+    #[inline(always)]
+    fn feed(&self, hasher: &mut CellHasher) {
+        hasher.word(*self as u64)
+    }
+    #[inline]
+    fn feed_slice(slice: &[u8], hasher: &mut CellHasher) {
+        hasher.bytes(slice)
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(&self.to_string())
+    }
+}
+impl Key for u8 {
+    const NAME: &'static str = "u8";
+}
+
+impl KeyEncoding for u128 {
+    #[inline(always)]
+    fn feed(&self, hasher: &mut CellHasher) {
+        hasher.word(*self as u64);
+        hasher.word((*self >> 64) as u64)
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(&self.to_string())
+    }
+}
+impl Key for u128 {
+    const NAME: &'static str = "u128";
+}
+
+impl KeyEncoding for str {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        hasher.bytes(self.as_bytes())
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(self)
+    }
+}
+
+macro_rules! as_str { ($($t:ty, $name:literal;)*) => { $(
+    impl KeyEncoding for $t {
+        #[inline]
+        fn feed(&self, hasher: &mut CellHasher) { hasher.bytes(self.as_bytes()) }
+        fn describe(&self, out: &mut String) { out.push_str(self) }
+    }
+    impl Key for $t { const NAME: &'static str = $name; }
+)* } }
+as_str!(String, "String"; Box<str>, "String"; Arc<str>, "String";);
+
+impl KeyEncoding for () {
+    fn feed(&self, _: &mut CellHasher) {}
+    fn describe(&self, out: &mut String) {
+        out.push_str("()")
+    }
+}
+impl Key for () {
+    const NAME: &'static str = "()";
+}
+
+impl<T: KeyEncoding> KeyEncoding for [T] {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        T::feed_slice(self, hasher)
+    }
+    fn describe(&self, out: &mut String) {
+        out.push('[');
+        for (at, item) in self.iter().enumerate() {
+            if at > 0 {
+                out.push_str(", ");
+            }
+            item.describe(out);
+        }
+        out.push(']');
+    }
+}
+impl<T: KeyEncoding, const N: usize> KeyEncoding for [T; N] {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        T::feed_slice(self, hasher)
+    }
+    fn describe(&self, out: &mut String) {
+        self.as_slice().describe(out)
+    }
+}
+impl<T: KeyEncoding> KeyEncoding for Vec<T> {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        T::feed_slice(self, hasher)
+    }
+    fn describe(&self, out: &mut String) {
+        self.as_slice().describe(out)
+    }
+}
+impl<T: Key> Key for Vec<T> {
+    const NAME: &'static str = "Vec";
+}
+macro_rules! arrays { ($($n:literal),*) => { $(
+    impl<T: Key> Key for [T; $n] where [T; $n]: Serialize + DeserializeOwned { const NAME: &'static str = "array"; }
+)* } }
+arrays!(1, 2, 3, 4, 5, 6, 7, 8, 16, 32);
+
+impl<T: KeyEncoding + ?Sized> KeyEncoding for &T {
+    #[inline(always)]
+    fn feed(&self, hasher: &mut CellHasher) {
+        (**self).feed(hasher)
+    }
+    fn describe(&self, out: &mut String) {
+        (**self).describe(out)
+    }
+}
+
+impl<T: KeyEncoding> KeyEncoding for Option<T> {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        match self {
+            None => hasher.word(0),
+            Some(value) => {
+                hasher.word(1);
+                value.feed(hasher)
+            }
+        }
+    }
+    fn describe(&self, out: &mut String) {
+        match self {
+            None => out.push_str("None"),
+            Some(value) => value.describe(out),
+        }
+    }
+}
+impl<T: Key> Key for Option<T> {
+    const NAME: &'static str = "Option";
+}
+
+impl KeyEncoding for Ipv4Addr {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        hasher.word(u32::from(*self) as u64)
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(&self.to_string())
+    }
+}
+impl Key for Ipv4Addr {
+    const NAME: &'static str = "Ipv4Addr";
+}
+impl KeyEncoding for Ipv6Addr {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        u128::from(*self).feed(hasher)
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(&self.to_string())
+    }
+}
+impl Key for Ipv6Addr {
+    const NAME: &'static str = "Ipv6Addr";
+}
+impl KeyEncoding for IpAddr {
+    #[inline]
+    fn feed(&self, hasher: &mut CellHasher) {
+        match self {
+            IpAddr::V4(address) => {
+                hasher.word(4);
+                address.feed(hasher)
+            }
+            IpAddr::V6(address) => {
+                hasher.word(6);
+                address.feed(hasher)
+            }
+        }
+    }
+    fn describe(&self, out: &mut String) {
+        out.push_str(&self.to_string())
+    }
+}
+impl Key for IpAddr {
+    const NAME: &'static str = "IpAddr";
+}
+
+macro_rules! tuples { ($(($($n:tt $t:ident),+)),*) => { $(
+    impl<$($t: KeyEncoding),+> KeyEncoding for ($($t,)+) {
+        #[inline]
+        fn feed(&self, hasher: &mut CellHasher) { $(self.$n.feed(hasher);)+ }
+        fn describe(&self, out: &mut String) {
+            out.push('(');
+            $( if $n > 0 { out.push_str(", ") } self.$n.describe(out); )+
+            out.push(')');
+        }
+    }
+    impl<$($t: Key),+> Key for ($($t,)+) { const NAME: &'static str = "tuple"; }
+)* } }
+tuples!((0 A), (0 A, 1 B), (0 A, 1 B, 2 C), (0 A, 1 B, 2 C, 3 D), (0 A, 1 B, 2 C, 3 D, 4 E));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(key: &(impl KeyEncoding + ?Sized)) -> u64 {
+        let mut hasher = CellHasher::new(7);
+        key.feed(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn borrowed_forms_feed_equally() {
+        assert_eq!(hash("abc"), hash(&String::from("abc")));
+        assert_eq!(hash(&[1u8, 2, 3][..]), hash(&vec![1u8, 2, 3]));
+        assert_eq!(hash(&[1u64, 2][..]), hash(&[1u64, 2]));
+    }
+
+    const PINNED: (u64, u64, u64) = (0, 0, 0);
+
+    /// These figures are the contract between hives of different builds.
+    #[test]
+    fn hashes_never_change() {
+        assert_eq!((hash(&1u64), hash("a"), hash("longer than sixteen bytes")), PINNED);
+        assert_ne!(hash("a"), hash("b"));
+        assert_ne!(hash(&(1u64, 2u64)), hash(&(2u64, 1u64)));
+        assert_ne!(hash("ab"), hash("ab\0"));
+    }
+}

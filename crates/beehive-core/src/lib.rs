@@ -1,0 +1,76 @@
+//! The programming model of Beehive and one hive to run it on.
+//!
+//! Write handlers over dictionaries as if the program ran alone; the cells that each message touches are derived from
+//! the handler's body, and every cell has exactly one owner. See the guide in the `beehive` crate.
+
+extern crate self as beehive;
+
+mod app;
+mod cell;
+mod context;
+mod hive;
+mod key;
+pub mod limits;
+mod mapper;
+mod message;
+pub mod seams;
+mod state;
+pub mod testing;
+mod time;
+
+pub use app::{App, HandlerReport, Handles};
+pub use beehive_macros::{App, Key, Message, handlers};
+pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
+pub use context::{Ctx, Rng};
+pub use hive::{
+    Address, Answers, AppStatus, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus, Hive, Io,
+    Mail, RequestError, Restart, Shared, StartError, Status,
+};
+pub use hive::{journal, registry};
+pub use key::Key;
+pub use mapper::Mapper;
+pub use message::{Error, ErrorKind, Message, Value};
+pub use state::{
+    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, Rows, Table,
+    WholeDict, WholeTable,
+};
+pub use time::Time;
+
+/// What a handler or a program around a hive returns, when it may fail.
+pub type Result<T = (), E = Error> = core::result::Result<T, E>;
+
+/// Asserts that an expression is a deterministic function of what it is given, so that it may be part of a key.
+///
+/// The promise is checked at run time only: a handler that then touches another cell is stopped.
+#[macro_export]
+macro_rules! pure {
+    ($e:expr) => {
+        $e
+    };
+}
+
+/// What derived code uses. Not for people.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::app::{AppOptions, HandlerReport, Handlers};
+    pub use crate::hive::Registrar;
+    pub use crate::key::{CellHasher, KeyEncoding};
+    pub use crate::mapper::{DictInfo, DictMeta, MapEnvelope, Mapper, PlainField, TryLike, assert_plain};
+    pub use crate::message::{Answer, Done, Each, Tick};
+    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
+    pub use serde;
+
+    /// The answer of a handler that can answer.
+    #[inline(always)]
+    pub fn answer<M: crate::Message, T: Answer<M::Reply>>(
+        returned: T,
+    ) -> Result<Option<M::Reply>, crate::Error> {
+        returned.split()
+    }
+
+    /// The outcome of a handler that answers nothing.
+    #[inline(always)]
+    pub fn outcome<T: Done>(returned: T) -> Result<(), crate::Error> {
+        returned.done()
+    }
+}

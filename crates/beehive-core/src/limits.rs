@@ -1,0 +1,28 @@
+//! Every limit of a hive in one place: nothing in this crate grows without one of these.
+
+/// Cells that one message may map to. A handler that needs more is centralised in disguise; use `.whole()`.
+pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
+
+/// Messages that one transaction may emit, timers included.
+pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
+
+/// Hops from the message that came in from outside to the last one it caused. More is taken for a cycle.
+pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
+
+/// Stateless handlers that may run inside one another before the rest is sent as an ordinary message.
+pub const STATELESS_DEPTH_MAX: usize = 16;
+
+/// Messages from outside that one IO bee may have under way (see [`crate::io::Io`]), unless it asks for another figure.
+pub const CREDITS_PER_IO_BEE: u32 = 4_096;
+
+/// Letters kept of transactions that panicked; the oldest goes first.
+pub const DEAD_LETTERS_MAX: usize = 1_024;
+
+/// Bytes of one encoded key, row, value or message.
+pub const ENCODED_BYTES_MAX: usize = 64 << 20;
+
+/// Messages that one worker handles for others before it lets the scheduler have a look.
+pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
+
+/// Senders that a bee tells apart in its traffic counters; the rest is counted together.
+pub const PEERS_PER_BEE_MAX: usize = 16;

@@ -1,0 +1,358 @@
+//! The sink that derived maps write to, and the compile-time description of a dictionary that they name.
+
+use crate::cell::{CellId, CellSet, HiveId, Outcome, PlaceId};
+use crate::key::{CellHasher, Key, KeyEncoding};
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+
+/// Compile-time description of a dictionary field of an app.
+pub struct DictMeta<K> {
+    /// The app's name.
+    pub app: &'static str,
+    /// The field's name.
+    pub name: &'static str,
+    /// Position among the app's dictionaries.
+    pub index: u32,
+    /// Moves and rolls back with its bee, but is not logged and is empty after a failover.
+    pub volatile: bool,
+    /// Hash of what equal keys must share to be one place: the key type.
+    type_seed: u64,
+    /// Hash of what equal keys must share to be one cell: app, and key type (fused) or field.
+    group_seed: u64,
+    key: PhantomData<fn(K)>,
+}
+
+/// The same, without the key's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DictInfo {
+    /// The field's name.
+    pub name: &'static str,
+    /// Position among the app's dictionaries.
+    pub index: u32,
+    /// Not logged.
+    pub volatile: bool,
+    /// Stable name of the key type.
+    pub key: &'static str,
+    pub(crate) group_seed: u64,
+    /// The key type as the compiler sees it, to tell apart two that use one name.
+    pub(crate) key_type: std::any::TypeId,
+}
+
+impl<K: Key> DictMeta<K> {
+    /// Describes field `name` of app `app`.
+    pub const fn new(app: &'static str, name: &'static str, index: u32, volatile: bool) -> Self {
+        let app_seed = CellHasher::name(0, app);
+        let group = if K::FUSED { K::NAME } else { name };
+        // the two hash domains differ, so that a field called like a key type is not fused with it by accident
+        let group_seed = CellHasher::name(app_seed ^ K::FUSED as u64, group);
+        DictMeta {
+            app,
+            name,
+            index,
+            volatile,
+            type_seed: CellHasher::name(1, K::NAME),
+            group_seed,
+            key: PhantomData,
+        }
+    }
+
+    /// The description without the key's type.
+    pub const fn info(&self) -> DictInfo {
+        DictInfo {
+            name: self.name,
+            index: self.index,
+            volatile: self.volatile,
+            key: K::NAME,
+            key_type: std::any::TypeId::of::<K>(),
+            group_seed: self.group_seed,
+        }
+    }
+}
+
+impl<K> DictMeta<K> {
+    /// The bit of this dictionary in a mask of dictionaries.
+    pub const fn bit(&self) -> u64 {
+        1 << self.index
+    }
+
+    #[inline(always)]
+    pub(crate) fn place<Q: KeyEncoding + ?Sized>(&self, seed: u64, key: &Q) -> PlaceId {
+        let mut hasher = CellHasher::new(self.type_seed ^ seed);
+        key.feed(&mut hasher);
+        PlaceId(hasher.finish())
+    }
+
+    #[inline(always)]
+    pub(crate) fn cell_in(&self, place: PlaceId) -> CellId {
+        let mut hasher = CellHasher::new(self.group_seed);
+        hasher.word(place.0);
+        CellId(hasher.finish())
+    }
+
+    #[inline(always)]
+    pub(crate) fn cell<Q: KeyEncoding + ?Sized>(&self, seed: u64, key: &Q) -> CellId {
+        self.cell_in(self.place(seed, key))
+    }
+
+    /// The one cell of the whole group.
+    #[inline]
+    pub(crate) fn whole(&self, seed: u64) -> CellId {
+        let mut hasher = CellHasher::new(self.group_seed ^ seed);
+        hasher.word(u64::MAX);
+        CellId(hasher.finish())
+    }
+}
+
+/// Compile-time stand-in for a field that is not a dictionary: using it names no cell.
+pub struct PlainField;
+
+impl PlainField {
+    /// No dictionary.
+    pub const fn bit(&self) -> u64 {
+        0
+    }
+}
+
+#[diagnostic::on_unimplemented(
+    message = "this dictionary is used in a way Beehive cannot analyse",
+    label = "not an access Beehive understands",
+    note = "a handler may only call the methods of `Dict` and `Table` on a dictionary, directly",
+    note = "to share code between handlers, make it a method of this `#[handlers]` impl block: its accesses are then part of the map"
+)]
+pub trait IsPlain {}
+impl IsPlain for PlainField {}
+/// Compiles only for a field that is not a dictionary.
+pub const fn assert_plain<T: IsPlain>(_: &T) {}
+
+/// What a map may know of the envelope of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct MapEnvelope {
+    origin: HiveId,
+}
+
+impl MapEnvelope {
+    /// The hive where the chain of messages came in from outside.
+    #[inline(always)]
+    pub fn origin(&self) -> HiveId {
+        self.origin
+    }
+}
+
+/// A value that `?` may be applied to.
+pub trait TryLike {
+    /// What `?` yields.
+    type Value;
+    /// The value, or nothing where `?` would return.
+    fn ok_like(self) -> Option<Self::Value>;
+}
+impl<T> TryLike for Option<T> {
+    type Value = T;
+    #[inline(always)]
+    fn ok_like(self) -> Option<T> {
+        self
+    }
+}
+impl<T, E> TryLike for Result<T, E> {
+    type Value = T;
+    #[inline(always)]
+    fn ok_like(self) -> Option<T> {
+        self.ok()
+    }
+}
+
+/// Collects the cells of one message. Reused from message to message.
+#[derive(Debug)]
+pub struct Mapper {
+    cells: CellSet,
+    effect: bool,
+    seed: u64,
+    /// Dictionaries whose group is one cell.
+    whole: u64,
+    origin: HiveId,
+    place: Option<PlaceId>,
+    describe: Option<Vec<String>>,
+}
+
+#[diagnostic::on_unimplemented(
+    message = "the key has the wrong type for this dictionary",
+    label = "expected the dictionary's key type, found `{Q}`"
+)]
+/// A dictionary, or a stand-in, that can be asked for the cell of a key.
+pub trait Keyed<Q: ?Sized> {
+    /// Adds the cell of `key`.
+    fn add(&self, mapper: &mut Mapper, key: &Q);
+}
+impl<K: Key + Borrow<Q>, Q: KeyEncoding + ?Sized> Keyed<Q> for DictMeta<K> {
+    #[inline(always)]
+    fn add(&self, mapper: &mut Mapper, key: &Q) {
+        mapper.push(self, key)
+    }
+}
+impl<Q: ?Sized> Keyed<Q> for PlainField {
+    #[inline(always)]
+    fn add(&self, mapper: &mut Mapper, _: &Q) {
+        mapper.effect()
+    }
+}
+#[diagnostic::on_unimplemented(
+    message = "the key has the wrong type for this dictionary",
+    label = "expected the dictionary's key type, found `{Q}`"
+)]
+/// As [`Keyed`], for accesses that take the key by value.
+pub trait KeyedByValue<Q> {
+    /// Adds the cell of `key`.
+    fn add(&self, mapper: &mut Mapper, key: &Q);
+}
+impl<K: Key> KeyedByValue<K> for DictMeta<K> {
+    #[inline(always)]
+    fn add(&self, mapper: &mut Mapper, key: &K) {
+        mapper.push(self, key)
+    }
+}
+impl<Q> KeyedByValue<Q> for PlainField {
+    #[inline(always)]
+    fn add(&self, mapper: &mut Mapper, _: &Q) {
+        mapper.effect()
+    }
+}
+/// A dictionary, or a stand-in, that can be asked for all of itself.
+pub trait Whole {
+    /// Adds the one cell of all.
+    fn add_whole(&self, mapper: &mut Mapper);
+}
+impl<K> Whole for DictMeta<K> {
+    #[inline]
+    fn add_whole(&self, mapper: &mut Mapper) {
+        mapper.add(self.whole(mapper.seed));
+        if let Some(describe) = &mut mapper.describe {
+            note(describe, format!("{}[*]", self.name));
+        }
+    }
+}
+impl Whole for PlainField {
+    fn add_whole(&self, mapper: &mut Mapper) {
+        mapper.effect()
+    }
+}
+
+fn note(describe: &mut Vec<String>, cell: String) {
+    if !describe.contains(&cell) {
+        describe.push(cell)
+    }
+}
+
+impl Mapper {
+    /// A mapper for an app whose dictionaries in `whole` (a mask, closed under fusion) are one cell each.
+    pub fn new(seed: u64, whole: u64, origin: HiveId) -> Self {
+        Mapper { cells: CellSet::new(), effect: false, seed, whole, origin, place: None, describe: None }
+    }
+
+    /// As [`Mapper::new`]; also writes down the cells in words, before fusion.
+    pub fn describing(seed: u64, whole: u64, origin: HiveId) -> Self {
+        Mapper { describe: Some(Vec::new()), ..Mapper::new(seed, whole, origin) }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, cell: CellId) {
+        if !self.cells.contains(&cell) {
+            self.cells.push(cell)
+        }
+    }
+
+    #[inline(always)]
+    fn push<K, Q: KeyEncoding + ?Sized>(&mut self, meta: &DictMeta<K>, key: &Q) {
+        if self.whole & meta.bit() != 0 {
+            self.add(meta.whole(self.seed));
+        } else {
+            let place = meta.place(self.seed, key);
+            if self.place.is_none() {
+                self.place = Some(place);
+            }
+            self.add(meta.cell_in(place));
+        }
+        if let Some(describe) = &mut self.describe {
+            if self.whole & meta.bit() != 0 {
+                note(describe, format!("{}[*]", meta.name));
+            } else {
+                let mut text = format!("{}[", meta.name);
+                key.describe(&mut text);
+                text.push(']');
+                note(describe, text);
+            }
+        }
+    }
+
+    /// Adds the cell of `key` in the dictionary.
+    #[inline(always)]
+    pub fn cell<D: Keyed<Q>, Q: ?Sized>(&mut self, dict: &D, key: &Q) {
+        dict.add(self, key)
+    }
+
+    /// As [`Mapper::cell`], for an access that takes its key by value.
+    #[inline(always)]
+    pub fn cell_val<D: KeyedByValue<Q>, Q>(&mut self, dict: &D, key: &Q) {
+        dict.add(self, key)
+    }
+
+    /// Adds all of the dictionary.
+    #[inline(always)]
+    pub fn whole<D: Whole>(&mut self, dict: &D) {
+        dict.add_whole(self)
+    }
+
+    /// Something happens that a map cannot reproduce, so the message must not be dropped.
+    #[inline(always)]
+    pub fn effect(&mut self) {
+        self.effect = true
+    }
+
+    /// What a key may depend on besides the message.
+    #[inline(always)]
+    pub fn envelope(&self) -> MapEnvelope {
+        MapEnvelope { origin: self.origin }
+    }
+
+    /// Forgets the last message.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.effect = false;
+        self.place = None;
+    }
+
+    /// What the map said.
+    #[inline(always)]
+    pub fn outcome(&self) -> Outcome {
+        if !self.cells.is_empty() {
+            Outcome::Cells
+        } else if self.effect {
+            Outcome::Stateless
+        } else {
+            Outcome::Drop
+        }
+    }
+
+    /// The mapped cells.
+    #[inline(always)]
+    pub fn cells(&self) -> &[CellId] {
+        &self.cells
+    }
+
+    /// The place of the first key.
+    #[inline(always)]
+    pub fn place(&self) -> Option<PlaceId> {
+        self.place
+    }
+
+    /// The mapped cells in words, before fusion: `"macs[4]"`, `"matrix[*]"`. Empty unless [`Mapper::describing`].
+    pub fn words(&self) -> &[String] {
+        self.describe.as_deref().unwrap_or_default()
+    }
+}
+
+/// Extends a mask of dictionaries to all that share a cell with one of them.
+pub(crate) fn close_over_fusion(mask: u64, dicts: &[DictInfo]) -> u64 {
+    dicts.iter().filter(|d| mask & (1 << d.index) != 0).fold(mask, |whole, d| {
+        dicts.iter().filter(|o| o.group_seed == d.group_seed).fold(whole, |w, o| w | 1 << o.index)
+    })
+}

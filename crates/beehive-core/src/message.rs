@@ -1,0 +1,203 @@
+//! Messages, their answers, and the errors of handlers.
+
+use crate::hive::Shared;
+use crate::key::Key;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What a dictionary may hold. Undo needs `Clone`; moving and replicating need the encoding.
+pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
+
+/// What a message may be answered with.
+pub trait Reply: Serialize + DeserializeOwned + Send + Sync + 'static {}
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
+
+/// Something that apps tell each other. Derive it.
+///
+/// A message is plain data: immutable once emitted, shared by all apps that handle it, encoded only when it leaves the
+/// process or enters a log.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message",
+    label = "not a `Message`",
+    note = "derive it: `#[derive(Message)]`"
+)]
+pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What it is answered with; `()` says "handled and committed".
+    type Reply: Reply;
+    /// Stable name: crate and type.
+    const NAME: &'static str;
+}
+
+/// Why a handler did not answer: its own error, or what happened to it.
+///
+/// Anything that is an error, or a text, converts into it, so `?` works on all of them. It is an answer like any other:
+/// it crosses processes as its text and kind.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    kind: ErrorKind,
+    text: String,
+}
+
+/// Who is to blame for an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The handler said no. The transaction left nothing behind; a retry is up to the caller.
+    Handler,
+    /// The handler panicked. The message is kept as a dead letter.
+    Panicked,
+    /// The handler touched a cell outside its map. A fault of a hand-written map or of a `pure!` promise.
+    Unmapped,
+    /// A limit of the platform was passed; the text names it.
+    Limit,
+}
+
+impl Error {
+    /// An error of a handler.
+    pub fn new(text: impl Into<String>) -> Self {
+        Error { kind: ErrorKind::Handler, text: text.into() }
+    }
+
+    pub(crate) fn of(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Error { kind, text: text.into() }
+    }
+
+    /// Who is to blame.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What happened, in words.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kind {
+            ErrorKind::Handler | ErrorKind::Limit => write!(f, "{}", self.text),
+            ErrorKind::Panicked => write!(f, "the handler panicked: {}", self.text),
+            ErrorKind::Unmapped => write!(f, "{}", self.text),
+        }
+    }
+}
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.text)
+    }
+}
+
+// `Error` itself is not a `std::error::Error`, for otherwise this conversion would overlap with that of a type into itself.
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
+    fn from(error: E) -> Self {
+        Error::new(error.into().to_string())
+    }
+}
+
+/// What a handler may return to answer with an `R`.
+#[diagnostic::on_unimplemented(
+    message = "this message is answered with `{R}`, not with `{Self}`",
+    note = "the answer's type is that of the message: `#[message(reply = ..)]`"
+)]
+pub trait Answer<R> {
+    /// The answer, perhaps none, perhaps an error.
+    fn split(self) -> Result<Option<R>, Error>;
+}
+impl<R> Answer<R> for R {
+    #[inline(always)]
+    fn split(self) -> Result<Option<R>, Error> {
+        Ok(Some(self))
+    }
+}
+impl<R> Answer<R> for Option<R> {
+    #[inline(always)]
+    fn split(self) -> Result<Option<R>, Error> {
+        Ok(self)
+    }
+}
+impl<R, E: Into<Error>> Answer<R> for Result<R, E> {
+    #[inline(always)]
+    fn split(self) -> Result<Option<R>, Error> {
+        self.map(Some).map_err(Into::into)
+    }
+}
+impl<R, E: Into<Error>> Answer<R> for Result<Option<R>, E> {
+    #[inline(always)]
+    fn split(self) -> Result<Option<R>, Error> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a handler that answers nothing may return.
+#[diagnostic::on_unimplemented(message = "a handler cannot return `{Self}` here")]
+pub trait Done {
+    /// Whether it worked.
+    fn done(self) -> Result<(), Error>;
+}
+impl Done for () {
+    #[inline(always)]
+    fn done(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+impl<E: Into<Error>> Done for Result<(), E> {
+    #[inline(always)]
+    fn done(self) -> Result<(), Error> {
+        self.map_err(Into::into)
+    }
+}
+
+/// One cell's turn at a message that goes to every cell of a dictionary.
+pub struct Each<K, M: Message> {
+    /// The cell's key.
+    pub key: K,
+    /// The message, shared by all cells.
+    pub msg: Shared<M>,
+}
+
+impl<K: Serialize, M: Message> Serialize for Each<K, M> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.key, &*self.msg).serialize(serializer)
+    }
+}
+impl<'de, K: Deserialize<'de>, M: Message> Deserialize<'de> for Each<K, M> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (key, msg) = Deserialize::deserialize(deserializer)?;
+        Ok(Each { key, msg: Shared::new(msg) })
+    }
+}
+impl<K: Key, M: Message> Message for Each<K, M> {
+    type Reply = ();
+    const NAME: &'static str = "beehive::Each";
+}
+
+/// A tick of timer `N` of an app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tick<const N: u32>;
+impl<const N: u32> Message for Tick<N> {
+    type Reply = ();
+    const NAME: &'static str = "beehive::Tick";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(fail: bool) -> Result<u32, Error> {
+        if fail {
+            Err("no")?
+        }
+        let number: u32 = "7".parse()?;
+        Ok(number)
+    }
+
+    #[test]
+    fn everything_converts() {
+        assert_eq!(question(false).unwrap(), 7);
+        assert_eq!(question(true).unwrap_err().text(), "no");
+        let text = String::from("owned");
+        assert_eq!(Error::from(text).to_string(), "owned");
+    }
+}

@@ -1,0 +1,86 @@
+//! The seams to the outside: clock, sleeping, spawning and randomness go through these traits and nowhere else, so that
+//! a simulator can take their place.
+
+use crate::time::Time;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A future that owns what it needs.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What a hive needs of the machine it runs on.
+pub trait Platform: Send + Sync + 'static {
+    /// The time; never runs backwards.
+    fn now(&self) -> Time;
+    /// Completes when `duration` has passed.
+    fn sleep(&self, duration: Duration) -> BoxFuture<()>;
+    /// Runs a task.
+    fn spawn(&self, task: BoxFuture<()>);
+    /// Runs something that may take long on a thread of its own.
+    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>);
+    /// A number that cannot be guessed, or, in a simulation, the next of a seeded sequence.
+    fn random(&self) -> u64;
+    /// Threads that run tasks.
+    fn workers(&self) -> usize;
+}
+
+/// The real machine, by way of a tokio runtime.
+pub struct TokioPlatform {
+    runtime: tokio::runtime::Handle,
+    start: Instant,
+    start_time: Time,
+}
+
+impl TokioPlatform {
+    /// Uses `runtime` for tasks and timers.
+    pub fn new(runtime: tokio::runtime::Handle) -> Self {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        TokioPlatform {
+            runtime,
+            start: Instant::now(),
+            start_time: Time::from_nanoseconds(since_epoch.as_nanos() as u64),
+        }
+    }
+}
+
+impl Platform for TokioPlatform {
+    fn now(&self) -> Time {
+        // steady by construction: the wall clock is read once
+        self.start_time + self.start.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+
+    fn spawn(&self, task: BoxFuture<()>) {
+        self.runtime.spawn(task);
+    }
+
+    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
+        self.runtime.spawn_blocking(task);
+    }
+
+    fn random(&self) -> u64 {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        RandomState::new().build_hasher().finish()
+    }
+
+    fn workers(&self) -> usize {
+        self.runtime.metrics().num_workers()
+    }
+}
+
+/// Lets other tasks have a turn.
+pub(crate) async fn yield_now() {
+    let mut yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,194 @@
+//! A dictionary as its bee sees it: commit, roll back, redo, export, import, absorb.
+
+use crate::cell::CellId;
+use crate::mapper::DictInfo;
+use crate::state::config::{ConfigError, ConfigSource};
+use crate::state::image::{CellImage, DecodeError, Op};
+
+/// A dictionary field of an app.
+pub trait Column: Send + Sync {
+    /// What the field is.
+    fn info(&self) -> DictInfo;
+    /// Keeps what the transaction changed; cells left empty free their memory.
+    fn commit(&mut self);
+    /// Undoes what the transaction changed.
+    fn rollback(&mut self);
+    /// Appends what the transaction changed; called before [`Column::commit`].
+    fn redo(&self, out: &mut Vec<Op>);
+    /// Whether the transaction changed anything.
+    fn is_dirty(&self) -> bool;
+    /// Whether there is no cell.
+    fn is_empty(&self) -> bool;
+    /// Number of cells.
+    fn len(&self) -> usize;
+    /// Appends all cells as bytes.
+    fn export(&self, out: &mut Vec<CellImage>);
+    /// Puts a cell in place; returns its id under `seed`.
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
+    /// Appends the encoded key of every cell with its id, in key order.
+    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>);
+    /// Forgets everything.
+    fn clear(&mut self);
+    /// Takes over all cells of the same dictionary of another bee.
+    fn absorb(&mut self, other: &mut Self)
+    where
+        Self: Sized;
+}
+
+/// Something to do with every dictionary of an app.
+pub trait Visitor {
+    /// Called for each dictionary, in the order of the fields.
+    fn column<C: Column>(&mut self, index: u32, column: &mut C);
+}
+
+/// Something to do with every dictionary of two bees of one app.
+pub trait PairVisitor {
+    /// Called for each dictionary, in the order of the fields.
+    fn columns<C: Column>(&mut self, index: u32, column: &mut C, other: &mut C);
+}
+
+/// The dictionaries of an app; derived with `#[derive(App)]`.
+pub trait State: Sized + Send + Sync + 'static {
+    /// The dictionaries, in the order of the fields.
+    const DICTS: &'static [DictInfo];
+    /// Empty dictionaries and the configuration from `source`.
+    fn configured(source: &ConfigSource) -> Result<Self, ConfigError>;
+    /// Empty dictionaries and the same configuration.
+    fn fresh(&self) -> Self;
+    /// Visits every dictionary.
+    fn visit<V: Visitor>(&mut self, visitor: &mut V);
+    /// Visits every dictionary together with that of `other`.
+    fn visit_pair<V: PairVisitor>(&mut self, other: &mut Self, visitor: &mut V);
+}
+
+/// What a bee does with all its dictionaries at once.
+pub(crate) trait Columns: State {
+    #[inline(always)]
+    fn commit(&mut self) {
+        struct Commit;
+        impl Visitor for Commit {
+            #[inline(always)]
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                column.commit()
+            }
+        }
+        self.visit(&mut Commit)
+    }
+
+    #[cold]
+    fn rollback(&mut self) {
+        struct Rollback;
+        impl Visitor for Rollback {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                column.rollback()
+            }
+        }
+        self.visit(&mut Rollback)
+    }
+
+    fn redo(&mut self, out: &mut Vec<Op>) {
+        struct Redo<'a>(&'a mut Vec<Op>);
+        impl Visitor for Redo<'_> {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                if !column.info().volatile {
+                    column.redo(self.0)
+                }
+            }
+        }
+        self.visit(&mut Redo(out))
+    }
+
+    #[inline]
+    fn is_empty(&mut self) -> bool {
+        struct Empty(bool);
+        impl Visitor for Empty {
+            #[inline(always)]
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                self.0 &= column.is_empty()
+            }
+        }
+        let mut empty = Empty(true);
+        self.visit(&mut empty);
+        empty.0
+    }
+
+    /// All cells as bytes; those of volatile dictionaries only for a move.
+    fn export(&mut self, volatile: bool) -> Vec<CellImage> {
+        struct Export {
+            out: Vec<CellImage>,
+            volatile: bool,
+        }
+        impl Visitor for Export {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                if self.volatile || !column.info().volatile {
+                    column.export(&mut self.out)
+                }
+            }
+        }
+        let mut export = Export { out: Vec::new(), volatile };
+        self.visit(&mut export);
+        export.out
+    }
+
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError> {
+        struct Import<'a> {
+            seed: u64,
+            image: &'a CellImage,
+            done: Option<Result<CellId, DecodeError>>,
+        }
+        impl Visitor for Import<'_> {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                if index == self.image.dict {
+                    self.done = Some(column.import(self.seed, self.image))
+                }
+            }
+        }
+        let mut import = Import { seed, image, done: None };
+        self.visit(&mut import);
+        import.done.unwrap_or_else(|| {
+            Err(DecodeError {
+                what: "a cell",
+                why: format!("the app has no dictionary number {}", image.dict),
+            })
+        })
+    }
+
+    fn absorb(&mut self, other: &mut Self) {
+        struct Absorb;
+        impl PairVisitor for Absorb {
+            fn columns<C: Column>(&mut self, _: u32, column: &mut C, other: &mut C) {
+                column.absorb(other)
+            }
+        }
+        self.visit_pair(other, &mut Absorb)
+    }
+
+    fn clear(&mut self) {
+        struct Clear;
+        impl Visitor for Clear {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                column.clear()
+            }
+        }
+        self.visit(&mut Clear)
+    }
+
+    /// The cells of one dictionary: id and encoded key, in key order.
+    fn cells_of(&mut self, dict: u32) -> Vec<(CellId, Vec<u8>)> {
+        struct Cells {
+            dict: u32,
+            out: Vec<(CellId, Vec<u8>)>,
+        }
+        impl Visitor for Cells {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                if index == self.dict {
+                    column.cells(&mut self.out)
+                }
+            }
+        }
+        let mut cells = Cells { dict, out: Vec::new() };
+        self.visit(&mut cells);
+        cells.out
+    }
+}
+impl<S: State> Columns for S {}

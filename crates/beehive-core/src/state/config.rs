@@ -1,0 +1,69 @@
+//! Typed settings of an app: read-only in handlers and equal on all hives.
+
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// The settings of an app, from the table `[apps.<name>]` of the configuration.
+///
+/// It dereferences to `T`. Settings may steer what a handler does, never which cells it touches: a reload would move
+/// cells. Cheap to clone.
+#[derive(Debug)]
+pub struct Config<T>(Arc<T>);
+
+impl<T> Clone for Config<T> {
+    fn clone(&self) -> Self {
+        Config(self.0.clone())
+    }
+}
+impl<T> std::ops::Deref for Config<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+impl<T: Default> Default for Config<T> {
+    fn default() -> Self {
+        Config(Arc::new(T::default()))
+    }
+}
+
+/// Where an app's settings come from.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigSource {
+    app: &'static str,
+    table: toml::Table,
+}
+
+/// Settings that an app does not accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The table in question, for example `apps.learning-switch`.
+    pub table: String,
+    /// What is wrong with it, with the names that would be right.
+    pub why: String,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}]: {}", self.table, self.why)
+    }
+}
+impl std::error::Error for ConfigError {}
+
+impl ConfigSource {
+    /// The table of settings of `app`.
+    pub fn new(app: &'static str, table: toml::Table) -> Self {
+        ConfigSource { app, table }
+    }
+
+    /// Reads the settings; keys that are left out take their defaults.
+    pub fn config<T: DeserializeOwned>(&self) -> Result<Config<T>, ConfigError> {
+        toml::Value::Table(self.table.clone()).try_into().map(|settings| Config(Arc::new(settings))).map_err(
+            |error| ConfigError {
+                table: format!("apps.{}", self.app),
+                why: error.to_string().trim().to_string(),
+            },
+        )
+    }
+}

@@ -1,0 +1,360 @@
+//! `Dict`: a typed map whose every entry is a cell.
+
+use crate::cell::CellId;
+use crate::key::{Key, KeyEncoding};
+use crate::mapper::{DictInfo, DictMeta};
+use crate::message::Value;
+use crate::state::column::Column;
+use crate::state::guard;
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode};
+use crate::state::slots::Slots;
+use std::borrow::Borrow;
+
+/// A dictionary of an app: every key is a cell of its own.
+///
+/// A handler reaches cells by key, and only those its derived map names; `whole()` owns all of them on one bee. Every
+/// change is undone if the transaction fails.
+pub struct Dict<K: 'static, V> {
+    meta: &'static DictMeta<K>,
+    cells: Slots<K, V>,
+    undo: Vec<Undo<K, V>>,
+}
+
+struct Undo<K, V> {
+    id: CellId,
+    key: K,
+    old: Option<V>,
+}
+
+/// Undo entries that are searched before another one is made for the same cell.
+const SEARCHED: usize = 8;
+
+impl<K: Key, V: Value> Dict<K, V> {
+    /// An empty dictionary; called by the derived code.
+    #[doc(hidden)]
+    pub fn open(meta: &'static DictMeta<K>) -> Self {
+        Dict { meta, cells: Slots::None, undo: Vec::new() }
+    }
+
+    /// The value of `key`.
+    #[inline]
+    pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = guard::check(self.meta, key);
+        self.cells.find(id, key).map(|s| &s.content)
+    }
+
+    /// Whether `key` has a value.
+    #[inline]
+    pub fn contains<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.get(key).is_some()
+    }
+
+    /// The value of `key`, to be changed. Clones it once per transaction, so keep what grows in a
+    /// [`Table`](crate::Table).
+    #[inline]
+    pub fn get_mut<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = guard::check(self.meta, key);
+        let slot = self.cells.find_mut(id, key)?;
+        log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
+        Some(&mut slot.content)
+    }
+
+    /// Sets the value of `key`; returns the one before.
+    #[inline]
+    pub fn put(&mut self, key: K, value: V) -> Option<V> {
+        let id = guard::check(self.meta, &key);
+        self.put_at(id, key, value)
+    }
+
+    fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
+        match self.cells.find_mut(id, &key) {
+            Some(slot) => {
+                let old = std::mem::replace(&mut slot.content, value);
+                log(&mut self.undo, id, &slot.key, || Some(old.clone()));
+                Some(old)
+            }
+            None => {
+                log(&mut self.undo, id, &key, || None);
+                self.cells.insert(id, key, value);
+                None
+            }
+        }
+    }
+
+    /// Removes `key`; returns its value.
+    #[inline]
+    pub fn remove<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = guard::check(self.meta, key);
+        self.remove_at(id, key)
+    }
+
+    fn remove_at<Q: Eq + ?Sized>(&mut self, id: CellId, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let slot = self.cells.remove(id, key)?;
+        log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
+        Some(slot.content)
+    }
+
+    /// The place of `key`, to be filled if it is empty.
+    #[inline]
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
+        let id = guard::check(self.meta, &key);
+        Entry { dict: self, id, key }
+    }
+
+    /// Changes the value of `key`, made with `Default` if there is none; returns what `change` returns.
+    #[inline]
+    pub fn update<R>(&mut self, key: K, change: impl FnOnce(&mut V) -> R) -> R
+    where
+        V: Default,
+    {
+        change(self.entry(key).or_default())
+    }
+
+    /// All cells of the dictionary, owned by one bee.
+    ///
+    /// Every handler of the app that touches this dictionary then runs on that bee: it is *centralised*.
+    pub fn whole(&mut self) -> WholeDict<'_, K, V> {
+        guard::check_whole(self.meta);
+        WholeDict { dict: self }
+    }
+}
+
+#[inline]
+fn log<K: Key, V>(undo: &mut Vec<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
+    if undo.len() <= SEARCHED && undo.iter().any(|u| u.id == id && u.key == *key) {
+        return;
+    }
+    undo.push(Undo { id, key: key.clone(), old: old() })
+}
+
+/// The place of one key in a [`Dict`].
+pub struct Entry<'a, K: 'static, V> {
+    dict: &'a mut Dict<K, V>,
+    id: CellId,
+    key: K,
+}
+
+impl<'a, K: Key, V: Value> Entry<'a, K, V> {
+    /// The value, after `value` is put in an empty place.
+    #[inline]
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, after that of `make` is put in an empty place.
+    #[inline]
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        let Entry { dict, id, key } = self;
+        // two look-ups on purpose: the borrow of the first cannot be returned
+        if dict.cells.find(id, &key).is_some() {
+            let slot = dict.cells.find_mut(id, &key).expect("found a moment ago");
+            log(&mut dict.undo, id, &slot.key, || Some(slot.content.clone()));
+            return &mut slot.content;
+        }
+        log(&mut dict.undo, id, &key, || None);
+        &mut dict.cells.insert(id, key, make()).content
+    }
+
+    /// The value, made with `Default` in an empty place.
+    #[inline]
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value if there is one.
+    #[inline]
+    pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
+        if let Some(slot) = self.dict.cells.find_mut(self.id, &self.key) {
+            log(&mut self.dict.undo, self.id, &slot.key, || Some(slot.content.clone()));
+            change(&mut slot.content);
+        }
+        self
+    }
+}
+
+/// All cells of a [`Dict`], in key order.
+pub struct WholeDict<'a, K: 'static, V> {
+    dict: &'a mut Dict<K, V>,
+}
+
+impl<K: Key, V: Value> WholeDict<'_, K, V> {
+    /// Keys and values, in key order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.dict.cells.sorted().into_iter().map(|s| (&s.key, &s.content))
+    }
+
+    /// Keys in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// Values in the order of their keys.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.dict.cells.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.dict.cells.is_empty()
+    }
+
+    /// The value of `key`.
+    pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = self.dict.meta.cell(guard::seed(), key);
+        self.dict.cells.find(id, key).map(|s| &s.content)
+    }
+
+    /// Sets the value of `key`; returns the one before.
+    pub fn put(&mut self, key: K, value: V) -> Option<V> {
+        let id = self.dict.meta.cell(guard::seed(), &key);
+        self.dict.put_at(id, key, value)
+    }
+
+    /// Removes `key`; returns its value.
+    pub fn remove<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = self.dict.meta.cell(guard::seed(), key);
+        self.dict.remove_at(id, key)
+    }
+
+    /// Changes every value, in key order.
+    pub fn for_each_mut(&mut self, mut change: impl FnMut(&K, &mut V)) {
+        let undo = &mut self.dict.undo;
+        for slot in self.dict.cells.sorted_mut() {
+            log(undo, slot.id, &slot.key, || Some(slot.content.clone()));
+            change(&slot.key, &mut slot.content);
+        }
+    }
+
+    /// Keeps the entries for which `keep` is true; asks in key order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
+        let gone: Vec<_> = self
+            .dict
+            .cells
+            .sorted()
+            .into_iter()
+            .filter(|s| !keep(&s.key, &s.content))
+            .map(|s| (s.id, s.key.clone()))
+            .collect();
+        for (id, key) in gone {
+            self.dict.remove_at(id, &key);
+        }
+    }
+}
+
+impl<K: Key, V: Value> Column for Dict<K, V> {
+    fn info(&self) -> DictInfo {
+        self.meta.info()
+    }
+
+    #[inline(always)]
+    fn commit(&mut self) {
+        if !self.undo.is_empty() {
+            self.undo.clear()
+        }
+    }
+
+    fn rollback(&mut self) {
+        while let Some(Undo { id, key, old }) = self.undo.pop() {
+            let slot = self.cells.remove(id, &key);
+            if let Some(old) = old {
+                self.cells.insert(id, slot.map_or(key, |s| s.key), old);
+            }
+        }
+    }
+
+    fn redo(&self, out: &mut Vec<Op>) {
+        for (at, entry) in self.undo.iter().enumerate() {
+            let again = self.undo[..at].iter().any(|u| u.id == entry.id && u.key == entry.key);
+            if !again {
+                let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
+                out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });
+            }
+        }
+    }
+
+    fn is_dirty(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn export(&self, out: &mut Vec<CellImage>) {
+        out.extend(self.cells.sorted().into_iter().map(|slot| CellImage {
+            dict: self.meta.index,
+            key: encode(&slot.key),
+            rows: vec![(Vec::new(), encode(&slot.content))],
+        }))
+    }
+
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError> {
+        let key: K = decode("a key", &image.key)?;
+        let [(row, value)] = image.rows.as_slice() else {
+            return Err(DecodeError {
+                what: "a cell",
+                why: format!("{} values instead of one", image.rows.len()),
+            });
+        };
+        if !row.is_empty() {
+            return Err(DecodeError {
+                what: "a cell",
+                why: "it has rows, but its dictionary has none".into(),
+            });
+        }
+        let id = self.meta.cell(seed, &key);
+        let value = decode("a value", value)?;
+        self.cells.remove(id, &key);
+        self.cells.insert(id, key, value);
+        Ok(id)
+    }
+
+    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
+        out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    }
+
+    fn clear(&mut self) {
+        self.cells = Slots::None;
+        self.undo.clear();
+    }
+
+    fn absorb(&mut self, other: &mut Self) {
+        for slot in other.cells.drain() {
+            self.cells.insert(slot.id, slot.key, slot.content);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The strict guard: what the transaction on this thread may touch, checked with the same hash that finds the cell.
+//!
+//! It lives in a thread-local of plain words, so that a dictionary needs no pointer to it and a check is a compare. A
+//! transaction never leaves its thread: handlers are synchronous.
+
+use crate::cell::CellId;
+use crate::key::KeyEncoding;
+use crate::mapper::DictMeta;
+use std::cell::{Cell, RefCell};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// No transaction: every access is an error.
+    Closed,
+    /// Exactly the mapped cells.
+    Strict,
+    /// Everything, written down.
+    Record,
+}
+
+struct Guard {
+    mode: Cell<Mode>,
+    /// The mapped cells; zero is no cell.
+    first: [Cell<u64>; 3],
+    has_more: Cell<bool>,
+    seed: Cell<u64>,
+    /// Dictionaries whose group is one cell.
+    whole: Cell<u64>,
+    violated: Cell<bool>,
+}
+
+thread_local! {
+    static GUARD: Guard = const {
+        Guard {
+            mode: Cell::new(Mode::Closed),
+            first: [Cell::new(0), Cell::new(0), Cell::new(0)],
+            has_more: Cell::new(false),
+            seed: Cell::new(0),
+            whole: Cell::new(0),
+            violated: Cell::new(false),
+        }
+    };
+    static MORE: RefCell<Vec<CellId>> = const { RefCell::new(Vec::new()) };
+    static ACCESSES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static VIOLATION: RefCell<Option<Violation>> = const { RefCell::new(None) };
+}
+
+/// A handler touched a cell that its map did not name. The transaction is undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The dictionary and key, in words.
+    pub cell: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the handler touched `{}`, which its map does not name for this message", self.cell)
+    }
+}
+
+/// A guard set for a run of transactions over the same cells; closes when dropped, also by a panic.
+pub(crate) struct Held(());
+
+impl Held {
+    /// Lets transactions on this thread touch exactly `cells`.
+    #[inline]
+    pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
+        GUARD.with(|guard| {
+            debug_assert_eq!(guard.mode.get(), Mode::Closed, "transactions do not nest");
+            guard.seed.set(seed);
+            guard.whole.set(whole);
+            guard.violated.set(false);
+            for (at, slot) in guard.first.iter().enumerate() {
+                slot.set(cells.get(at).map_or(0, |c| c.0));
+            }
+            let more = cells.len() > guard.first.len();
+            guard.has_more.set(more);
+            if more {
+                MORE.with_borrow_mut(|m| {
+                    m.clear();
+                    m.extend_from_slice(&cells[guard.first.len()..]);
+                    m.sort_unstable();
+                });
+            }
+            guard.mode.set(Mode::Strict);
+        });
+        Held(())
+    }
+
+    /// Lets everything pass and writes it down.
+    pub(crate) fn record(seed: u64, whole: u64) -> Held {
+        ACCESSES.with_borrow_mut(Vec::clear);
+        GUARD.with(|guard| {
+            guard.seed.set(seed);
+            guard.whole.set(whole);
+            guard.violated.set(false);
+            guard.mode.set(Mode::Record);
+        });
+        Held(())
+    }
+
+    /// What was touched since [`Held::record`], in words, without repetition.
+    pub(crate) fn accesses(&self) -> Vec<String> {
+        ACCESSES.with_borrow_mut(std::mem::take)
+    }
+
+    /// The violation of the transaction that just ended, if any; also when its handler swallowed the unwinding.
+    #[inline(always)]
+    pub(crate) fn violation(&self) -> Option<Violation> {
+        GUARD
+            .with(|guard| guard.violated.replace(false))
+            .then(|| VIOLATION.with_borrow_mut(Option::take).unwrap_or(Violation { cell: "?".into() }))
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        GUARD.with(|guard| guard.mode.set(Mode::Closed));
+    }
+}
+
+/// Whether a handler is running on this thread.
+pub(crate) fn in_transaction() -> bool {
+    GUARD.with(|guard| guard.mode.get() != Mode::Closed)
+}
+
+/// The cluster's seed, as the current transaction knows it.
+#[inline(always)]
+pub(crate) fn seed() -> u64 {
+    GUARD.with(|guard| guard.seed.get())
+}
+
+/// Checks an access by key; returns the id under which the cell is stored.
+#[inline(always)]
+pub(crate) fn check<K, Q: KeyEncoding + ?Sized>(meta: &DictMeta<K>, key: &Q) -> CellId {
+    GUARD.with(|guard| {
+        let cell = meta.cell(guard.seed.get(), key);
+        let [a, b, c] = &guard.first;
+        let named = cell.0 == a.get() || cell.0 == b.get() || cell.0 == c.get();
+        if !(named && guard.mode.get() == Mode::Strict) {
+            check_further(guard, meta, cell, key);
+        }
+        cell
+    })
+}
+
+#[inline(never)]
+fn check_further<K, Q: KeyEncoding + ?Sized>(guard: &Guard, meta: &DictMeta<K>, cell: CellId, key: &Q) {
+    let in_whole = guard.whole.get() & meta.bit() != 0;
+    let effective = if in_whole { meta.whole(guard.seed.get()) } else { cell };
+    match guard.mode.get() {
+        Mode::Strict if names(guard, effective) => {}
+        Mode::Record if in_whole => record(format!("{}[*]", meta.name)),
+        Mode::Record => record(words(meta.name, key)),
+        _ => violate(guard, words(meta.name, key)),
+    }
+}
+
+/// Checks an access to all of a dictionary.
+pub(crate) fn check_whole<K>(meta: &DictMeta<K>) {
+    GUARD.with(|guard| match guard.mode.get() {
+        Mode::Strict if names(guard, meta.whole(guard.seed.get())) => {}
+        Mode::Record => record(format!("{}[*]", meta.name)),
+        _ => violate(guard, format!("{}[*]", meta.name)),
+    })
+}
+
+fn names(guard: &Guard, cell: CellId) -> bool {
+    guard.first.iter().any(|c| c.get() == cell.0)
+        || (guard.has_more.get() && MORE.with_borrow(|m| m.binary_search(&cell).is_ok()))
+}
+
+fn words<Q: KeyEncoding + ?Sized>(dict: &str, key: &Q) -> String {
+    let mut text = format!("{dict}[");
+    key.describe(&mut text);
+    text.push(']');
+    text
+}
+
+fn record(access: String) {
+    ACCESSES.with_borrow_mut(|a| {
+        if !a.contains(&access) {
+            a.push(access)
+        }
+    })
+}
+
+#[cold]
+fn violate(guard: &Guard, cell: String) -> ! {
+    let violation = Violation { cell };
+    guard.violated.set(true);
+    VIOLATION.with_borrow_mut(|v| *v = Some(violation.clone()));
+    // unwinds without the panic hook: it is reported where the transaction ends
+    std::panic::resume_unwind(Box::new(violation))
+}

@@ -1,0 +1,114 @@
+//! State as data: redo operations of a transaction, images of cells, and their encoding.
+
+use crate::limits;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One change of a committed transaction. Followers apply these; they do not run handlers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Op {
+    /// Position of the dictionary in its app.
+    pub dict: u32,
+    /// Encoded key of the cell.
+    pub key: Vec<u8>,
+    /// Encoded key of the row; none in a `Dict`.
+    pub row: Option<Vec<u8>>,
+    /// Encoded new value; none when it was removed.
+    pub value: Option<Vec<u8>>,
+}
+
+/// One cell of one dictionary as bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellImage {
+    /// Position of the dictionary in its app.
+    pub dict: u32,
+    /// Encoded key.
+    pub key: Vec<u8>,
+    /// Encoded rows, in key order of their type; a `Dict`'s value is the row with the empty key.
+    pub rows: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Bytes that are not what they should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What was being read.
+    pub what: &'static str,
+    /// What was wrong with it.
+    pub why: String,
+}
+
+impl std::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot decode {}: {}", self.what, self.why)
+    }
+}
+impl std::error::Error for DecodeError {}
+
+fn configuration() -> impl bincode::config::Config {
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
+}
+
+/// Encodes a value for a log or a peer.
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    // serde reports an error only for a type that refuses to be serialised, which no derived type does
+    bincode::serde::encode_to_vec(value, configuration()).unwrap_or_default()
+}
+
+/// Decodes what [`encode`] made; all of the bytes must be used.
+pub(crate) fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
+    match bincode::serde::decode_from_slice(bytes, configuration()) {
+        Ok((value, used)) if used == bytes.len() => Ok(value),
+        Ok((_, used)) => {
+            Err(DecodeError { what, why: format!("{} bytes are left over", bytes.len() - used) })
+        }
+        Err(error) => Err(DecodeError { what, why: error.to_string() }),
+    }
+}
+
+/// The committed cells of one bee as bytes: what a follower keeps, fed by redo operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncodedCells {
+    /// (dictionary, key) → row → value
+    cells: BTreeMap<(u32, Vec<u8>), BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl EncodedCells {
+    /// Applies one committed change.
+    pub fn apply(&mut self, op: &Op) {
+        let cell = (op.dict, op.key.clone());
+        let row = op.row.clone().unwrap_or_default();
+        match &op.value {
+            Some(value) => {
+                self.cells.entry(cell).or_default().insert(row, value.clone());
+            }
+            None => {
+                if let Some(rows) = self.cells.get_mut(&cell) {
+                    rows.remove(&row);
+                    if rows.is_empty() {
+                        self.cells.remove(&cell);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes over the cells of another bee.
+    pub fn absorb(&mut self, other: EncodedCells) {
+        self.cells.extend(other.cells)
+    }
+
+    /// All cells.
+    pub fn images(&self) -> impl Iterator<Item = CellImage> {
+        self.cells.iter().map(|((dict, key), rows)| CellImage {
+            dict: *dict,
+            key: key.clone(),
+            rows: rows.iter().map(|(r, v)| (r.clone(), v.clone())).collect(),
+        })
+    }
+
+    /// Replaces a cell.
+    pub fn insert(&mut self, image: CellImage) {
+        self.cells.insert((image.dict, image.key), image.rows.into_iter().collect());
+    }
+}

@@ -1,0 +1,17 @@
+//! The state of an app: typed dictionaries that undo, guard and describe their changes.
+
+pub(crate) mod column;
+pub(crate) mod config;
+mod dict;
+pub(crate) mod guard;
+pub(crate) mod image;
+mod rows;
+mod slots;
+mod table;
+
+pub use column::{Column, PairVisitor, State, Visitor};
+pub use config::{Config, ConfigError, ConfigSource};
+pub use dict::{Dict, Entry, WholeDict};
+pub use image::{CellImage, DecodeError, EncodedCells, Op};
+pub use rows::{RowEntry, Rows};
+pub use table::{Table, WholeTable};

@@ -1,0 +1,285 @@
+//! `Rows`: what a cell of a `Table` holds; ordered, with undo by row.
+
+use crate::message::Value;
+use crate::state::image::encode;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+
+/// A key of a row inside a cell.
+pub trait RowKey: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+impl<R: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
+
+/// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
+///
+/// Free to use once the cell is mapped. A change costs its own row, whatever the size of the cell.
+#[derive(Debug)]
+pub struct Rows<R, V> {
+    rows: BTreeMap<R, V>,
+    undo: Vec<(R, Option<V>)>,
+}
+
+impl<R, V> Default for Rows<R, V> {
+    fn default() -> Self {
+        Rows { rows: BTreeMap::new(), undo: Vec::new() }
+    }
+}
+
+impl<R: RowKey, V: Value> Rows<R, V> {
+    /// The value of `row`.
+    #[inline]
+    pub fn get<Q: Ord + ?Sized>(&self, row: &Q) -> Option<&V>
+    where
+        R: Borrow<Q>,
+    {
+        self.rows.get(row)
+    }
+
+    /// Whether there is a `row`.
+    #[inline]
+    pub fn contains<Q: Ord + ?Sized>(&self, row: &Q) -> bool
+    where
+        R: Borrow<Q>,
+    {
+        self.rows.contains_key(row)
+    }
+
+    /// The value of `row`, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, row: &R) -> Option<&mut V> {
+        let value = self.rows.get_mut(row)?;
+        log(&mut self.undo, row, || Some(value.clone()));
+        Some(value)
+    }
+
+    /// Sets the value of `row`; returns the one before.
+    #[inline]
+    pub fn insert(&mut self, row: R, value: V) -> Option<V> {
+        match self.rows.get_mut(&row) {
+            Some(slot) => {
+                let old = std::mem::replace(slot, value);
+                log(&mut self.undo, &row, || Some(old.clone()));
+                Some(old)
+            }
+            None => {
+                log(&mut self.undo, &row, || None);
+                self.rows.insert(row, value)
+            }
+        }
+    }
+
+    /// Removes `row`; returns its value.
+    #[inline]
+    pub fn remove(&mut self, row: &R) -> Option<V> {
+        let old = self.rows.remove(row)?;
+        log(&mut self.undo, row, || Some(old.clone()));
+        Some(old)
+    }
+
+    /// The place of `row`, to be filled if it is empty.
+    #[inline]
+    pub fn entry(&mut self, row: R) -> RowEntry<'_, R, V> {
+        RowEntry { rows: self, row }
+    }
+
+    /// The rows in `range`, in order.
+    pub fn range<Q: Ord + ?Sized>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> impl DoubleEndedIterator<Item = (&R, &V)>
+    where
+        R: Borrow<Q>,
+    {
+        self.rows.range(range)
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&R, &V)> + ExactSizeIterator {
+        self.rows.iter()
+    }
+
+    /// The keys of all rows, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator {
+        self.rows.keys()
+    }
+
+    /// The values of all rows, in the order of their keys.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
+        self.rows.values()
+    }
+
+    /// The first row.
+    pub fn first(&self) -> Option<(&R, &V)> {
+        self.rows.first_key_value()
+    }
+
+    /// The last row.
+    pub fn last(&self) -> Option<(&R, &V)> {
+        self.rows.last_key_value()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row. A cell without rows does not exist.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Removes the rows for which `take` is true and returns them; asks in order.
+    pub fn take_if(&mut self, mut take: impl FnMut(&R, &V) -> bool) -> Vec<(R, V)> {
+        let chosen: Vec<R> = self.rows.iter().filter(|(r, v)| take(r, v)).map(|(r, _)| r.clone()).collect();
+        chosen
+            .into_iter()
+            .filter_map(|row| {
+                let value = self.remove(&row)?;
+                Some((row, value))
+            })
+            .collect()
+    }
+
+    /// Keeps the rows for which `keep` is true; asks in order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&R, &V) -> bool) {
+        self.take_if(|row, value| !keep(row, value));
+    }
+
+    /// Removes all rows.
+    pub fn clear(&mut self) {
+        self.take_if(|_, _| true);
+    }
+
+    // ---- what the table does with its cells ----
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    #[inline(always)]
+    pub(crate) fn commit(&mut self) {
+        self.undo.clear()
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        while let Some((row, old)) = self.undo.pop() {
+            match old {
+                Some(value) => drop(self.rows.insert(row, value)),
+                None => drop(self.rows.remove(&row)),
+            }
+        }
+    }
+
+    /// The changed rows: encoded key and, if the row is still there, value.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
+        self.undo.iter().enumerate().filter_map(|(at, (row, _))| {
+            let again = self.undo[..at].iter().any(|(r, _)| r == row);
+            (!again).then(|| (encode(row), self.rows.get(row).map(encode)))
+        })
+    }
+
+    pub(crate) fn images(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.rows.iter().map(|(r, v)| (encode(r), encode(v))).collect()
+    }
+
+    /// Puts a row in place, outside any transaction.
+    pub(crate) fn load(&mut self, row: R, value: V) {
+        self.rows.insert(row, value);
+    }
+}
+
+/// Undo entries that are searched before another one is made for the same row.
+const SEARCHED: usize = 8;
+
+#[inline]
+fn log<R: RowKey, V>(undo: &mut Vec<(R, Option<V>)>, row: &R, old: impl FnOnce() -> Option<V>) {
+    if undo.len() <= SEARCHED && undo.iter().any(|(r, _)| r == row) {
+        return;
+    }
+    undo.push((row.clone(), old()))
+}
+
+/// The place of one row.
+pub struct RowEntry<'a, R, V> {
+    rows: &'a mut Rows<R, V>,
+    row: R,
+}
+
+impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
+    /// The value, after `value` is put in an empty place.
+    #[inline]
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, after that of `make` is put in an empty place.
+    #[inline]
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        use std::collections::btree_map::Entry;
+        let RowEntry { rows, row } = self;
+        match rows.rows.entry(row) {
+            Entry::Occupied(slot) => {
+                log(&mut rows.undo, slot.key(), || Some(slot.get().clone()));
+                slot.into_mut()
+            }
+            Entry::Vacant(slot) => {
+                log(&mut rows.undo, slot.key(), || None);
+                slot.insert(make())
+            }
+        }
+    }
+
+    /// The value, made with `Default` in an empty place.
+    #[inline]
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value if there is one.
+    #[inline]
+    pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
+        if let Some(value) = self.rows.get_mut(&self.row) {
+            change(value)
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undoes_by_row_and_in_reverse() {
+        let mut rows: Rows<u32, u32> = Rows::default();
+        rows.insert(1, 10);
+        rows.insert(2, 20);
+        rows.commit();
+        rows.insert(1, 11);
+        rows.remove(&2);
+        rows.insert(2, 22);
+        *rows.entry(3).or_default() += 7;
+        rows.entry(1).and_modify(|v| *v += 1);
+        assert_eq!(rows.iter().map(|(r, v)| (*r, *v)).collect::<Vec<_>>(), [(1, 12), (2, 22), (3, 7)]);
+        rows.rollback();
+        assert_eq!(rows.iter().map(|(r, v)| (*r, *v)).collect::<Vec<_>>(), [(1, 10), (2, 20)]);
+    }
+
+    #[test]
+    fn changes_name_a_row_once_with_its_last_value() {
+        let mut rows: Rows<u32, u32> = Rows::default();
+        for n in 0..40 {
+            rows.insert(n % 20, n);
+        }
+        rows.remove(&0);
+        let changes: Vec<_> = rows.changes().collect();
+        assert_eq!(changes.len(), 20);
+        assert_eq!(changes[0], (encode(&0u32), None));
+        assert_eq!(changes[19], (encode(&19u32), Some(encode(&39u32))));
+    }
+}

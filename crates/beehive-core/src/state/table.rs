@@ -1,0 +1,193 @@
+//! `Table`: a typed map whose cells hold ordered rows.
+
+use crate::cell::CellId;
+use crate::key::Key;
+use crate::mapper::{DictInfo, DictMeta};
+use crate::message::Value;
+use crate::state::column::Column;
+use crate::state::guard;
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode};
+use crate::state::rows::{RowKey, Rows};
+use crate::state::slots::{Slot, Slots};
+
+/// A dictionary of an app whose cells hold rows: `at(key)` names the cell, the rows inside it are free and ordered.
+pub struct Table<K: 'static, R, V> {
+    meta: &'static DictMeta<K>,
+    cells: Slots<K, Rows<R, V>>,
+    /// Cells reached in this transaction, where there are several to choose from.
+    touched: Vec<(CellId, K)>,
+}
+
+impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
+    /// An empty table; called by the derived code.
+    #[doc(hidden)]
+    pub fn open(meta: &'static DictMeta<K>) -> Self {
+        Table { meta, cells: Slots::None, touched: Vec::new() }
+    }
+
+    /// The rows of the cell `key`. Looking creates nothing: a cell without rows is gone at the end of the transaction.
+    #[inline]
+    pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
+        let id = guard::check(self.meta, &key);
+        self.reach(id, key)
+    }
+
+    #[inline(always)]
+    fn reach(&mut self, id: CellId, key: K) -> &mut Rows<R, V> {
+        let Table { cells, touched, .. } = self;
+        let alone = match cells {
+            Slots::None => true,
+            Slots::One(slot) => slot.id == id && slot.key == key,
+            Slots::Many(_) => false,
+        };
+        // a cell may be noted twice; what is done at the end does no harm the second time
+        if !alone && !touched.last().is_some_and(|(i, k)| *i == id && *k == key) {
+            if let Slots::One(first) = cells {
+                // from here on there are several, and the first may have been reached before
+                touched.push((first.id, first.key.clone()));
+            }
+            touched.push((id, key.clone()));
+        }
+        let known = cells.find(id, &key).is_some();
+        if known {
+            return &mut cells.find_mut(id, &key).expect("found a moment ago").content;
+        }
+        &mut cells.insert(id, key, Rows::default()).content
+    }
+
+    /// All cells of the table, owned by one bee.
+    pub fn whole(&mut self) -> WholeTable<'_, K, R, V> {
+        guard::check_whole(self.meta);
+        WholeTable { table: self }
+    }
+
+    #[inline(always)]
+    fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
+        if let Slots::One(slot) = &mut self.cells {
+            f(slot);
+            if slot.content.is_empty() {
+                self.cells = Slots::None;
+            }
+            self.touched.clear();
+            return;
+        }
+        for (id, key) in self.touched.drain(..) {
+            if let Some(slot) = self.cells.find_mut(id, &key) {
+                f(slot);
+                if slot.content.is_empty() {
+                    self.cells.remove(id, &key);
+                }
+            }
+        }
+    }
+}
+
+/// All cells of a [`Table`], in key order.
+pub struct WholeTable<'a, K: 'static, R, V> {
+    table: &'a mut Table<K, R, V>,
+}
+
+impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
+    /// The rows of the cell `key`.
+    pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
+        let id = self.table.meta.cell(guard::seed(), &key);
+        self.table.reach(id, key)
+    }
+
+    /// Cell key, row key and value of all rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
+        self.table.cells.sorted().into_iter().flat_map(|s| s.content.iter().map(|(r, v)| (&s.key, r, v)))
+    }
+
+    /// The keys of all cells that have rows, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.table.cells.sorted().into_iter().filter(|s| !s.content.is_empty()).map(|s| &s.key)
+    }
+}
+
+impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
+    fn info(&self) -> DictInfo {
+        self.meta.info()
+    }
+
+    #[inline(always)]
+    fn commit(&mut self) {
+        self.for_touched(|slot| slot.content.commit())
+    }
+
+    fn rollback(&mut self) {
+        self.for_touched(|slot| slot.content.rollback())
+    }
+
+    fn redo(&self, out: &mut Vec<Op>) {
+        let mut add = |slot: &Slot<K, Rows<R, V>>| {
+            if slot.content.is_dirty() {
+                let key = encode(&slot.key);
+                out.extend(slot.content.changes().map(|(row, value)| Op {
+                    dict: self.meta.index,
+                    key: key.clone(),
+                    row: Some(row),
+                    value,
+                }));
+            }
+        };
+        match &self.cells {
+            Slots::One(slot) => add(slot),
+            cells => self.touched.iter().filter_map(|(id, key)| cells.find(*id, key)).for_each(add),
+        }
+    }
+
+    fn is_dirty(&self) -> bool {
+        match &self.cells {
+            Slots::One(slot) => slot.content.is_dirty(),
+            cells => self
+                .touched
+                .iter()
+                .any(|(id, key)| cells.find(*id, key).is_some_and(|s| s.content.is_dirty())),
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn export(&self, out: &mut Vec<CellImage>) {
+        out.extend(self.cells.sorted().into_iter().map(|slot| CellImage {
+            dict: self.meta.index,
+            key: encode(&slot.key),
+            rows: slot.content.images(),
+        }))
+    }
+
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError> {
+        let key: K = decode("a key", &image.key)?;
+        let mut rows = Rows::default();
+        for (row, value) in &image.rows {
+            rows.load(decode("a row's key", row)?, decode("a row", value)?);
+        }
+        let id = self.meta.cell(seed, &key);
+        self.cells.remove(id, &key);
+        self.cells.insert(id, key, rows);
+        Ok(id)
+    }
+
+    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
+        out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    }
+
+    fn clear(&mut self) {
+        self.cells = Slots::None;
+        self.touched.clear();
+    }
+
+    fn absorb(&mut self, other: &mut Self) {
+        for slot in other.cells.drain() {
+            self.cells.insert(slot.id, slot.key, slot.content);
+        }
+    }
+}

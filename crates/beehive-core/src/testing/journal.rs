@@ -1,0 +1,117 @@
+//! A journal that behaves as badly as a real one may: it commits late and in batches, and refuses at random.
+
+use crate::hive::journal::{Entry, Journal, JournalEvents};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+#[derive(Default)]
+struct State {
+    arrived: VecDeque<Entry>,
+    log: Vec<Vec<u8>>,
+    last: u64,
+    events: Option<Arc<dyn JournalEvents>>,
+    random: u64,
+}
+
+impl State {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound.max(1)
+    }
+}
+
+/// A journal in memory that keeps its log as bytes.
+pub struct TestJournal {
+    state: Mutex<State>,
+    /// One entry in so many is refused; zero: none.
+    refuse_one_in: AtomicU64,
+    stopped: AtomicBool,
+    refused: AtomicU64,
+}
+
+impl TestJournal {
+    /// A journal that goes on after entry `last`, refuses one entry in `refuse_one_in` (zero: none), and takes its
+    /// chances from `seed`.
+    pub fn start(seed: u64, refuse_one_in: u64, last: u64) -> Arc<TestJournal> {
+        let journal = Arc::new(TestJournal {
+            state: Mutex::new(State { random: seed | 1, last, ..State::default() }),
+            refuse_one_in: AtomicU64::new(refuse_one_in),
+            stopped: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
+        });
+        let committing = journal.clone();
+        std::thread::spawn(move || {
+            while !committing.stopped.load(Ordering::Acquire) {
+                let pause = committing.state.lock().below(1_000);
+                std::thread::sleep(Duration::from_micros(pause));
+                committing.commit_some()
+            }
+        });
+        journal
+    }
+
+    fn commit_some(&self) {
+        let (events, last, refused) = {
+            let mut state = self.state.lock();
+            let Some(events) = state.events.clone() else { return };
+            let count = 1 + state.below(200) as usize;
+            let one_in = self.refuse_one_in.load(Ordering::Relaxed);
+            let mut refused = false;
+            for _ in 0..count {
+                let Some(entry) = state.arrived.pop_front() else { break };
+                if entry.after != state.last {
+                    // executed on something that was refused: it was told already
+                    continue;
+                }
+                if one_in > 0 && state.below(one_in) == 0 {
+                    refused = true;
+                    break;
+                }
+                state.last = entry.number;
+                let bytes = entry.encode();
+                state.log.push(bytes);
+            }
+            (events, state.last, refused)
+        };
+        events.released(last);
+        if refused {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            events.aborted(last)
+        }
+    }
+
+    /// Refuses nothing from now on.
+    pub fn accept_all(&self) {
+        self.refuse_one_in.store(0, Ordering::Relaxed)
+    }
+
+    /// Commits nothing more: as if the process had died here.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release)
+    }
+
+    /// How often it refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The log so far: an encoded entry each.
+    pub fn log(&self) -> Vec<Vec<u8>> {
+        self.state.lock().log.clone()
+    }
+}
+
+impl Journal for TestJournal {
+    fn append(&self, entry: Entry) {
+        self.state.lock().arrived.push_back(entry)
+    }
+
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        self.state.lock().events = Some(events)
+    }
+}

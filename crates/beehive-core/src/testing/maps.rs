@@ -1,0 +1,95 @@
+//! The oracle: what a derived map says about a message, and what the handler touches when it is let do as it likes.
+
+use crate::app::{Handlers, Handles};
+use crate::cell::{CellId, HiveId, Outcome};
+use crate::context::Ctx;
+use crate::hive::io::IoBees;
+use crate::hive::outputs::Outputs;
+use crate::hive::types::Types;
+use crate::hive::unwinding;
+use crate::mapper::{Mapper, close_over_fusion};
+use crate::message::{Error, Message};
+use crate::state::column::Columns;
+use crate::state::guard::{Held, Violation};
+use crate::state::{ConfigError, ConfigSource};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+const SEED: u64 = 0x6265_6568_6976_6500;
+
+/// What a map says about a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// What is to be done with it.
+    pub outcome: Outcome,
+    /// The cells in words, before dictionaries are fused: `d[1]`, `w[*]`.
+    pub words: Vec<String>,
+    /// The cells.
+    pub cells: Vec<CellId>,
+}
+
+/// An instance of an app with the given settings, outside any hive.
+pub fn instance<A: Handlers>(settings: toml::Table) -> Result<A, ConfigError> {
+    A::configured(&ConfigSource::new(A::NAME, settings))
+}
+
+/// What the map of `A` says about `message`.
+pub fn describe<A: Handles<M>, M: Message>(message: &M) -> Mapped {
+    let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
+    let mut mapper = Mapper::describing(SEED, whole, HiveId(0));
+    A::map(message, &mut mapper);
+    Mapped { outcome: mapper.outcome(), words: mapper.words().to_vec(), cells: mapper.cells().to_vec() }
+}
+
+fn context() -> Ctx {
+    Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))))
+}
+
+/// Runs the handler on `app` with everything allowed, undoes it, and returns what it touched, in the words of
+/// [`describe`]. A handler that fails or panics has touched what it touched until then.
+pub fn record<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
+    let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
+    let held = Held::record(SEED, whole);
+    let mut ctx = context();
+    let _ = unwinding::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
+    app.rollback();
+    held.accesses()
+}
+
+/// How a delivery ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// The transaction committed, and emitted so many messages.
+    Committed(u32),
+    /// The handler returned an error.
+    Failed(Error),
+    /// The handler panicked.
+    Panicked(String),
+    /// The handler touched a cell that its map does not name.
+    Unmapped(Violation),
+}
+
+/// Runs the handler as a transaction that may touch exactly what its map names.
+pub fn deliver<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
+    let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
+    let mapped = describe::<A, M>(message);
+    let held = Held::strict(SEED, whole, &mapped.cells);
+    let mut ctx = context();
+    let result = unwinding::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
+    let delivered = match (result, held.violation()) {
+        (_, Some(violation)) => Delivered::Unmapped(violation),
+        (Ok(Ok(())), None) => Delivered::Committed(ctx.out.len()),
+        (Ok(Err(error)), None) => Delivered::Failed(error),
+        (Err(panic), None) => Delivered::Panicked(unwinding::text(&*panic)),
+    };
+    match delivered {
+        Delivered::Committed(_) => app.commit(),
+        _ => app.rollback(),
+    }
+    delivered
+}
+
+/// Whether everything in `touched` is covered by `mapped`.
+pub fn covers(mapped: &Mapped, touched: &[String]) -> bool {
+    touched.iter().all(|cell| mapped.words.contains(cell))
+}

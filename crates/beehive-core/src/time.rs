@@ -1,0 +1,53 @@
+//! Time as handlers see it: a number that the platform hands out and the log keeps.
+
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// A moment, in nanoseconds since the start of 1970 (UTC) as the hive's clock tells it. Never runs backwards within a
+/// hive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Time(u64);
+
+impl Time {
+    /// The beginning of time; before every other moment.
+    pub const ZERO: Time = Time(0);
+
+    /// The moment `nanoseconds` after the start of 1970.
+    pub const fn from_nanoseconds(nanoseconds: u64) -> Time {
+        Time(nanoseconds)
+    }
+
+    /// Nanoseconds since the start of 1970.
+    pub const fn as_nanoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// Time that has passed since `earlier`; zero if that is later.
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, duration: Duration) -> Time {
+        Time(self.0.saturating_add(duration.as_nanos().min(u64::MAX as u128) as u64))
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+    /// Saturates at [`Time::ZERO`].
+    fn sub(self, duration: Duration) -> Time {
+        Time(self.0.saturating_sub(duration.as_nanos().min(u64::MAX as u128) as u64))
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = Duration;
+    /// As [`Time::since`].
+    fn sub(self, earlier: Time) -> Duration {
+        self.since(earlier)
+    }
+}

@@ -1,0 +1,162 @@
+//! A hive on a journal that is killed at any moment and starts again from the bytes of its log.
+
+use crate::load::{Chance, on_workers};
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
+use std::time::Duration;
+
+/// Number `seq` from outside: counted at `key`, and passed on to the counter of its group.
+#[derive(Message)]
+struct Hit {
+    key: u64,
+    seq: u64,
+}
+#[derive(Message)]
+struct Passed {
+    group: u64,
+    seq: u64,
+}
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Hits(u64);
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Group(u64);
+
+#[derive(App)]
+struct Front {
+    hits: Dict<u64, Vec<u64>>,
+}
+#[handlers]
+impl Front {
+    #[rcv(sharded)]
+    fn hit(&mut self, msg: &Hit, ctx: &mut Ctx) {
+        self.hits.entry(msg.key).or_default().push(msg.seq);
+        if msg.seq % 3 == 0 {
+            ctx.after(Duration::from_millis(msg.seq % 7), Passed { group: msg.key % 4, seq: msg.seq })
+        } else {
+            ctx.emit(Passed { group: msg.key % 4, seq: msg.seq })
+        }
+    }
+    #[rcv(sharded)]
+    fn hits(&mut self, msg: &Hits) -> Vec<u64> {
+        self.hits.get(&msg.0).cloned().unwrap_or_default()
+    }
+    #[rcv(sharded)]
+    fn passed(&mut self, msg: &Passed, ctx: &mut Ctx) {
+        // what `after` sends comes back to the app that asked for it
+        let _ = self.hits.contains(&(1_000_000 + msg.group));
+        if msg.seq % 3 == 0 {
+            ctx.emit(Late { group: msg.group, seq: msg.seq })
+        }
+    }
+}
+#[derive(Message)]
+struct Late {
+    group: u64,
+    seq: u64,
+}
+#[derive(App)]
+struct Back {
+    groups: Dict<u64, Vec<u64>>,
+}
+#[handlers]
+impl Back {
+    #[rcv(sharded)]
+    fn passed(&mut self, msg: &Passed) {
+        if msg.seq % 3 != 0 {
+            self.groups.entry(msg.group).or_default().push(msg.seq);
+        }
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        self.groups.entry(msg.group).or_default().push(msg.seq);
+    }
+    #[rcv(sharded)]
+    fn group(&mut self, msg: &Group) -> Vec<u64> {
+        self.groups.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+
+const SEED: u64 = 42;
+const LANE: u64 = 77;
+const MESSAGES: u64 = 400;
+const KEYS: u64 = 10;
+
+fn key_of(seq: u64) -> u64 {
+    Chance(seq).below(KEYS)
+}
+
+#[test]
+fn killed_at_any_moment_everything_is_handled_once() {
+    for run in 0..6u64 {
+        let mut log: Vec<Vec<u8>> = Vec::new();
+        let mut chance = Chance(run);
+        // so many lives; the last one is long enough
+        for life in 0..6 {
+            let last_life = life == 5;
+            log = on_workers(3, async {
+                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let journal =
+                    TestJournal::start(run * 100 + life, if last_life { 0 } else { 40 }, colony.last);
+                let hive = Hive::builder()
+                    .app::<Front>()
+                    .app::<Back>()
+                    .seed(SEED)
+                    .journal(journal.clone(), colony)
+                    .start()
+                    .unwrap();
+                // the outside does not know what was handled, and sends everything again
+                let mut io = hive.io();
+                io.resume(LANE, 0);
+                for seq in 0..MESSAGES {
+                    io.emit(Hit { key: key_of(seq), seq });
+                    if seq % 8 == 7 {
+                        io.flush().await
+                    }
+                }
+                if last_life {
+                    check(&hive).await
+                } else {
+                    tokio::time::sleep(Duration::from_micros(chance.below(30_000))).await
+                }
+                // killed: nothing is committed from here on
+                journal.stop();
+                let mut all = log.clone();
+                all.extend(journal.log());
+                hive.stop(Duration::ZERO).await;
+                all
+            });
+        }
+        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
+    }
+}
+
+async fn check(hive: &Hive) {
+    let mut left = 2_000;
+    loop {
+        let mut all = Vec::new();
+        for key in 0..KEYS {
+            let hits = hive.request(Hits(key)).await.unwrap();
+            assert!(hits.iter().all(|seq| key_of(*seq) == key));
+            assert!(hits.is_sorted_by(|a, b| a < b), "one sender, one key: in order and once: {hits:?}");
+            all.extend(hits);
+        }
+        let mut passed = Vec::new();
+        for group in 0..4 {
+            passed.extend(hive.request(Group(group)).await.unwrap());
+        }
+        all.sort_unstable();
+        passed.sort_unstable();
+        assert!(passed.is_sorted_by(|a, b| a < b), "something was passed on twice: {passed:?}");
+        let want: Vec<u64> = (0..MESSAGES).collect();
+        if all == want && passed == want {
+            return;
+        }
+        left -= 1;
+        assert!(left > 0, "{} of {MESSAGES} handled, {} passed on", all.len(), passed.len());
+        tokio::time::sleep(Duration::from_millis(5)).await
+    }
+}

@@ -1,0 +1,56 @@
+//! What the tests share: a hive on so many workers, with or without a journal that misbehaves.
+
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
+use beehive_core::{Builder, Hive};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs a test on a runtime of its own.
+pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+    let result = runtime.block_on(test);
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+/// What a hive sends its records to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Nothing.
+    Memory,
+    /// A journal that commits late and refuses one entry in fifty.
+    Journal,
+}
+
+/// Starts a hive; the journal must be kept.
+pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>) {
+    match on {
+        On::Memory => (builder.start().unwrap(), None),
+        On::Journal => {
+            let journal = TestJournal::start(0x1234_5678_9abc, 50, 0);
+            (builder.journal(journal.clone(), Colony::default()).start().unwrap(), Some(journal))
+        }
+    }
+}
+
+/// Waits until `done`, or fails.
+pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !done() {
+        assert!(start.elapsed() < limit, "{what}: not within {limit:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await
+    }
+}
+
+/// A small generator of chance, the same for the same seed.
+pub(crate) struct Chance(pub(crate) u64);
+
+impl Chance {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+}

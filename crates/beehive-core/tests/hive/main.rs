@@ -1,0 +1,13 @@
+//! One hive under load: order, merges, sweeps, requests, overload, handlers that misbehave, and all of it on a journal.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+mod isolation;
+mod journal;
+mod load;
+mod merge;
+mod order;
+mod overload;
+mod request;
+mod sweep;

@@ -1,0 +1,11 @@
+//! Derived maps over real dictionaries: what each map says, that it covers what its handler touches, and that a
+//! delivery which allows nothing else never stops.
+
+extern crate beehive_core as beehive;
+
+mod derived_types;
+mod flow;
+mod keys;
+mod message;
+mod oracle;
+mod surface;
