@@ -1,0 +1,140 @@
+//! What a message costs: framing, checked decoding, dispatch and encoding, each alone and over a full read buffer.
+
+use std::hint::black_box;
+
+use beehive_of::any::{Action, FlowMod, Match, Message, PacketIn, PacketInReason, PacketOut};
+use beehive_of::{Frame, Frames, MacAddress, PortNo, Version, v10, v13};
+use bytes::BytesMut;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+const VERSIONS: [(Version, &str); 2] = [(Version::V1_0, "1.0"), (Version::V1_3, "1.3")];
+
+/// A packet-in of a minimal Ethernet frame, as Open vSwitch sends it.
+fn packet_in(version: Version) -> BytesMut {
+    let mut out = BytesMut::new();
+    let packet = PacketIn {
+        buffer_id: None,
+        total_len: 64,
+        in_port: PortNo(3),
+        reason: PacketInReason::NoMatch,
+        table_id: 0,
+        cookie: None,
+        data: &[0xab; 64],
+    };
+    packet.encode_into(version, 7, &mut out).expect("both versions express it");
+    out
+}
+
+fn decode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decode");
+    for (version, name) in VERSIONS {
+        let bytes = packet_in(version);
+        let frame = Frame::whole(&bytes).expect("ours");
+        group.bench_function(format!("packet-in {name}, view"), |bencher| match version {
+            Version::V1_0 => bencher.iter(|| {
+                let packet = v10::PacketIn::parse(black_box(frame)).expect("ours");
+                (packet.buffer_id(), packet.in_port(), packet.reason(), packet.data().len())
+            }),
+            Version::V1_3 => bencher.iter(|| {
+                let packet = v13::PacketIn::parse(black_box(frame)).expect("ours");
+                (packet.buffer_id(), packet.in_port(), packet.reason(), packet.data().len())
+            }),
+        });
+        group.bench_function(format!("packet-in {name}, any"), |bencher| {
+            bencher.iter(|| PacketIn::parse(version, black_box(frame)));
+        });
+        let mut flow = BytesMut::new();
+        learning_flow(&[Action::output(PortNo(4))], version, &mut flow);
+        let frame = Frame::whole(&flow).expect("ours");
+        group.bench_function(format!("flow-mod {name}, any"), |bencher| {
+            bencher.iter(|| Message::parse(black_box(frame)));
+        });
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("a read of 64 KiB");
+    for (version, name) in VERSIONS {
+        let message = packet_in(version);
+        let count = 65_536 / message.len();
+        let stream = message.repeat(count);
+        group.throughput(Throughput::Elements(count as u64));
+        group.bench_function(format!("frames of packet-ins {name}"), |bencher| {
+            bencher.iter(|| {
+                Frames::new(black_box(&stream)).flatten().map(|frame| frame.xid()).fold(0, u32::wrapping_add)
+            });
+        });
+        group.bench_function(format!("frames and dispatch of packet-ins {name}"), |bencher| {
+            bencher.iter(|| {
+                let mut sum = 0;
+                for frame in Frames::new(black_box(&stream)).flatten() {
+                    if let Ok(Message::PacketIn(packet)) = Message::parse(frame) {
+                        sum += packet.data.len() + packet.in_port.0 as usize;
+                    }
+                }
+                sum
+            });
+        });
+    }
+    group.finish();
+}
+
+/// What a learning switch installs.
+fn learning_flow(actions: &[Action], version: Version, out: &mut BytesMut) {
+    let match_fields = Match {
+        in_port: Some(PortNo(3)),
+        eth_src: Some(MacAddress([2, 0, 0, 0, 0, 1]).into()),
+        eth_dst: Some(MacAddress([2, 0, 0, 0, 0, 2]).into()),
+        ..Match::ANY
+    };
+    let flow = FlowMod { idle_timeout: 60, ..FlowMod::add(100, match_fields, actions.into()) };
+    flow.encode_into(version, 7, out).expect("both versions express it");
+}
+
+fn encode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("encode");
+    let mut out = BytesMut::with_capacity(65_536);
+    for (version, name) in VERSIONS {
+        let actions = [Action::output(PortNo(4))];
+        group.bench_function(format!("flow-mod {name}"), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                learning_flow(black_box(&actions), version, &mut out);
+                out.len()
+            });
+        });
+        let data = [0xab; 64];
+        group.bench_function(format!("packet-out {name}"), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                let packet = PacketOut {
+                    buffer_id: None,
+                    in_port: PortNo(3),
+                    actions: black_box(&actions).into(),
+                    data: black_box(&data),
+                };
+                packet.encode_into(version, 7, &mut out).expect("both versions express it");
+                out.len()
+            });
+        });
+        group.bench_function(format!("packet-in {name}"), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                let packet = PacketIn {
+                    buffer_id: None,
+                    total_len: 64,
+                    in_port: PortNo(3),
+                    reason: PacketInReason::NoMatch,
+                    table_id: 0,
+                    cookie: None,
+                    data: black_box(&data),
+                };
+                packet.encode_into(version, 7, &mut out).expect("both versions express it");
+                out.len()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, decode, encode);
+criterion_main!(benches);

@@ -1,0 +1,101 @@
+//! Writing messages into a reused buffer.
+
+use core::fmt;
+
+use bytes::{BufMut, BytesMut};
+
+use crate::error::Error;
+use crate::limits::MESSAGE_LENGTH_MAX;
+use crate::version::Version;
+
+/// Why a message cannot be encoded. The caller's doing; the buffer is left as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The version has no way to say this.
+    Unsupported {
+        /// The version asked for.
+        version: Version,
+        /// What it cannot express.
+        field: &'static str,
+    },
+    /// A value is out of its range, in any version.
+    Value {
+        /// The field with that value.
+        field: &'static str,
+    },
+    /// A field needs another one, for example an IPv4 address needs the Ethernet type of IPv4.
+    Prerequisite {
+        /// The field that is present.
+        field: &'static str,
+    },
+    /// The message is longer than 65 535 bytes.
+    TooLong,
+    /// A list that was decoded from another message is malformed there.
+    Source(Error),
+}
+
+impl EncodeError {
+    #[cold]
+    pub(crate) fn unsupported(version: Version, field: &'static str) -> Self {
+        Self::Unsupported { version, field }
+    }
+}
+
+impl From<Error> for EncodeError {
+    fn from(error: Error) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { version, field } => {
+                write!(formatter, "OpenFlow {version} cannot express {field}")
+            }
+            Self::Value { field } => write!(formatter, "{field} is out of range"),
+            Self::Prerequisite { field } => write!(formatter, "{field} lacks the field that it depends on"),
+            Self::TooLong => write!(formatter, "the message is longer than {MESSAGE_LENGTH_MAX} bytes"),
+            Self::Source(error) => write!(formatter, "a decoded list is malformed: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+/// Appends one message: the header, what `body` appends, and the length. On failure the buffer is as before.
+#[inline]
+pub(crate) fn message(
+    out: &mut BytesMut,
+    version: u8,
+    message_type: u8,
+    xid: u32,
+    body: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let start = out.len();
+    let [x0, x1, x2, x3] = xid.to_be_bytes();
+    out.put_slice(&[version, message_type, 0, 0, x0, x1, x2, x3]);
+    let result = body(out).and_then(|()| patch_length(out, start, start + 2));
+    if result.is_err() {
+        out.truncate(start);
+    }
+    result
+}
+
+/// Writes the number of bytes since `start` into the 16-bit field at `at`.
+#[inline]
+pub(crate) fn patch_length(out: &mut BytesMut, start: usize, at: usize) -> Result<(), EncodeError> {
+    let length = u16::try_from(out.len() - start).map_err(|_| EncodeError::TooLong)?;
+    if let Some(field) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+        *field = length.to_be_bytes();
+    }
+    Ok(())
+}
+
+/// Appends zeros until the length since `start` is a multiple of 8.
+#[inline]
+pub(crate) fn pad_to_8(out: &mut BytesMut, start: usize) {
+    let length = out.len() - start;
+    out.put_bytes(0, crate::field::padded(length) - length);
+}

@@ -1,0 +1,182 @@
+//! What is wrong with received bytes, and what OpenFlow wants answered.
+
+use core::fmt;
+
+use crate::version::Version;
+
+/// Why bytes are not a valid message. The peer caused it: answer with [`Error::answer`] and close the connection when
+/// [`Error::is_framing`], for then the start of the next message is unknown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    part: Part,
+    offset: u32,
+    field: &'static str,
+}
+
+/// The ways in which bytes can be wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The header's version is one that this crate does not speak.
+    Version,
+    /// The container ends before the structure does.
+    Truncated,
+    /// A length field is smaller than the structure that it measures; zero among others.
+    LengthTooSmall,
+    /// A length field reaches beyond its container or a limit.
+    LengthTooLarge,
+    /// A length field is not the one that the structure has, or not a multiple of 8 where it must be.
+    LengthWrong,
+    /// A value outside of what the specification allows.
+    Value,
+    /// A field that must be present is not.
+    Missing,
+}
+
+/// The part of a message that is wrong: it selects the error to answer with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Part {
+    /// The header.
+    Header,
+    /// A hello or one of its elements.
+    Hello,
+    /// The message's own fields.
+    Message,
+    /// A match or one of its fields.
+    Match,
+    /// An action.
+    Action,
+    /// An instruction.
+    Instruction,
+    /// A flow modification's own fields.
+    FlowMod,
+    /// A port description.
+    Port,
+    /// A statistics or multipart body.
+    Statistics,
+    /// A role.
+    Role,
+}
+
+/// The type and code of the OpenFlow error message that answers a malformed message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Answer {
+    /// `ofp_error_type`.
+    pub error_type: u16,
+    /// The code; its meaning depends on the type.
+    pub code: u16,
+}
+
+impl Answer {
+    /// The answer to a message of a type that is not known or not expected (`OFPBRC_BAD_TYPE`), same in both versions.
+    pub const BAD_TYPE: Self = Self { error_type: 1, code: 1 };
+}
+
+impl Error {
+    /// An error in `part`, at `offset` bytes from the start of the message, in the named field.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(kind: ErrorKind, part: Part, offset: usize, field: &'static str) -> Self {
+        Self { kind, part, offset: u32::try_from(offset).unwrap_or(u32::MAX), field }
+    }
+
+    /// What is wrong.
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The part of the message that is wrong.
+    pub const fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Where it is wrong, in bytes from the start of the message.
+    pub const fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// The name of the wrong field.
+    pub const fn field(&self) -> &'static str {
+        self.field
+    }
+
+    /// Whether the header is wrong in a way that leaves the start of the next message unknown.
+    pub const fn is_framing(&self) -> bool {
+        matches!(self.part, Part::Header) && !matches!(self.kind, ErrorKind::Version)
+    }
+
+    /// The error message to answer with in `version` (`ofp_error_type` and its codes; specification 1.0.0, 5.4.4 and
+    /// 1.3.5, 7.5.4).
+    pub const fn answer(&self, version: Version) -> Answer {
+        use ErrorKind::{Missing, Value};
+        const BAD_REQUEST: u16 = 1;
+        const BAD_ACTION: u16 = 2;
+        let (error_type, code) = match (self.part, version) {
+            (Part::Action, _) => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),
+            (Part::Instruction, Version::V1_3) => (3, if matches!(self.kind, Value) { 0 } else { 7 }),
+            (Part::Match, Version::V1_3) => match self.kind {
+                Value => (4, 7),
+                Missing => (4, 9),
+                _ => (4, 1),
+            },
+            (Part::FlowMod, Version::V1_0) if matches!(self.kind, Value) => (3, 4),
+            (Part::FlowMod, Version::V1_3) if matches!(self.kind, Value) => (5, 6),
+            (Part::Role, Version::V1_3) if matches!(self.kind, Value) => (11, 2),
+            (Part::Hello, _) => (0, 0),
+            (_, _) if matches!(self.kind, ErrorKind::Version) => (BAD_REQUEST, 0),
+            _ => (BAD_REQUEST, 6),
+        };
+        Answer { error_type, code }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            ErrorKind::Version => "is not a version spoken here",
+            ErrorKind::Truncated => "is cut off",
+            ErrorKind::LengthTooSmall => "is smaller than what it measures",
+            ErrorKind::LengthTooLarge => "reaches beyond its container",
+            ErrorKind::LengthWrong => "is wrong for this structure",
+            ErrorKind::Value => "has a value that the specification does not allow",
+            ErrorKind::Missing => "is missing",
+        };
+        write!(formatter, "{} {} at byte {}", self.field, what, self.offset)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Error({:?} in {:?}: {self})", self.kind, self.part)
+    }
+}
+
+impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn an_error_says_where_and_what_and_how_to_answer() {
+        let error = Error::new(ErrorKind::LengthTooSmall, Part::Action, 84, "action length");
+        assert_eq!(error.to_string(), "action length is smaller than what it measures at byte 84");
+        assert_eq!(error.answer(Version::V1_0), Answer { error_type: 2, code: 1 });
+        assert_eq!(error.answer(Version::V1_3), Answer { error_type: 2, code: 1 });
+        let error = Error::new(ErrorKind::Truncated, Part::Match, 48, "match");
+        assert_eq!(error.answer(Version::V1_0), Answer { error_type: 1, code: 6 });
+        assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
+        let error = Error::new(ErrorKind::Version, Part::Header, 0, "version");
+        assert_eq!(error.answer(Version::V1_3), Answer { error_type: 1, code: 0 });
+        assert!(!error.is_framing());
+        assert!(Error::new(ErrorKind::LengthTooSmall, Part::Header, 2, "length").is_framing());
+    }
+
+    #[test]
+    fn an_error_is_small() {
+        assert!(size_of::<Error>() <= 24);
+    }
+}

@@ -1,0 +1,100 @@
+//! Big-endian fields at fixed offsets, proven to be in bounds when the crate is compiled.
+
+use crate::error::{Error, ErrorKind, Part};
+
+macro_rules! field {
+    ($read:ident, $write:ident, $type:ty, $length:literal) => {
+        #[inline(always)]
+        pub(crate) fn $read<const AT: usize, const N: usize>(bytes: &[u8; N]) -> $type {
+            <$type>::from_be_bytes(array::<AT, $length, N>(bytes))
+        }
+
+        #[inline(always)]
+        pub(crate) fn $write<const AT: usize, const N: usize>(bytes: &mut [u8; N], value: $type) {
+            set_array::<AT, $length, N>(bytes, value.to_be_bytes());
+        }
+    };
+}
+
+field!(be8, set8, u8, 1);
+field!(be16, set16, u16, 2);
+field!(be32, set32, u32, 4);
+field!(be64, set64, u64, 8);
+
+// In these two functions alone an index is not checked by hand: the offset and both lengths are constants, and the
+// assertion fails the build when they do not fit.
+
+/// `LENGTH` bytes at `AT`.
+#[inline(always)]
+#[allow(clippy::indexing_slicing)]
+pub(crate) fn array<const AT: usize, const LENGTH: usize, const N: usize>(bytes: &[u8; N]) -> [u8; LENGTH] {
+    const { assert!(AT + LENGTH <= N) };
+    let mut copy = [0; LENGTH];
+    copy.copy_from_slice(&bytes[AT..AT + LENGTH]);
+    copy
+}
+
+/// Writes `LENGTH` bytes at `AT`.
+#[inline(always)]
+#[allow(clippy::indexing_slicing)]
+pub(crate) fn set_array<const AT: usize, const LENGTH: usize, const N: usize>(
+    bytes: &mut [u8; N],
+    value: [u8; LENGTH],
+) {
+    const { assert!(AT + LENGTH <= N) };
+    bytes[AT..AT + LENGTH].copy_from_slice(&value);
+}
+
+/// The fixed part of `N` bytes that starts a structure, and what follows it.
+#[inline(always)]
+pub(crate) fn fixed<'a, const N: usize>(
+    bytes: &'a [u8],
+    part: Part,
+    offset: usize,
+    field: &'static str,
+) -> Result<(&'a [u8; N], &'a [u8]), Error> {
+    match bytes.split_first_chunk::<N>() {
+        Some(parts) => Ok(parts),
+        None => Err(Error::new(ErrorKind::Truncated, part, offset + bytes.len(), field)),
+    }
+}
+
+/// The first `length` bytes of a container, and what follows them; `length` must be at least `minimum`.
+#[inline(always)]
+pub(crate) fn bounded<'a>(
+    bytes: &'a [u8],
+    length: usize,
+    minimum: usize,
+    part: Part,
+    offset: usize,
+    field: &'static str,
+) -> Result<(&'a [u8], &'a [u8]), Error> {
+    if length < minimum {
+        return Err(Error::new(ErrorKind::LengthTooSmall, part, offset, field));
+    }
+    match bytes.split_at_checked(length) {
+        Some(parts) => Ok(parts),
+        None => Err(Error::new(ErrorKind::LengthTooLarge, part, offset, field)),
+    }
+}
+
+/// `length` rounded up to a multiple of 8, to which the protocol pads most structures.
+#[inline(always)]
+pub(crate) const fn padded(length: usize) -> usize {
+    (length + 7) & !7
+}
+
+/// Accessors of a view's fixed part: a name, and where the specification's structure has the field.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $name:ident = $read:ident at $at:literal -> $type:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline]
+            pub fn $name(&self) -> $type {
+                $read::<$at, _>(self.fixed)
+            }
+        )*
+    };
+}
+
+pub(crate) use getters;

@@ -1,0 +1,102 @@
+//! Port numbers, in 1.3's width for both versions.
+
+use core::fmt;
+
+/// A port number as OpenFlow 1.3 has it: 32 bits, reserved ports at the top. 1.0's 16-bit reserved ports are mapped to
+/// them, so that for example [`PortNo::FLOOD`] means the same in both.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PortNo(pub u32);
+
+impl PortNo {
+    /// The highest number of a physical or logical port in 1.3; reserved ports lie above (`OFPP_MAX`).
+    pub const MAX: Self = Self(0xffff_ff00);
+    /// Out of the port that the packet came in on (`OFPP_IN_PORT`).
+    pub const IN_PORT: Self = Self(0xffff_fff8);
+    /// Through the flow table; packet-out only (`OFPP_TABLE`).
+    pub const TABLE: Self = Self(0xffff_fff9);
+    /// As a switch without OpenFlow would forward it (`OFPP_NORMAL`).
+    pub const NORMAL: Self = Self(0xffff_fffa);
+    /// Out of all ports but the one it came in on and those that do not flood (`OFPP_FLOOD`).
+    pub const FLOOD: Self = Self(0xffff_fffb);
+    /// Out of all ports but the one it came in on (`OFPP_ALL`).
+    pub const ALL: Self = Self(0xffff_fffc);
+    /// To the controller (`OFPP_CONTROLLER`).
+    pub const CONTROLLER: Self = Self(0xffff_fffd);
+    /// The switch's own network stack (`OFPP_LOCAL`).
+    pub const LOCAL: Self = Self(0xffff_fffe);
+    /// No port, or any port (`OFPP_NONE` in 1.0, `OFPP_ANY` in 1.3).
+    pub const ANY: Self = Self(0xffff_ffff);
+
+    /// The first reserved number in 1.0's 16 bits.
+    const RESERVED_V10: u16 = 0xff00;
+
+    /// The port with this number in 1.0.
+    #[inline]
+    pub const fn from_v10(number: u16) -> Self {
+        if number >= Self::RESERVED_V10 { Self(0xffff_0000 | number as u32) } else { Self(number as u32) }
+    }
+
+    /// The port's number in 1.0, if it has one.
+    #[inline]
+    pub const fn to_v10(self) -> Option<u16> {
+        if self.0 < Self::RESERVED_V10 as u32 || self.0 >= Self::MAX.0 { Some(self.0 as u16) } else { None }
+    }
+
+    /// Whether the number is one of those that name no single port of the switch (`LOCAL` counts as reserved too).
+    #[inline]
+    pub const fn is_reserved(self) -> bool {
+        self.0 > Self::MAX.0
+    }
+
+    /// The name of a reserved port.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::IN_PORT => "in_port",
+            Self::TABLE => "table",
+            Self::NORMAL => "normal",
+            Self::FLOOD => "flood",
+            Self::ALL => "all",
+            Self::CONTROLLER => "controller",
+            Self::LOCAL => "local",
+            Self::ANY => "any",
+            _ => return None,
+        })
+    }
+}
+
+impl From<u32> for PortNo {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for PortNo {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => formatter.pad(name),
+            None => fmt::Display::fmt(&self.0, formatter),
+        }
+    }
+}
+
+impl fmt::Debug for PortNo {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_1_0_maps_there_and_back() {
+        for number in 0..=u16::MAX {
+            assert_eq!(PortNo::from_v10(number).to_v10(), Some(number));
+        }
+        assert_eq!(PortNo::from_v10(0xfffb), PortNo::FLOOD);
+        assert_eq!(PortNo::from_v10(0xffff), PortNo::ANY);
+        assert_eq!(PortNo(0xff00).to_v10(), None);
+        assert_eq!(PortNo(70_000).to_v10(), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Decoding and encoding allocate nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use beehive_of::Frames;
+use beehive_of::any::Message;
+use bytes::BytesMut;
+
+use crate::corpus::all;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every method hands its arguments to the system's allocator unchanged; counting touches a thread-local cell
+// without a destructor, which neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations() -> usize {
+    ALLOCATIONS.with(Cell::get)
+}
+
+#[test]
+fn decoding_and_encoding_allocate_nothing() {
+    let before = allocations();
+    drop(std::hint::black_box(vec![0u8; 9]));
+    assert_eq!(allocations(), before + 1, "the counter does not count");
+
+    let messages = all();
+    let stream = messages.concat();
+    let mut out = BytesMut::with_capacity(4 * stream.len());
+    let before = allocations();
+    let mut count = 0;
+    for frame in Frames::new(&stream) {
+        let frame = frame.unwrap();
+        let message = Message::parse(frame).unwrap();
+        message.check_lists().unwrap();
+        if let Some(version) = frame.version() {
+            let _ = message.encode_into(version, frame.xid(), &mut out);
+        }
+        count += 1;
+    }
+    assert_eq!(allocations(), before);
+    assert_eq!(count, messages.len());
+    assert!(out.len() > stream.len() / 2);
+}
