@@ -5,6 +5,7 @@ use crate::hive::credit::Cause;
 use crate::hive::journal::Fact;
 use crate::message::{Error, Message};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -66,12 +67,15 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
 }
 
+/// The answers of one run; most runs are short.
+pub(crate) type AnswerRun<M> = SmallVec<[Result<<M as Message>::Reply, Error>; 1]>;
+
 /// Somebody who waits for the answers to a batch.
 pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     /// How many handlers will report on message `index`; zero: nobody handles it.
     fn expect(&self, batch: &Batch<M>, index: u32, handlers: u32);
     /// Answers of a handler that can answer; what it returned nothing for has been passed on.
-    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, cause: &Option<Arc<Cause>>);
+    fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>);
     /// A handler that answers nothing has committed, or failed.
     fn observed(&self, batch: &Batch<M>, index: u32, result: Result<(), Error>);
     /// The last handler of the chain passed message `index` on.

@@ -362,15 +362,48 @@ impl<A: App> Executing for Bee<A> {
 
 impl<A: App> Runnable for Bee<A> {
     fn run(self: Arc<Self>, turn: &mut Turn) {
-        use crate::state::column::Columns;
-        let (mut body, mut queue, mut waited_for) = {
+        let (mut body, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();
             // frozen or gone since it was scheduled
             let Some(body) = mailbox.body.take() else { return };
             (body, std::mem::take(&mut mailbox.queue), !mailbox.freezers.is_empty())
         };
+        body.reconcile(&self.app, &mut queue, turn);
+        self.run_body(body, queue, waited_for, turn)
+    }
+}
+
+impl<A: App> Bee<A> {
+    /// As [`Bee::push`], but runs the messages at once if the bee is idle.
+    #[inline]
+    pub(crate) fn push_and_run(
+        self: Arc<Self>,
+        delivery: Delivery<A>,
+        turn: &mut Turn,
+    ) -> Result<(), Delivery<A>> {
+        let taken = {
+            let mut mailbox = self.mailbox.lock();
+            let idle = mailbox.mode == Mode::Active && !mailbox.scheduled && mailbox.freezers.is_empty();
+            let taken = if idle { mailbox.body.take() } else { None };
+            mailbox.scheduled |= taken.is_some();
+            taken
+        };
+        let Some(mut body) = taken else { return self.push(delivery, turn) };
+        (delivery.run)(&self, &mut body, delivery, turn);
+        self.run_body(body, VecDeque::new(), false, turn);
+        Ok(())
+    }
+
+    /// Runs what is queued and what comes meanwhile, and puts the body back.
+    fn run_body(
+        self: Arc<Self>,
+        mut body: Box<Body<A>>,
+        mut queue: VecDeque<Delivery<A>>,
+        mut waited_for: bool,
+        turn: &mut Turn,
+    ) {
+        use crate::state::column::Columns;
         loop {
-            body.reconcile(&self.app, &mut queue, turn);
             // somebody waits for the body: nothing new is begun, so that it settles
             while !waited_for && let Some(delivery) = queue.pop_front() {
                 (delivery.run)(&self, &mut body, delivery, turn);
@@ -387,6 +420,8 @@ impl<A: App> Runnable for Bee<A> {
             }
             if body.is_behind() {
                 std::mem::swap(&mut queue, &mut mailbox.queue);
+                drop(mailbox);
+                body.reconcile(&self.app, &mut queue, turn);
                 continue;
             }
             waited_for = !mailbox.freezers.is_empty();
@@ -409,9 +444,11 @@ impl<A: App> Runnable for Bee<A> {
                     && !std::mem::replace(&mut mailbox.idle_noted, true);
                 mailbox.body = Some(body);
                 drop(mailbox);
-                let local = turn.local::<Local<A>>(self.app.index);
-                local.keep(spare);
-                local.keep(queue);
+                if spare.capacity() + queue.capacity() > 0 {
+                    let local = turn.local::<Local<A>>(self.app.index);
+                    local.keep(spare);
+                    local.keep(queue);
+                }
                 if note {
                     self.app.note_idle(&self)
                 }

@@ -4,7 +4,7 @@
 //! an IO bee that is ahead of the hive waits, or sheds, and memory stays flat. What apps send to its address, and the
 //! answers to what it emitted, come back as [`Mail`].
 
-use crate::hive::batch::{AnswerSink, AnyBatch, Batch, Source};
+use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Source};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
 use crate::hive::outputs::Outputs;
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 pub struct Mail {
     content: Content,
     /// Held until the mail has been looked at.
-    _cause: Option<Arc<Cause>>,
+    cause: Option<Arc<Cause>>,
 }
 
 enum Content {
@@ -32,7 +32,8 @@ enum Content {
     Answers(Box<dyn Any + Send>),
 }
 
-/// Answers to messages of type `M`, in the order in which one bee handled them. What nobody answered is not there.
+/// Answers to messages of type `M`; those of one bee in the order in which it handled them. What nobody answered is not
+/// there.
 pub struct Answers<M: Message>(Vec<Result<M::Reply, Error>>);
 
 impl<M: Message> IntoIterator for Answers<M> {
@@ -61,8 +62,8 @@ impl Mail {
             Content::Answers(answers) => answers
                 .downcast::<Answers<M>>()
                 .map(|a| *a)
-                .map_err(|a| Mail { content: Content::Answers(a), _cause: self._cause }),
-            content => Err(Mail { content, _cause: self._cause }),
+                .map_err(|a| Mail { content: Content::Answers(a), cause: self.cause }),
+            content => Err(Mail { content, cause: self.cause }),
         }
     }
 
@@ -96,9 +97,23 @@ impl Inbox {
 impl<M: Message> AnswerSink<M> for Inbox {
     fn expect(&self, _: &Batch<M>, _: u32, _: u32) {}
 
-    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, cause: &Option<Arc<Cause>>) {
-        let content = Content::Answers(Box::new(Answers::<M>(answers)));
-        self.put(Mail { content, _cause: cause.clone() })
+    fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>) {
+        let mut queue = self.mail.lock();
+        // answers to one batch come one bee after the other: they go into one letter
+        if let Some(Mail { content: Content::Answers(before), cause: held }) = queue.back_mut()
+            && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
+            && let Some(before) = before.downcast_mut::<Answers<M>>()
+        {
+            before.0.extend(answers);
+            return;
+        }
+        let content = Content::Answers(Box::new(Answers::<M>(answers.into_vec())));
+        let first = queue.is_empty();
+        queue.push_back(Mail { content, cause: cause.clone() });
+        drop(queue);
+        if first {
+            self.arrived.notify_one()
+        }
     }
 
     fn observed(&self, _: &Batch<M>, _: u32, _: Result<(), Error>) {}
@@ -139,7 +154,7 @@ impl IoBees {
         // an IO bee that is gone has no use for it
         let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
         let content = Content::Messages { batch: batch.clone(), range };
-        inbox.put(Mail { content, _cause: cause.clone() })
+        inbox.put(Mail { content, cause: cause.clone() })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -280,7 +295,7 @@ impl Io {
     /// Takes mail in, so that it holds no credits: they may be what is being waited for.
     fn take_in(&mut self) {
         let mut mail = std::mem::take(&mut *self.inbox.mail.lock());
-        mail.iter_mut().for_each(|m| m._cause = None);
+        mail.iter_mut().for_each(|m| m.cause = None);
         self.received.append(&mut mail);
     }
 
@@ -352,14 +367,14 @@ impl Io {
     }
 
     /// Completes when there may be mail. Cancel-safe.
-    pub async fn arrived(&self) {
+    pub async fn arrived(&mut self) {
         if self.received.is_empty() && self.inbox.mail.lock().is_empty() {
             self.inbox.arrived.notified().await
         }
     }
 
     /// Completes when the hive stops: finish what must be finished and return.
-    pub async fn stopping(&self) {
+    pub async fn stopping(&mut self) {
         self.hive.stopping().await
     }
 }

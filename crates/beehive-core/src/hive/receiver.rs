@@ -3,7 +3,7 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellSet, Outcome};
 use crate::hive::Address;
-use crate::hive::batch::{Batch, Source};
+use crate::hive::batch::{AnswerRun, Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, Local};
 use crate::hive::dead_letters::DeadLetter;
 use crate::hive::journal::{Record, Work};
@@ -183,10 +183,22 @@ pub(crate) fn deliver<A: Handlers>(
             };
             match owner {
                 Owner::NotYet => break,
-                Owner::Bee(bee) => match bee.push(delivery, turn) {
-                    Ok(()) => return,
-                    Err(back) => delivery = back,
-                },
+                Owner::Bee(bee) => {
+                    let pushed = if turn.take_here() {
+                        // what it causes has its own cause
+                        let cause = turn.cause.take();
+                        let pushed = bee.push_and_run(delivery, turn);
+                        turn.cause = cause;
+                        turn.put_here();
+                        pushed
+                    } else {
+                        bee.push(delivery, turn)
+                    };
+                    match pushed {
+                        Ok(()) => return,
+                        Err(back) => delivery = back,
+                    }
+                }
             }
         }
     }
@@ -259,7 +271,7 @@ fn run_journaled<A: Handles<M>, M: Message>(
     };
     turn.cause = delivery.cause.clone();
     body.traffic.count(batch.source.bee, delivery.count);
-    let mut done = Executed { answers: Vec::new(), passed: Vec::new(), observed: Vec::new() };
+    let mut done = Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() };
     let mut ops = Vec::new();
     let mut inputs = Vec::new();
     let range = delivery.first..delivery.first + delivery.count;
@@ -322,7 +334,7 @@ fn run_journaled<A: Handles<M>, M: Message>(
 
 /// What a run of transactions left, besides its changes of state and its outputs.
 pub(crate) struct Executed<M: Message> {
-    answers: Vec<Result<M::Reply, Error>>,
+    answers: AnswerRun<M>,
     /// Messages that the handler could have answered and did not.
     passed: Vec<u32>,
     /// Of a handler that cannot answer, where somebody counts.
@@ -341,7 +353,7 @@ fn execute<A: Handles<M>, M: Message>(
     turn: &mut Turn,
     mut redo: Option<&mut Vec<Op>>,
 ) -> Executed<M> {
-    let mut done = Executed { answers: Vec::new(), passed: Vec::new(), observed: Vec::new() };
+    let mut done = Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() };
     let count = range.len() as u32;
     turn.count(count);
     app.handlers[A::HANDLER].messages.fetch_add(count as u64, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Questions from outside: every one ends in exactly one way.
 
-use crate::hive::batch::{AnswerSink, Batch, Source};
+use crate::hive::batch::{AnswerRun, AnswerSink, Batch, Source};
 use crate::hive::credit::Cause;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::{Address, Hive};
@@ -89,7 +89,7 @@ impl<M: Message> AnswerSink<M> for Question<M> {
         Self::settle(&mut waiting)
     }
 
-    fn answers(&self, answers: Vec<Result<M::Reply, Error>>, _: &Option<Arc<Cause>>) {
+    fn answers(&self, answers: AnswerRun<M>, _: &Option<Arc<Cause>>) {
         let mut waiting = self.0.lock();
         for answer in answers {
             Self::finish(&mut waiting, answer.map_err(RequestError::Handler))

@@ -52,6 +52,8 @@ pub(crate) struct Turn<'h> {
     done: usize,
     /// Stateless handlers that run inside one another.
     pub(crate) depth: usize,
+    /// What comes in may be run at once.
+    here: bool,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
     scratch: Box<Scratch>,
@@ -67,13 +69,15 @@ impl<'h> Turn<'h> {
         begin: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> R {
         let mut turn = Turn::new(hive);
+        turn.here = place == Place::Here && !guard::in_transaction() && hive.enter();
         let result = begin(&mut turn);
         turn.cause = None;
+        if turn.here {
+            turn.here = false;
+            turn.run();
+            hive.leave();
+        }
         if !hive.is_idle(turn.slot) {
-            if place == Place::Here && !guard::in_transaction() && hive.enter() {
-                turn.run();
-                hive.leave();
-            }
             hive.give_to_runners(turn.slot);
         }
         turn.end();
@@ -99,7 +103,7 @@ impl<'h> Turn<'h> {
             })
         });
         let slot = hive.slot_of_thread();
-        Turn { hive, now: hive.now(), slot, done: 0, depth: 0, cause: None, scratch }
+        Turn { hive, now: hive.now(), slot, done: 0, depth: 0, here: false, cause: None, scratch }
     }
 
     fn run(&mut self) {
@@ -118,6 +122,19 @@ impl<'h> Turn<'h> {
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         self.hive.wake(self.slot, bee)
+    }
+
+    /// Whether a message that is being routed may be run at once. Not while a bee lets go what it emitted: its own
+    /// messages are in order only if it hands all of them over before anybody else goes on.
+    #[inline(always)]
+    pub(crate) fn take_here(&mut self) -> bool {
+        std::mem::take(&mut self.here)
+    }
+
+    /// Gives back what [`Turn::take_here`] took.
+    #[inline(always)]
+    pub(crate) fn put_here(&mut self) {
+        self.here = true
     }
 
     /// Whether the turn has taken its share.

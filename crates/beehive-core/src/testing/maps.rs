@@ -93,3 +93,16 @@ pub fn deliver<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered
 pub fn covers(mapped: &Mapped, touched: &[String]) -> bool {
     touched.iter().all(|cell| mapped.words.contains(cell))
 }
+
+/// A mapper for the messages of `A`, to be used again and again.
+pub fn mapper<A: Handlers>() -> Mapper {
+    Mapper::new(SEED, close_over_fusion(A::MONOLITHIC, A::DICTS), HiveId(0))
+}
+
+/// Runs the map of `A` as the hive does.
+#[inline]
+pub fn map_into<A: Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
+    mapper.clear();
+    A::map(message, mapper);
+    mapper.outcome()
+}
