@@ -19,6 +19,9 @@ pub trait Platform: Send + Sync + 'static {
     fn spawn(&self, task: BoxFuture<()>);
     /// Runs something that may take long on a thread of its own.
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>);
+    /// Runs something that goes on for as long as the hive, on a thread that nothing else can hold. A simulation, whose
+    /// handlers are instantaneous, leaves it out.
+    fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>);
     /// A number that cannot be guessed, or, in a simulation, the next of a seeded sequence.
     fn random(&self) -> u64;
     /// Threads that run tasks.
@@ -60,6 +63,12 @@ impl Platform for TokioPlatform {
 
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
         self.runtime.spawn_blocking(task);
+    }
+
+    fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
+        if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(task) {
+            tracing::error!(name, %error, "cannot start a thread; a handler that blocks will hold up others");
+        }
     }
 
     fn random(&self) -> u64 {

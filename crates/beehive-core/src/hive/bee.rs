@@ -13,6 +13,7 @@ use crate::hive::runtime::AppRuntime;
 use crate::hive::tail::Tail;
 use crate::hive::turn::{Runnable, Turn};
 use crate::limits;
+use crate::time::Time;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -53,6 +54,8 @@ pub(crate) struct Body<A: App> {
     /// What is executed and not committed, if the app is journaled.
     pub(crate) tail: Option<Box<Tail<A>>>,
     pub(crate) lane: SenderLane,
+    /// The time its handlers saw last.
+    pub(crate) now: Time,
     pub(crate) traffic: Traffic,
 }
 

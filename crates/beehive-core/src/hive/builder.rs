@@ -197,6 +197,7 @@ impl Builder {
         let (journal, mut colony) = self.journal.map_or((None, Colony::default()), |(j, c)| (Some(j), c));
         let hive = Arc::new(HiveInner {
             id: self.id,
+            instance: crate::hive::next_instance(),
             types: Types::new(io.clone()),
             io,
             timers: Timers::default(),
@@ -247,9 +248,9 @@ impl Builder {
         let Installing { apps, seal, start, bees, .. } = installing;
         *hive.apps.write() = apps;
         seal.into_iter().for_each(|seal| seal(&hive.types));
-        for (key, _) in bees {
+        if let Some(((app, _), _)) = bees.first_key_value() {
             return Err(StartError::Log {
-                why: format!("it has bees of app number {}, which is not there", key.0),
+                why: format!("it has bees of app number {app}, which is not there"),
             });
         }
         Turn::with(&hive, Place::Runners, |turn| {
@@ -271,7 +272,7 @@ impl Builder {
         hive.platform.spawn(Box::pin(timers::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
         let watched = Arc::downgrade(&hive);
-        hive.platform.spawn_blocking(Box::new(move || workers::relieve(watched)));
+        hive.platform.spawn_thread("beehive-relief", Box::new(move || workers::relieve(watched)));
         Ok(Hive(hive))
     }
 }

@@ -119,6 +119,8 @@ pub struct BeeImage {
     pub state: EncodedCells,
     /// The number that its lane goes on with.
     pub next_seq: u64,
+    /// The time its handlers saw last.
+    pub now: Time,
 }
 
 /// What a log of a colony folds to: the bees, the messages that are still to be handled, and those from outside that
@@ -149,6 +151,7 @@ impl Colony {
                     let target = self.bees.entry((*app, *into)).or_default();
                     target.cells.extend(gone.cells);
                     target.state.absorb(gone.state);
+                    target.now = target.now.max(gone.now);
                 }
             }
             Record::Release { app, bee } => {
@@ -163,6 +166,7 @@ impl Colony {
         bee.cells.extend(work.cells.iter().copied());
         work.ops.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
+        bee.now = bee.now.max(work.now);
         for fact in &work.inputs {
             if self.outbox.remove(fact).is_none() {
                 self.seen.insert(*fact);

@@ -55,6 +55,7 @@ use crate::hive::types::Types;
 use crate::hive::workers::Workers;
 use crate::message::Message;
 use crate::seams::Platform;
+use crate::state::guard;
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
@@ -67,6 +68,8 @@ type EmitKey = (u16, u16, &'static str);
 
 pub(crate) struct HiveInner {
     pub(crate) id: HiveId,
+    /// Tells hives of one process apart.
+    pub(crate) instance: u64,
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) types: Arc<Types>,
     pub(crate) io: Arc<IoBees>,
@@ -136,6 +139,11 @@ impl Hive {
 
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
+        if guard::in_transaction() {
+            // a handler that should have used its context: its transaction must not see another one start
+            let hive = self.clone();
+            return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
+        }
         let source = Source {
             origin: inner.id,
             sender: Address::Outside,
@@ -265,6 +273,11 @@ impl HiveInner {
     pub(crate) fn emit_counter(&self, key: EmitKey) -> Arc<AtomicU64> {
         self.emits.lock().entry(key).or_default().clone()
     }
+}
+
+pub(crate) fn next_instance() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Edit distance, for names that are nearly right.

@@ -136,6 +136,7 @@ impl<A: App> AppRuntime<A> {
             if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
                 tail.base.absorb(std::mem::take(&mut other.base))
             }
+            body.now = body.now.max(gone.now);
             body.traffic.absorb(std::mem::take(&mut gone.traffic));
             for cell in target.take_over(&source) {
                 self.routes.set(cell, &target)

@@ -1,7 +1,7 @@
 //! An app as a receiver of one type of message: map, route, run.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::{BeeId, CellSet, Outcome};
+use crate::cell::{BeeId, CellId, CellSet, Outcome};
 use crate::hive::Address;
 use crate::hive::batch::{AnswerRun, Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, Local};
@@ -21,6 +21,7 @@ use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 use crate::state::image::Op;
+use crate::time::Time;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl<A: Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         let app = &self.app;
         let mut mapper = app.mapper(batch.source.origin);
         // neighbours with the same outcome travel together
-        let mut run = Run { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
+        let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
         for index in range.clone() {
             let Some(message) = batch.messages.get(index as usize) else { break };
             mapper.clear();
@@ -83,7 +84,7 @@ impl<A: Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
     }
 }
 
-struct Run {
+struct Neighbours {
     outcome: Outcome,
     cells: CellSet,
     first: u32,
@@ -108,7 +109,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     fn hand_over(
         &self,
         batch: &Arc<Batch<M>>,
-        run: &Run,
+        run: &Neighbours,
         end: u32,
         position: Option<u16>,
         lane: &mut SenderLane,
@@ -159,7 +160,8 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let kept = turn.local::<Local<A>>(app.index).stateless.take();
         let mut instance = kept.unwrap_or_else(|| Box::new(app.fresh()));
         turn.depth += 1;
-        let done = execute::<A, M>(app, &mut instance, batch, range, &[], position, turn, None);
+        let run = Run { cells: &[], position, now: turn.now };
+        let done = execute::<A, M>(app, &mut instance, batch, range, run, turn, None);
         turn.local::<Local<A>>(app.index).stateless = Some(instance);
         release(app, None, batch, position, done, lane, turn);
         turn.depth -= 1;
@@ -215,7 +217,7 @@ impl<A: Handlers> Parked for ParkedDelivery<A> {
         self.app.index
     }
 
-    fn cells(&self) -> &[crate::cell::CellId] {
+    fn cells(&self) -> &[CellId] {
         &self.delivery.cells
     }
 
@@ -251,8 +253,9 @@ fn run_delivery<A: Handles<M>, M: Message>(
     turn.cause = delivery.cause;
     let range = delivery.first..delivery.first + delivery.count;
     body.traffic.count(batch.source.bee, delivery.count);
-    let done =
-        execute::<A, M>(app, &mut body.app, &batch, range, &delivery.cells, delivery.position, turn, None);
+    body.now = body.now.max(turn.now);
+    let run = Run { cells: &delivery.cells, position: delivery.position, now: body.now };
+    let done = execute::<A, M>(app, &mut body.app, &batch, range, run, turn, None);
     release(app, Some(bee.id), &batch, delivery.position, done, &mut body.lane, turn);
     turn.cause = None;
 }
@@ -264,6 +267,8 @@ fn run_journaled<A: Handles<M>, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
+    body.now = body.now.max(turn.now);
+    let now = body.now;
     let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
     let Ok(batch) = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Batch<M>>()
     else {
@@ -271,6 +276,7 @@ fn run_journaled<A: Handles<M>, M: Message>(
     };
     turn.cause = delivery.cause.clone();
     body.traffic.count(batch.source.bee, delivery.count);
+    let run = Run { cells: &delivery.cells, position: delivery.position, now };
     let mut done = Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() };
     let mut ops = Vec::new();
     let mut inputs = Vec::new();
@@ -284,16 +290,7 @@ fn run_journaled<A: Handles<M>, M: Message>(
             inputs.push(fact)
         }
         let one = index..index + 1;
-        let more = execute::<A, M>(
-            app,
-            &mut body.app,
-            &batch,
-            one,
-            &delivery.cells,
-            delivery.position,
-            turn,
-            Some(&mut ops),
-        );
+        let more = execute::<A, M>(app, &mut body.app, &batch, one, run, turn, Some(&mut ops));
         done.answers.extend(more.answers);
         done.passed.extend(more.passed);
         done.observed.extend(more.observed);
@@ -314,7 +311,7 @@ fn run_journaled<A: Handles<M>, M: Message>(
         ops: ops.clone(),
         emits,
         next_seq,
-        now: turn.now,
+        now,
     };
     match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
         Some(number) => {
@@ -332,6 +329,14 @@ fn run_journaled<A: Handles<M>, M: Message>(
     turn.cause = None;
 }
 
+/// How a run of transactions is run.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    cells: &'a [CellId],
+    position: Option<u16>,
+    now: Time,
+}
+
 /// What a run of transactions left, besides its changes of state and its outputs.
 pub(crate) struct Executed<M: Message> {
     answers: AnswerRun<M>,
@@ -342,14 +347,12 @@ pub(crate) struct Executed<M: Message> {
 }
 
 /// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
-#[allow(clippy::too_many_arguments)]
 fn execute<A: Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     state: &mut A,
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
-    cells: &[crate::cell::CellId],
-    position: Option<u16>,
+    run: Run,
     turn: &mut Turn,
     mut redo: Option<&mut Vec<Op>>,
 ) -> Executed<M> {
@@ -358,7 +361,7 @@ fn execute<A: Handles<M>, M: Message>(
     turn.count(count);
     app.handlers[A::HANDLER].messages.fetch_add(count as u64, Ordering::Relaxed);
     let hive = turn.hive;
-    let now = turn.now;
+    let Run { cells, position, now } = run;
     let slot = turn.slot;
     hive.begin_run(slot, app.index, A::HANDLER);
     let ctx = turn.ctx();

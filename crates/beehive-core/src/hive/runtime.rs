@@ -16,6 +16,7 @@ use crate::hive::turn::{Place, Turn};
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::state::column::Columns;
 use crate::state::image::{CellImage, DecodeError, EncodedCells, decode, encode};
+use crate::time::Time;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -97,6 +98,7 @@ impl<A: App> AppRuntime<A> {
             app: self.fresh(),
             tail: self.link.as_ref().map(|link| Tail::new(link, EncodedCells::default(), 0)),
             lane: SenderLane::default(),
+            now: Time::ZERO,
             traffic: Default::default(),
         }
     }
@@ -112,6 +114,7 @@ impl<A: App> AppRuntime<A> {
             tail.base = image.state;
             tail.next_seq = image.next_seq;
         }
+        body.now = image.now;
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {
             self.routes.set(*cell, &bee)

@@ -29,7 +29,8 @@ pub(crate) enum Place {
 
 /// What is kept from turn to turn, so that a turn allocates nothing.
 struct Scratch {
-    hive: usize,
+    /// Of the hive it was made for.
+    instance: u64,
     ctx: Ctx,
     spare: Vec<Outputs>,
     /// By app: what its code keeps on this thread.
@@ -92,16 +93,18 @@ impl<'h> Turn<'h> {
     }
 
     fn new(hive: &'h Arc<HiveInner>) -> Self {
-        let here = Arc::as_ptr(hive) as usize;
-        let scratch = SCRATCH.with_borrow_mut(Option::take).filter(|s| s.hive == here).unwrap_or_else(|| {
-            Box::new(Scratch {
-                hive: here,
-                ctx: Ctx::new(Outputs::new(hive.types.clone())),
-                spare: Vec::new(),
-                apps: Vec::new(),
-                emits: Vec::new(),
-            })
-        });
+        let scratch = SCRATCH
+            .with_borrow_mut(Option::take)
+            .filter(|s| s.instance == hive.instance)
+            .unwrap_or_else(|| {
+                Box::new(Scratch {
+                    instance: hive.instance,
+                    ctx: Ctx::new(Outputs::new(hive.types.clone())),
+                    spare: Vec::new(),
+                    apps: Vec::new(),
+                    emits: Vec::new(),
+                })
+            });
         let slot = hive.slot_of_thread();
         Turn { hive, now: hive.now(), slot, done: 0, depth: 0, here: false, cause: None, scratch }
     }

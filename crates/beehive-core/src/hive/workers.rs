@@ -128,14 +128,9 @@ impl HiveInner {
 
     /// Leaves the bees that wait at `slot` to the runners.
     pub(crate) fn give_to_runners(self: &Arc<Self>, slot: usize) {
-        {
-            let mut woken = self.workers.slots[slot].woken.lock();
-            if woken.is_empty() {
-                return;
-            }
-            self.workers.queue.lock().append(&mut woken);
+        if self.give_back(slot) {
+            self.start_runner()
         }
-        self.start_runner()
     }
 
     fn start_runner(self: &Arc<Self>) {
@@ -146,12 +141,17 @@ impl HiveInner {
         }
     }
 
+    // No two of these locks are ever held at once: who holds what would depend on how many threads share a slot.
     fn take_queued(&self, slot: usize) -> bool {
         // a few at a time: what is taken may have to be taken back by the relief
-        let mut queue = self.workers.queue.lock();
-        let count = queue.len().min(8);
-        self.workers.slots[slot].woken.lock().extend(queue.drain(..count));
-        count > 0
+        let some: Bees = {
+            let mut queue = self.workers.queue.lock();
+            let count = queue.len().min(8);
+            queue.drain(..count).collect()
+        };
+        let any = !some.is_empty();
+        self.workers.slots[slot].woken.lock().extend(some);
+        any
     }
 }
 
@@ -198,12 +198,14 @@ fn run_on_thread(hive: &Arc<HiveInner>, bees: Bees) {
 }
 
 impl HiveInner {
-    /// What a turn that is over has left goes behind what others wait for.
-    fn give_back(&self, slot: usize) {
-        let mut woken = self.workers.slots[slot].woken.lock();
-        if !woken.is_empty() {
-            self.workers.queue.lock().append(&mut woken)
+    /// What a turn that is over has left goes behind what others wait for. Whether there was something.
+    fn give_back(&self, slot: usize) -> bool {
+        let mut left = std::mem::take(&mut *self.workers.slots[slot].woken.lock());
+        if left.is_empty() {
+            return false;
         }
+        self.workers.queue.lock().append(&mut left);
+        true
     }
 
     fn report_too_long(&self, what: u64) {

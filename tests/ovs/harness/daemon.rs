@@ -1,0 +1,82 @@
+//! A process that runs until it is told to stop, with its output in a file.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use super::command;
+
+/// Lines of a log that are worth showing when a test fails.
+const LOG_TAIL_LINES: usize = 60;
+
+/// A running child process and its log. Dropping it kills the process and, when the test is failing, shows the log.
+///
+/// [`super::Lab::daemon`] starts it such that the kernel also kills it when the thread that started it ends, so
+/// that not even a killed test process leaves one behind.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// Starts `command` with both outputs appended to `log`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub(crate) fn start(name: &str, command: &mut Command, log: PathBuf) -> Self {
+        let open = || File::options().create(true).append(true).open(&log);
+        let (output, error) = open()
+            .and_then(|output| Ok((output, open()?)))
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", log.display()));
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(error)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
+        Self { name: name.to_owned(), child, log }
+    }
+
+    /// What it was called when it was started.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Everything it has written so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Passes while the process runs.
+    ///
+    /// # Panics
+    /// When it has ended, with its log.
+    pub(crate) fn assert_running(&mut self) {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            panic!("{} has ended by itself, {status}:\n{}", self.name, self.log());
+        }
+    }
+
+    /// Sends a signal, such as `TERM`, and waits for the end; `None` when it still runs after `limit`.
+    pub(crate) fn signal(&mut self, signal: &str, limit: Duration) -> Option<ExitStatus> {
+        let id = self.child.id().to_string();
+        command::succeed(Command::new("kill").args(["-s", signal, &id]), command::COMMAND_LIMIT);
+        command::wait(&mut self.child, limit)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default();
+            eprintln!("---- end of the log of {} ({} lines)\n{}", self.name, lines.len(), tail.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A small network laboratory: namespaces, Open vSwitch, hosts, a controller process and a mirror of its connection.
+//!
+//! | type | is |
+//! |---|---|
+//! | [`Lab`] | one private world: namespaces, a directory, Open vSwitch's two daemons |
+//! | [`Bridge`] | a switch in it, `fail-mode=secure`, that knows nothing but its controller |
+//! | [`Host`] | a network namespace with one wire to a switch, an Ethernet and an IP address |
+//! | [`Controller`] | the program under test, or another one, as a process with a log |
+//! | [`Mirror`] | every OpenFlow message between one bridge and its controller, as the switch sees them |
+//!
+//! Nothing waits without a limit: commands are killed at theirs, [`eventually`] panics at its own.
+
+mod bridge;
+mod command;
+mod controller;
+mod daemon;
+mod equipment;
+mod host;
+mod lab;
+mod mirror;
+mod pace;
+mod ping;
+mod program;
+
+pub(crate) use bridge::{Bridge, Protocols};
+pub(crate) use controller::Controller;
+pub(crate) use host::Host;
+pub(crate) use lab::Lab;
+pub(crate) use mirror::Mirror;
+pub(crate) use pace::eventually;

@@ -1,0 +1,64 @@
+//! A controller that crashes and comes back while the switch stays.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
+
+const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+/// How long hosts that keep trying may wait for each other from the start of the controller: the switch's back-off,
+/// the handshake and one packet.
+const RETURN_LIMIT: Duration = Duration::from_secs(8);
+
+/// On 1.0 no flow sends unknown packets to the controller, and Open vSwitch caches that they are dropped while there
+/// is none. Hosts that never pause keep that cache in use, unless the new controller touches the flow table.
+#[test]
+fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0() {
+    crashes_and_returns(
+        "a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0",
+        Protocols::OpenFlow10,
+    );
+}
+
+#[test]
+fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3() {
+    crashes_and_returns(
+        "a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3",
+        Protocols::Default,
+    );
+}
+
+fn crashes_and_returns(test: &str, protocols: Protocols) {
+    let Some(lab) = Lab::open(test) else { return };
+    let bridge = Bridge::new(&lab, "br0", 1, protocols);
+    // The switch is first, as after a power cut: it must find a controller that starts later.
+    bridge.point_at(Controller::PORT);
+    let alice = Host::wire(&bridge, "alice", 1, "02:00:00:00:00:0a");
+    let bob = Host::wire(&bridge, "bob", 2, "02:00:00:00:00:0b");
+    alice.add_address(&format!("{ALICE}/24"));
+    bob.add_address(&format!("{BOB}/24"));
+
+    for round in 1..=3 {
+        // The second controller finds the flows of the first, the third finds none.
+        if round != 2 {
+            bridge.delete_flows();
+            alice.ping(BOB).assert_unanswered(3);
+        }
+        let mut controller = Controller::start(&lab);
+        let took = alice.ping(BOB).until_answered(RETURN_LIMIT);
+        println!("{test}: round {round}: reachable after {took:?}");
+        bridge.wait_connected();
+        let mirror = Mirror::open(&bridge);
+        let mark = mirror.mark();
+        // Who has forgotten the other asks by broadcast, for which there is no flow.
+        alice.forget_neighbours();
+        bob.forget_neighbours();
+        alice.ping(BOB).assert_answered(3);
+        assert!(mirror.packet_ins_since(mark) > 0, "round {round}: nobody asked the controller");
+        controller.assert_running();
+        controller.kill();
+        bridge.wait_disconnected();
+    }
+}
