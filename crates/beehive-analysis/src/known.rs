@@ -11,12 +11,54 @@ pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
 
 /// Methods that may read something other than their receiver and arguments.
 const IMPURE_METHODS: &[&str] = &[
-    "now", "elapsed", "lock", "try_lock", "load", "store", "swap", "fetch_add", "fetch_sub", "fetch_or",
-    "fetch_and", "fetch_xor", "fetch_max", "fetch_min", "fetch_update", "compare_exchange",
-    "compare_exchange_weak", "borrow", "borrow_mut", "try_borrow", "try_borrow_mut", "replace_with",
-    "get_or_init", "recv", "try_recv", "blocking_recv", "read", "read_to_end", "read_to_string", "read_line",
-    "gen", "gen_range", "gen_bool", "random", "random_range", "random_bool", "sample", "shuffle", "choose",
-    "next_u32", "next_u64", "spawn", "as_ptr", "as_mut_ptr", "addr", "with", "with_borrow", "hash_one",
+    "now",
+    "elapsed",
+    "lock",
+    "try_lock",
+    "load",
+    "store",
+    "swap",
+    "fetch_add",
+    "fetch_sub",
+    "fetch_or",
+    "fetch_and",
+    "fetch_xor",
+    "fetch_max",
+    "fetch_min",
+    "fetch_update",
+    "compare_exchange",
+    "compare_exchange_weak",
+    "borrow",
+    "borrow_mut",
+    "try_borrow",
+    "try_borrow_mut",
+    "replace_with",
+    "get_or_init",
+    "recv",
+    "try_recv",
+    "blocking_recv",
+    "read",
+    "read_to_end",
+    "read_to_string",
+    "read_line",
+    "gen",
+    "gen_range",
+    "gen_bool",
+    "random",
+    "random_range",
+    "random_bool",
+    "sample",
+    "shuffle",
+    "choose",
+    "next_u32",
+    "next_u64",
+    "spawn",
+    "as_ptr",
+    "as_mut_ptr",
+    "addr",
+    "with",
+    "with_borrow",
+    "hash_one",
     "build_hasher",
 ];
 
@@ -28,10 +70,35 @@ pub(crate) fn is_impure_method(method: &str) -> bool {
 pub(crate) fn is_partial_method(method: &str) -> bool {
     matches!(
         method,
-        "unwrap" | "expect" | "unwrap_err" | "expect_err" | "split_at" | "split_at_mut" | "remove" | "swap_remove"
-            | "drain" | "split_off" | "copy_from_slice" | "clone_from_slice" | "chunks" | "chunks_exact"
-            | "rchunks" | "windows" | "step_by" | "clamp" | "rotate_left" | "rotate_right" | "copy_within"
-            | "div_euclid" | "rem_euclid" | "ilog" | "ilog2" | "ilog10" | "div_ceil" | "next_multiple_of" | "isqrt"
+        "unwrap"
+            | "expect"
+            | "unwrap_err"
+            | "expect_err"
+            | "split_at"
+            | "split_at_mut"
+            | "remove"
+            | "swap_remove"
+            | "drain"
+            | "split_off"
+            | "copy_from_slice"
+            | "clone_from_slice"
+            | "chunks"
+            | "chunks_exact"
+            | "rchunks"
+            | "windows"
+            | "step_by"
+            | "clamp"
+            | "rotate_left"
+            | "rotate_right"
+            | "copy_within"
+            | "div_euclid"
+            | "rem_euclid"
+            | "ilog"
+            | "ilog2"
+            | "ilog10"
+            | "div_ceil"
+            | "next_multiple_of"
+            | "isqrt"
     )
 }
 
@@ -39,9 +106,31 @@ pub(crate) fn is_partial_method(method: &str) -> bool {
 pub(crate) fn owns_its_result(method: &str) -> bool {
     matches!(
         method,
-        "clone" | "cloned" | "copied" | "to_owned" | "to_string" | "to_vec" | "len" | "count" | "is_empty" | "is_some"
-            | "is_none" | "is_ok" | "is_err" | "contains" | "contains_key" | "sum" | "product" | "wrapping_add"
-            | "wrapping_sub" | "wrapping_mul" | "saturating_add" | "saturating_sub" | "any" | "all" | "position"
+        "clone"
+            | "cloned"
+            | "copied"
+            | "to_owned"
+            | "to_string"
+            | "to_vec"
+            | "len"
+            | "count"
+            | "is_empty"
+            | "is_some"
+            | "is_none"
+            | "is_ok"
+            | "is_err"
+            | "contains"
+            | "contains_key"
+            | "sum"
+            | "product"
+            | "wrapping_add"
+            | "wrapping_sub"
+            | "wrapping_mul"
+            | "saturating_add"
+            | "saturating_sub"
+            | "any"
+            | "all"
+            | "position"
     )
 }
 
@@ -49,29 +138,120 @@ pub(crate) fn owns_its_result(method: &str) -> bool {
 pub(crate) fn only_reads(method: &str) -> bool {
     matches!(
         method,
-        "clone" | "cloned" | "copied" | "to_owned" | "to_string" | "to_vec" | "len" | "is_empty" | "is_some" | "is_none"
-            | "is_ok" | "is_err" | "contains" | "contains_key" | "iter" | "as_str" | "as_slice" | "as_ref"
-            | "wrapping_add" | "wrapping_sub" | "wrapping_mul" | "saturating_add" | "saturating_sub" | "checked_add"
-            | "checked_sub" | "checked_div" | "checked_rem"
+        "clone"
+            | "cloned"
+            | "copied"
+            | "to_owned"
+            | "to_string"
+            | "to_vec"
+            | "len"
+            | "is_empty"
+            | "is_some"
+            | "is_none"
+            | "is_ok"
+            | "is_err"
+            | "contains"
+            | "contains_key"
+            | "iter"
+            | "as_str"
+            | "as_slice"
+            | "as_ref"
+            | "wrapping_add"
+            | "wrapping_sub"
+            | "wrapping_mul"
+            | "saturating_add"
+            | "saturating_sub"
+            | "checked_add"
+            | "checked_sub"
+            | "checked_div"
+            | "checked_rem"
     )
 }
 
 const PURE_ASSOCIATED: &[&str] = &[
-    "from", "new", "default", "try_from", "from_str", "from_be_bytes", "from_le_bytes", "from_ne_bytes", "from_be",
-    "from_le", "from_utf8", "from_utf8_lossy", "from_str_radix", "from_iter", "with_capacity", "min", "max",
-    "from_bits", "from_u32", "from_digit", "from_octets", "into", "clone", "to_string", "to_owned", "as_ref",
-    "as_str", "as_bytes", "as_slice", "len", "is_empty", "size_of", "repeat", "once", "zip", "empty", "successors",
-    "is_some", "is_none", "wrapping_add", "octets",
+    "from",
+    "new",
+    "default",
+    "try_from",
+    "from_str",
+    "from_be_bytes",
+    "from_le_bytes",
+    "from_ne_bytes",
+    "from_be",
+    "from_le",
+    "from_utf8",
+    "from_utf8_lossy",
+    "from_str_radix",
+    "from_iter",
+    "with_capacity",
+    "min",
+    "max",
+    "from_bits",
+    "from_u32",
+    "from_digit",
+    "from_octets",
+    "into",
+    "clone",
+    "to_string",
+    "to_owned",
+    "as_ref",
+    "as_str",
+    "as_bytes",
+    "as_slice",
+    "len",
+    "is_empty",
+    "size_of",
+    "repeat",
+    "once",
+    "zip",
+    "empty",
+    "successors",
+    "is_some",
+    "is_none",
+    "wrapping_add",
+    "octets",
 ];
 const IMPURE_TYPES: &[&str] = &[
-    "Instant", "SystemTime", "Cell", "RefCell", "Mutex", "RwLock", "OnceCell", "OnceLock", "LazyCell", "LazyLock",
-    "UnsafeCell", "Uuid", "Rng", "ThreadRng", "StdRng", "SmallRng", "OsRng", "File", "Command", "Thread", "HashMap",
-    "HashSet", "RandomState", "DefaultHasher", "AtomicBool", "AtomicU8", "AtomicU16", "AtomicU32", "AtomicU64",
-    "AtomicUsize", "AtomicI32", "AtomicI64", "AtomicIsize", "AtomicPtr", "Rc", "Weak",
+    "Instant",
+    "SystemTime",
+    "Cell",
+    "RefCell",
+    "Mutex",
+    "RwLock",
+    "OnceCell",
+    "OnceLock",
+    "LazyCell",
+    "LazyLock",
+    "UnsafeCell",
+    "Uuid",
+    "Rng",
+    "ThreadRng",
+    "StdRng",
+    "SmallRng",
+    "OsRng",
+    "File",
+    "Command",
+    "Thread",
+    "HashMap",
+    "HashSet",
+    "RandomState",
+    "DefaultHasher",
+    "AtomicBool",
+    "AtomicU8",
+    "AtomicU16",
+    "AtomicU32",
+    "AtomicU64",
+    "AtomicUsize",
+    "AtomicI32",
+    "AtomicI64",
+    "AtomicIsize",
+    "AtomicPtr",
+    "Rc",
+    "Weak",
 ];
 const PRIMITIVES: &[&str] = &[
-    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64", "bool",
-    "char", "str",
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
+    "bool", "char", "str",
 ];
 const PURE_FREE: &[&str] =
     &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
@@ -111,7 +291,9 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     if (is_upper(of) || PRIMITIVES.contains(&of)) && PURE_ASSOCIATED.contains(&last) {
         return Callee::Pure;
     }
-    if matches!(of, "cmp" | "mem" | "iter" | "convert" | "str" | "array" | "slice") && PURE_FREE.contains(&last) {
+    if matches!(of, "cmp" | "mem" | "iter" | "convert" | "str" | "array" | "slice")
+        && PURE_FREE.contains(&last)
+    {
         return Callee::Pure;
     }
     Callee::Unknown
@@ -135,12 +317,12 @@ pub(crate) enum MacroKind {
 
 pub(crate) fn macro_kind(name: &str) -> MacroKind {
     match name {
-        "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column" | "module_path" | "env"
-        | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
+        "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column"
+        | "module_path" | "env" | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
         "pure" => MacroKind::Trust,
-        "println" | "print" | "eprintln" | "eprint" | "dbg" | "trace" | "debug" | "info" | "warn" | "error" | "event"
-        | "log" | "write" | "writeln" | "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq"
-        | "debug_assert_ne" => MacroKind::Log,
+        "println" | "print" | "eprintln" | "eprint" | "dbg" | "trace" | "debug" | "info" | "warn"
+        | "error" | "event" | "log" | "write" | "writeln" | "assert" | "assert_eq" | "assert_ne"
+        | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
         "panic" | "todo" | "unimplemented" | "unreachable" | "bail" => MacroKind::Diverge,
         "ensure" => MacroKind::MayExit,
         _ => MacroKind::Unknown,

@@ -170,9 +170,10 @@ pub(crate) fn is_pure(nodes: &[Node]) -> bool {
         Node::LetElse { otherwise, .. } => is_pure(otherwise),
         Node::Condition { then, otherwise, .. } => is_pure(then) && is_pure(otherwise),
         Node::Match { arms, .. } => arms.iter().all(|a| is_pure(&a.1)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Loop { body, .. } | Node::Block { body, .. } => {
-            is_pure(body)
-        }
+        Node::For { body, .. }
+        | Node::While { body, .. }
+        | Node::Loop { body, .. }
+        | Node::Block { body, .. } => is_pure(body),
         _ => false,
     })
 }
@@ -185,9 +186,10 @@ pub(crate) fn touches_state(nodes: &[Node]) -> bool {
         Node::Condition { then, otherwise, .. } => touches_state(then) || touches_state(otherwise),
         Node::OrElse { .. } => true,
         Node::Match { arms, .. } | Node::Arms { arms, .. } => arms.iter().any(|a| touches_state(&a.1)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Loop { body, .. } | Node::Block { body, .. } => {
-            touches_state(body)
-        }
+        Node::For { body, .. }
+        | Node::While { body, .. }
+        | Node::Loop { body, .. }
+        | Node::Block { body, .. } => touches_state(body),
         Node::Either(_, branches) => branches.iter().any(|b| touches_state(b)),
         _ => false,
     })

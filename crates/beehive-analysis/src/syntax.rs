@@ -24,7 +24,9 @@ pub(crate) fn peel_references(e: &Expr) -> &Expr {
 /// Without what makes another value of an equal key: references, dereferences and `clone`.
 pub(crate) fn peel_copies(e: &Expr) -> &Expr {
     match peel_references(e) {
-        Expr::MethodCall(c) if c.args.is_empty() && matches!(c.method.to_string().as_str(), "clone" | "to_owned") => {
+        Expr::MethodCall(c)
+            if c.args.is_empty() && matches!(c.method.to_string().as_str(), "clone" | "to_owned") =>
+        {
             peel_copies(&c.receiver)
         }
         e => e,
@@ -55,11 +57,6 @@ pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
         Some(Expr::Call(c)) => is_call_of(c, "Ok") && c.args.len() == 1 && is_quiet(c.args.first()),
         _ => false,
     }
-}
-
-/// `Err(..)`.
-pub(crate) fn is_err(e: &Expr) -> bool {
-    matches!(peel(e), Expr::Call(c) if is_call_of(c, "Err"))
 }
 
 fn is_call_of(c: &syn::ExprCall, name: &str) -> bool {

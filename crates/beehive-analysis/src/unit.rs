@@ -51,7 +51,10 @@ pub(crate) struct Arena {
 impl Arena {
     pub(crate) fn arguments(&self, of: &Macro, form: &str) -> Rc<Option<Arguments>> {
         let mut known = self.arguments.borrow_mut();
-        known.entry(Site::of(of)).or_insert_with(|| Rc::new(Arguments::parse(form, of.tokens.clone()))).clone()
+        known
+            .entry(Site::of(of))
+            .or_insert_with(|| Rc::new(Arguments::parse(form, of.tokens.clone())))
+            .clone()
     }
 
     /// The body of a closure as a block.
@@ -65,6 +68,9 @@ impl Arena {
     }
 }
 
+/// A function, and which of its parameters depend on state.
+type Pattern = (String, Vec<bool>);
+
 /// The impl block under analysis.
 pub(crate) struct Unit<'a> {
     functions: BTreeMap<String, &'a ImplItemFn>,
@@ -72,7 +78,7 @@ pub(crate) struct Unit<'a> {
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
-    known: RefCell<BTreeMap<(String, Vec<bool>), Rc<FunctionMap>>>,
+    known: RefCell<BTreeMap<Pattern, Rc<FunctionMap>>>,
     under_way: RefCell<Vec<String>>,
 }
 
@@ -85,7 +91,11 @@ pub(crate) enum Unavailable {
 }
 
 impl<'a> Unit<'a> {
-    pub(crate) fn new(functions: BTreeMap<String, &'a ImplItemFn>, trusted: Vec<String>, faults: Faults) -> Self {
+    pub(crate) fn new(
+        functions: BTreeMap<String, &'a ImplItemFn>,
+        trusted: Vec<String>,
+        faults: Faults,
+    ) -> Self {
         Unit {
             functions,
             trusted,

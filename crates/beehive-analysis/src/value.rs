@@ -69,8 +69,12 @@ impl Why {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
             Why::Helper(f) => format!("it depends on what `self.{f}(..)` returns (line {line})"),
-            Why::Field(f) => format!("it depends on `self.{f}` (line {line}), which is not part of the message"),
-            Why::Call(f) => format!("it calls `{f}` (line {line}), which Beehive cannot see to be deterministic"),
+            Why::Field(f) => {
+                format!("it depends on `self.{f}` (line {line}), which is not part of the message")
+            }
+            Why::Call(f) => {
+                format!("it calls `{f}` (line {line}), which Beehive cannot see to be deterministic")
+            }
             Why::Method(f) => {
                 format!("it calls `.{f}()` (line {line}), which may read something other than the message")
             }

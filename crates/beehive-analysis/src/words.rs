@@ -61,8 +61,10 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
             TokenTree::Punct(p) => {
                 let c = p.as_char();
                 let tight = matches!(c, '.' | ',' | '&' | ':' | '?' | '!' | ';' | '\'' | '#');
-                let opened =
-                    matches!(out.chars().last(), None | Some(' ' | '(' | '&' | '[' | '=' | '<' | '>' | '|' | '-' | '*'));
+                let opened = matches!(
+                    out.chars().last(),
+                    None | Some(' ' | '(' | '&' | '[' | '=' | '<' | '>' | '|' | '-' | '*')
+                );
                 if !tight && !opened {
                     out.push(' ');
                 }
@@ -79,7 +81,8 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
-                if matches!(g.delimiter(), Delimiter::Parenthesis | Delimiter::Bracket) && out.ends_with(',') {
+                if matches!(g.delimiter(), Delimiter::Parenthesis | Delimiter::Bracket) && out.ends_with(',')
+                {
                     out.push(' ');
                 }
                 out.push_str(open);

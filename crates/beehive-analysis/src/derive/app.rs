@@ -35,7 +35,10 @@ struct Options {
 
 pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(&input.ident, "an application is a struct of `Dict`, `Table` and `Config` fields"));
+        return Err(Error::new_spanned(
+            &input.ident,
+            "an application is a struct of `Dict`, `Table` and `Config` fields",
+        ));
     };
     let options = options(&input)?;
     let fields = fields(&input.ident, &data.fields)?;
@@ -46,7 +49,8 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let constants = fields.iter().map(|f| constant(f, &name));
     let replication = options.replication.iter();
     let ident = &input.ident;
-    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    let generics = with_key_bounds(&input, &fields);
+    let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(&input, &fields);
     Ok(quote! {
         #[automatically_derived]
@@ -71,7 +75,10 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             if m.path.is_ident("name") {
                 let name: LitStr = m.value()?.parse()?;
                 if !is_kebab_case(&name.value()) {
-                    return Err(Error::new(name.span(), "an application's name is in kebab case, such as \"learning-switch\""));
+                    return Err(Error::new(
+                        name.span(),
+                        "an application's name is in kebab case, such as \"learning-switch\"",
+                    ));
                 }
                 options.name = Some(name);
                 return Ok(());
@@ -79,7 +86,10 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             if m.path.is_ident("replication") {
                 let replication: LitInt = m.value()?.parse()?;
                 if !(1..=15).contains(&replication.base10_parse::<u32>()?) {
-                    return Err(Error::new(replication.span(), "replication is a number of hives from 1 to 15"));
+                    return Err(Error::new(
+                        replication.span(),
+                        "replication is a number of hives from 1 to 15",
+                    ));
                 }
                 options.replication = Some(replication);
                 return Ok(());
@@ -124,7 +134,10 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
         out.push(Field { name, ty: &f.ty, kind });
     }
     if index as usize > DICTIONARIES_MAX {
-        also(&mut errors, Error::new_spanned(app, format!("an application has at most {DICTIONARIES_MAX} dictionaries")));
+        also(
+            &mut errors,
+            Error::new_spanned(app, format!("an application has at most {DICTIONARIES_MAX} dictionaries")),
+        );
     }
     errors.map_or(Ok(out), Err)
 }
@@ -156,8 +169,23 @@ fn constant(f: &Field, app: &str) -> TokenStream {
     }
 }
 
+/// The generics, with the bound that each key type is a key: a missing derive is then reported once, at the field's
+/// type, and not again by everything that is generated for the field.
+fn with_key_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
+    let mut generics = input.generics.clone();
+    let bounds = generics.make_where_clause();
+    for f in fields {
+        if let Kind::Dictionary { key, .. } = &f.kind {
+            let bound = quote_spanned!(key.span()=> #key: ::beehive::Key);
+            bounds.predicates.push(syn::parse_quote!(#bound));
+        }
+    }
+    generics
+}
+
 fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
-    let (mut infos, mut configured, mut fresh, mut visits, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
+    let (mut infos, mut configured, mut fresh, mut visits, mut pairs) =
+        (vec![], vec![], vec![], vec![], vec![]);
     for f in fields {
         let (name, constant, ty) = (f.name, field_constant(f.name), f.ty);
         match &f.kind {
@@ -169,7 +197,8 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 visits.push(quote_spanned!(span=> visitor.column(#index, &mut self.#name);));
-                pairs.push(quote_spanned!(span=> visitor.columns(#index, &mut self.#name, &mut other.#name);));
+                pairs
+                    .push(quote_spanned!(span=> visitor.columns(#index, &mut self.#name, &mut other.#name);));
             }
             Kind::Config => {
                 configured.push(quote_spanned!(ty.span()=> #name: source.config()?));
@@ -178,7 +207,8 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
         }
     }
     let ident = &input.ident;
-    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    let generics = with_key_bounds(input, fields);
+    let (generics, arguments, bounds) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
         #[allow(unused_variables)]

@@ -105,8 +105,9 @@ fn destructure(fields: &Fields) -> (TokenStream, Vec<Ident>) {
 }
 
 fn feeds(names: &[Ident]) -> TokenStream {
-    let feeds =
-        names.iter().map(|n| quote_spanned!(n.span()=> ::beehive::__private::KeyEncoding::feed(#n, __hasher);));
+    let feeds = names
+        .iter()
+        .map(|n| quote_spanned!(n.span()=> ::beehive::__private::KeyEncoding::feed(#n, __hasher);));
     quote!(#(#feeds)*)
 }
 

@@ -11,20 +11,25 @@ use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics};
 pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     if let Data::Union(_) = &input.data {
-        return Err(Error::new_spanned(ident, format!("serde cannot do unions\nhelp: `#[{attribute}(serde = false)]`")));
+        return Err(Error::new_spanned(
+            ident,
+            format!("serde cannot do unions\nhelp: `#[{attribute}(serde = false)]`"),
+        ));
     }
     let mirror = format_ident!("__Serde{}", ident, span = ident.span());
     let (_, arguments, _) = input.generics.split_for_impl();
     let original = quote!(#ident #arguments);
     // serde puts the generics of the copy behind it
     let name = ident.to_string();
-    let renamed = input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
+    let renamed =
+        input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
     let rename = (!renamed).then(|| quote!(#[serde(rename = #name)]));
     let attributes = input.attrs.iter().filter(|a| a.path().is_ident("serde"));
     let body = body(input, &original);
     let serialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Serialize), None);
     let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
-    let deserialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Deserialize<#de>), Some(&de));
+    let deserialize =
+        bounded(&input.generics, &quote!(::beehive::__private::serde::Deserialize<#de>), Some(&de));
     let (serialize_generics, _, serialize_bounds) = serialize.split_for_impl();
     let (deserialize_generics, _, deserialize_bounds) = deserialize.split_for_impl();
     let turbofish = arguments.as_turbofish();

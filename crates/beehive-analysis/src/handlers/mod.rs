@@ -123,7 +123,8 @@ fn without_handler_attributes(tokens: TokenStream) -> TokenStream {
                     out.pop();
                     continue;
                 }
-                let mut inner = proc_macro2::Group::new(g.delimiter(), without_handler_attributes(g.stream()));
+                let mut inner =
+                    proc_macro2::Group::new(g.delimiter(), without_handler_attributes(g.stream()));
                 inner.set_span(g.span());
                 out.push(inner.into());
             }
@@ -179,7 +180,8 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
     }
     let also: Vec<Ident> = handlers.iter().flat_map(|h| h.options.whole.iter().cloned()).collect();
     let names: Vec<String> = handlers.iter().map(Handler::name).collect();
-    let summaries: Vec<(&str, &Summary)> = names.iter().map(String::as_str).zip(derived.iter().map(|d| &d.1)).collect();
+    let summaries: Vec<(&str, &Summary)> =
+        names.iter().map(String::as_str).zip(derived.iter().map(|d| &d.1)).collect();
     let mut warnings = vec![];
     let found: Vec<HandlerDerivation> = handlers
         .iter()
@@ -188,6 +190,10 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
         .map(|((h, verdict), (map, _))| judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings))
         .collect();
     dedup(&mut whole);
+    if !diagnostics.is_empty() {
+        // what is refused is not also criticised
+        warnings.clear();
+    }
     let tokens = output::Output {
         block,
         handlers: &handlers,
@@ -307,7 +313,9 @@ fn judge(
             diagnostics.at(*span, format!("`{name}` is {kind}, not {said}\nnote: {reason}"))
         }
         None if accidental => {
-            note = format!("{reason}: one bee for all of these messages; if that is intended, write #[rcv(centralized)]");
+            note = format!(
+                "{reason}: one bee for all of these messages; if that is intended, write #[rcv(centralized)]"
+            );
             warnings.push(Warning {
                 handler: ident.clone(),
                 title: format!("{name}_is_centralised"),
@@ -317,7 +325,8 @@ fn judge(
         _ => {}
     }
     if !joins.is_empty() && kind == "sharded" && !h.options.joins {
-        note = "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]".into();
+        note = "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]"
+            .into();
         warnings.push(Warning {
             handler: ident.clone(),
             title: format!("{name}_joins_cells"),

@@ -67,7 +67,10 @@ impl HandlerOptions {
             return Err(Error::new_spanned(attribute, "a timer needs a period: `#[every(\"1s\")]`"));
         }
         if let (None, Some(w)) = (&options.map, options.whole.first()) {
-            return Err(Error::new(w.span(), "`whole(..)` goes with `map = ..`; a derived map finds it by itself"));
+            return Err(Error::new(
+                w.span(),
+                "`whole(..)` goes with `map = ..`; a derived map finds it by itself",
+            ));
         }
         if options.map.as_ref().is_some_and(|p| p.is_ident("runtime")) {
             let map = options.map.take();

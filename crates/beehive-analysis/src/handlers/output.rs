@@ -183,7 +183,9 @@ fn registration(h: &Handler) -> TokenStream {
         (None, Some((ty, _))) => quote_spanned!(span=> registrar.rcv::<#ty>();),
         (None, None) => quote_spanned!(span=> registrar.every::<#index>(#period);),
         (Some((key, _)), Some((ty, _))) => quote_spanned!(span=> registrar.each::<#key, #ty>(#dictionary);),
-        (Some((key, _)), None) => quote_spanned!(span=> registrar.every_each::<#key, #index>(#period, #dictionary);),
+        (Some((key, _)), None) => {
+            quote_spanned!(span=> registrar.every_each::<#key, #index>(#period, #dictionary);)
+        }
     }
 }
 

@@ -22,7 +22,9 @@ impl Signature {
         if let Some(asyncness) = &signature.asyncness {
             return Err(Error::new_spanned(asyncness, SYNCHRONOUS));
         }
-        if signature.generics.type_params().next().is_some() || signature.generics.const_params().next().is_some() {
+        if signature.generics.type_params().next().is_some()
+            || signature.generics.const_params().next().is_some()
+        {
             return Err(Error::new_spanned(
                 &signature.generics,
                 "a handler handles one message type, so it cannot be generic\n\

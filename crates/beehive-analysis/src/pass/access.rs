@@ -68,7 +68,15 @@ impl Pass<'_, '_> {
         Some(state)
     }
 
-    fn access(&mut self, f: &Ident, method: &str, by_reference: bool, key: &Expr, value: Value, out: &mut Vec<Node>) {
+    fn access(
+        &mut self,
+        f: &Ident,
+        method: &str,
+        by_reference: bool,
+        key: &Expr,
+        value: Value,
+        out: &mut Vec<Node>,
+    ) {
         if let Some(taint) = &value.taint {
             self.dropped(&value, key.span());
             return self.refuse_key(f, method, key, taint.clone());
@@ -85,7 +93,15 @@ impl Pass<'_, '_> {
             _ => key,
         };
         let key = self.printed(key);
-        out.push(Node::Access(Access { field: f.clone(), by_reference, key, words, identity, value, varies }));
+        out.push(Node::Access(Access {
+            field: f.clone(),
+            by_reference,
+            key,
+            words,
+            identity,
+            value,
+            varies,
+        }));
     }
 
     /// Whether a value differs from round to round of a loop around the current point.
@@ -102,7 +118,10 @@ impl Pass<'_, '_> {
         // one mistake, one error: the same value may be a key in several places
         let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
         if let Some(known) = self.key_errors.iter_mut().find(same) {
-            known.keys.push(key.span());
+            // an expression may be looked at twice
+            if !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
+                known.keys.push(key.span());
+            }
             return;
         }
         let message = format!(
@@ -144,7 +163,8 @@ fn way_out(f: &Ident, method: &str, key: &Expr, why: &Why) -> String {
             "help: compute the key from the message alone, before touching state".into()
         }
         Why::Field(_) => {
-            "help: a key may use the message and constants; configuration would move cells when it changes".into()
+            "help: a key may use the message and constants; configuration would move cells when it changes"
+                .into()
         }
         Why::Helper(name) => format!(
             "help: if `{name}` computes it from its arguments alone, drop its `self` and call it as `Self::{name}(..)`, \

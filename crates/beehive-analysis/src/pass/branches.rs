@@ -91,7 +91,12 @@ impl Pass<'_, '_> {
                     nodes
                 }
                 Segment::Pure(tokens, value) => {
-                    vec![Node::Condition { condition: quote!(#(#tokens)&&*), value, then: body, otherwise: vec![] }]
+                    vec![Node::Condition {
+                        condition: quote!(#(#tokens)&&*),
+                        value,
+                        then: body,
+                        otherwise: vec![],
+                    }]
                 }
             };
         }
@@ -164,7 +169,13 @@ impl Pass<'_, '_> {
 
     /// `if pure || state { .. }`. `None` if there is no pure operand before the first that depends on state, or none
     /// that does.
-    fn if_or(&mut self, i: &ExprIf, operands: &[&Expr], out: &mut Vec<Node>, statement: bool) -> Option<Value> {
+    fn if_or(
+        &mut self,
+        i: &ExprIf,
+        operands: &[&Expr],
+        out: &mut Vec<Node>,
+        statement: bool,
+    ) -> Option<Value> {
         let depth = self.control.len();
         let (mut tokens, mut pure) = (vec![], Value::default());
         let mut operands = operands.iter();

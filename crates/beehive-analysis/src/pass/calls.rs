@@ -121,7 +121,9 @@ impl Pass<'_, '_> {
             Err(Unavailable::Recursive) => {
                 self.error(
                     &c.method,
-                    format!("`{name}` is recursive, so its cells have no finite description\nhelp: use a loop"),
+                    format!(
+                        "`{name}` is recursive, so its cells have no finite description\nhelp: use a loop"
+                    ),
                 );
                 return Value::tainted(Why::Other("it is recursive"), c.method.span());
             }
@@ -179,7 +181,9 @@ impl Pass<'_, '_> {
                 Some(item) if item.sig.receiver().is_some() => {
                     self.error(
                         &c.func,
-                        format!("call `{name}` as a method, `self.{name}(..)`, so that Beehive can follow it"),
+                        format!(
+                            "call `{name}` as a method, `self.{name}(..)`, so that Beehive can follow it"
+                        ),
                     );
                     false
                 }
@@ -209,7 +213,13 @@ impl Pass<'_, '_> {
     }
 
     /// Calls a closure in a local: as good as what it captures.
-    fn local_call(&mut self, id: crate::value::VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
+    fn local_call(
+        &mut self,
+        id: crate::value::VariableId,
+        c: &ExprCall,
+        mut value: Value,
+        out: &mut Vec<Node>,
+    ) -> Value {
         match self.read(id) {
             Some(closure) if closure.taint.is_none() && value.taint.is_none() => {
                 value.and(closure);

@@ -24,6 +24,14 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn expression(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
+        // part of a value: what stands in there at the end of a block is not what the function returns
+        let tail = std::mem::take(&mut self.tail);
+        let value = self.value(e, out);
+        self.tail = tail;
+        value
+    }
+
+    fn value(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         match e {
             Expr::Lit(_) | Expr::Const(_) | Expr::Infer(_) => Value::default(),
             Expr::Paren(p) => self.expression(&p.expr, out),
@@ -77,7 +85,11 @@ impl Pass<'_, '_> {
             }
             Expr::Break(b) => {
                 let value = match &b.expr {
-                    Some(x) => self.expression(x, out),
+                    Some(x) => {
+                        // perhaps the function's answer
+                        out.push(Node::Effect);
+                        self.expression(x, out)
+                    }
                     None => Value::default(),
                 };
                 self.jump(b.label.as_ref(), e.to_token_stream(), out);
@@ -106,7 +118,10 @@ impl Pass<'_, '_> {
             other => {
                 match find_name(other.to_token_stream(), "self") {
                     Some(span) => self.error_at(span, ESCAPE),
-                    None => self.error(other, "Beehive does not look into this syntax\nhelp: write it in another way"),
+                    None => self.error(
+                        other,
+                        "Beehive does not look into this syntax\nhelp: write it in another way",
+                    ),
                 }
                 out.push(Node::Effect);
                 Value::tainted(Why::Other("it uses syntax Beehive does not look into"), other.span())
@@ -206,7 +221,10 @@ impl Pass<'_, '_> {
             let mut roots = self.views(&r.expr);
             roots.extend(self.root(&r.expr));
             for root in roots {
-                let taint = Taint::new(Why::MutableBorrow(self.variable(root).name.clone()), syn::spanned::Spanned::span(r));
+                let taint = Taint::new(
+                    Why::MutableBorrow(self.variable(root).name.clone()),
+                    syn::spanned::Spanned::span(r),
+                );
                 self.poison(root, taint.clone());
                 value.taint.get_or_insert(taint);
             }

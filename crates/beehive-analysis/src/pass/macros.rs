@@ -54,7 +54,12 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn pure_macro(&mut self, arguments: &super::arguments::Arguments, m: &Macro, out: &mut Vec<Node>) -> Value {
+    fn pure_macro(
+        &mut self,
+        arguments: &super::arguments::Arguments,
+        m: &Macro,
+        out: &mut Vec<Node>,
+    ) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
             if let Some(read) = self.read(id) {
@@ -87,14 +92,20 @@ impl Pass<'_, '_> {
                     self.control.pop();
                 }
                 if !nodes.is_empty() {
-                    self.error(guard, "state is used in the guard of `matches!`\nhelp: write a `match` or an `if let`");
+                    self.error(
+                        guard,
+                        "state is used in the guard of `matches!`\nhelp: write a `match` or an `if let`",
+                    );
                 }
                 value.and(of_guard);
             }
             self.close_scope();
         }
         if value.exits {
-            self.error(&m.path, "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first");
+            self.error(
+                &m.path,
+                "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first",
+            );
         }
         value
     }

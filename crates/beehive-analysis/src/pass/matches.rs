@@ -60,13 +60,17 @@ impl Pass<'_, '_> {
         if state_guard {
             self.under();
         }
-        let mut value =
-            Value { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), ..Value::default() };
+        let mut value = Value {
+            sources: scrutinee.sources.clone(),
+            varies: scrutinee.varies.clone(),
+            ..Value::default()
+        };
         let mut guards = Value::default();
         let mut arms = vec![];
         for a in &m.arms {
             self.open_scope();
-            let known = Known { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), alias: None };
+            let known =
+                Known { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), alias: None };
             self.bind_view(&a.pat, &m.expr, &Kind::Known(known), true);
             let mut nodes = vec![];
             let mut pattern = a.pat.to_token_stream();

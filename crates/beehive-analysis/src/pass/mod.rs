@@ -14,7 +14,7 @@ mod statements;
 
 use crate::emit::leave::{Control, moved};
 use crate::node::{FunctionMap, Node};
-use crate::syntax::{is_context, is_err};
+use crate::syntax::is_context;
 use crate::unit::{Facts, Unit};
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use crate::words::placeholder;
@@ -24,7 +24,7 @@ use quote::{ToTokens, format_ident, quote};
 use scope::{Alias, Kind, Known, Scopes};
 use std::cell::OnceCell;
 use syn::visit::{self, Visit};
-use syn::{Error, Expr, FnArg, ImplItemFn, Stmt};
+use syn::{Error, Expr, FnArg, ImplItemFn};
 
 /// A loop, or a labelled block, around the current point.
 struct Enclosing {
@@ -48,6 +48,8 @@ pub(crate) struct Pass<'u, 'a> {
     closures: usize,
     /// How many `pure!` are around the current point.
     trust: usize,
+    /// What is evaluated now is what the function returns.
+    tail: bool,
     /// How many flags of `pure || state` conditions there are.
     flags: usize,
     errors: Vec<Error>,
@@ -67,6 +69,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             enclosing: vec![],
             closures: 0,
             trust: 0,
+            tail: false,
             flags: 0,
             errors: vec![],
             key_errors: vec![],
@@ -100,13 +103,9 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
         let mut nodes = vec![];
         let statement = handler || item.sig.receiver().is_some();
+        // an answer is an effect: a message that is answered must not be dropped
+        self.tail = statement && !matches!(item.sig.output, syn::ReturnType::Default);
         let tail = self.statements(&item.block.stmts, &mut nodes, statement);
-        if statement
-            && let Some(Stmt::Expr(e, None)) = item.block.stmts.last()
-            && is_err(e)
-        {
-            nodes.push(Node::Effect);
-        }
         self.report_keys();
         let pattern: String = mask.iter().map(|state| if *state { 's' } else { 'm' }).collect();
         FunctionMap {
@@ -166,7 +165,9 @@ impl<'u, 'a> Pass<'u, 'a> {
     fn printed_owned(&self, e: &Expr) -> TokenStream {
         let tokens = self.printed(e);
         match crate::syntax::peel(e) {
-            Expr::Path(p) if !self.control.is_empty() && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) => {
+            Expr::Path(p)
+                if !self.control.is_empty() && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) =>
+            {
                 quote!(::core::clone::Clone::clone(&#tokens))
             }
             _ => tokens,

@@ -169,7 +169,9 @@ impl Pass<'_, '_> {
             // every alternative binds the same names; the last declaration stands for all
             Pat::Or(o) => o.cases.iter().for_each(|c| self.bind_into(c, &kind.part(), true, defines)),
             Pat::Tuple(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
-            Pat::TupleStruct(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
+            Pat::TupleStruct(t) => {
+                t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines))
+            }
             Pat::Slice(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
             Pat::Struct(s) => {
                 for f in &s.fields {
@@ -228,7 +230,9 @@ impl Pass<'_, '_> {
             Expr::Path(p) => {
                 // what is moved is no view; what is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
-                out.extend(id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)));
+                out.extend(
+                    id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)),
+                );
             }
             Expr::Field(f) => return self.views_of(&f.base, in_place),
             Expr::Index(f) => return self.views_of(&f.expr, in_place),
@@ -236,7 +240,9 @@ impl Pass<'_, '_> {
             Expr::Unary(u) => return self.views_of(&u.expr, in_place),
             Expr::Reference(r) if r.mutability.is_some() => return self.views_of(&r.expr, true),
             Expr::MethodCall(c) => {
-                if !crate::known::owns_its_result(&c.method.to_string()) && self.named_field(&c.receiver).is_none() {
+                if !crate::known::owns_its_result(&c.method.to_string())
+                    && self.named_field(&c.receiver).is_none()
+                {
                     out.extend(self.views_of(&c.receiver, true));
                     c.args.iter().for_each(|a| out.extend(self.views(a)));
                 }
@@ -244,9 +250,12 @@ impl Pass<'_, '_> {
             Expr::Call(c) => c.args.iter().for_each(|a| out.extend(self.views(a))),
             Expr::Tuple(t) => t.elems.iter().for_each(|a| out.extend(self.views_of(a, in_place))),
             Expr::Array(t) => t.elems.iter().for_each(|a| out.extend(self.views(a))),
-            Expr::Struct(s) => {
-                s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()).for_each(|a| out.extend(self.views(a)))
-            }
+            Expr::Struct(s) => s
+                .fields
+                .iter()
+                .map(|f| &f.expr)
+                .chain(s.rest.as_deref())
+                .for_each(|a| out.extend(self.views(a))),
             Expr::Lit(_)
             | Expr::Binary(_)
             | Expr::Cast(_)
@@ -380,7 +389,8 @@ impl Pass<'_, '_> {
     /// What an immutable local bound to `e` stands for.
     pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
         // a local that may change later is not the value that it was
-        let stable = value.uses.iter().all(|id| !self.variable(*id).mutable && self.variable(*id).views.is_empty());
+        let stable =
+            value.uses.iter().all(|id| !self.variable(*id).mutable && self.variable(*id).views.is_empty());
         let alias = Alias { words: self.words(e), identity: self.identity(e) };
         (stable && value.changes.is_empty() && alias.words.len() <= 60).then_some(alias)
     }

@@ -21,8 +21,11 @@ impl Pass<'_, '_> {
     /// `statement`: the value of the last expression is not asked for.
     pub(super) fn statements(&mut self, statements: &[Stmt], out: &mut Vec<Node>, statement: bool) -> Value {
         let mut tail = Value::default();
+        let returned = std::mem::take(&mut self.tail);
         for (i, s) in statements.iter().enumerate() {
-            let last = i + 1 == statements.len() && !statement;
+            let at_end = i + 1 == statements.len();
+            let last = at_end && !statement;
+            self.tail = returned && at_end && !matches!(s, Stmt::Expr(_, Some(_)));
             match s {
                 Stmt::Local(l) => self.local(l, out),
                 Stmt::Item(item) => self.item(item, out),
@@ -30,6 +33,9 @@ impl Pass<'_, '_> {
                 Stmt::Expr(e, _) => self.statement(e, out),
                 Stmt::Macro(m) => {
                     let last = last && m.semi_token.is_none();
+                    if std::mem::take(&mut self.tail) && m.semi_token.is_none() {
+                        out.push(Node::Effect);
+                    }
                     let value = self.macro_call(&m.mac, out, !last);
                     if last {
                         tail = value;
@@ -37,6 +43,7 @@ impl Pass<'_, '_> {
                 }
             }
         }
+        self.tail = returned;
         tail
     }
 
@@ -100,8 +107,8 @@ impl Pass<'_, '_> {
                     out.extend(nodes);
                     return;
                 }
-                if discards(e) {
-                    // called for what it does, not for its value
+                if discards(e) || (self.tail && !is_quiet(Some(e))) {
+                    // called for what it does, not for its value, or the function's answer
                     out.push(Node::Effect);
                 }
                 if value.exits || !value.changes.is_empty() {
@@ -173,7 +180,11 @@ impl Pass<'_, '_> {
             if Self::is_clean(&value, &nodes) {
                 left.push(p.to_token_stream());
                 right.push(self.printed(e));
-                let alias = if matches!(p, Pat::Ident(i) if i.mutability.is_none()) { self.alias(e, &value) } else { None };
+                let alias = if matches!(p, Pat::Ident(i) if i.mutability.is_none()) {
+                    self.alias(e, &value)
+                } else {
+                    None
+                };
                 let known = Known { sources: value.sources.clone(), varies: value.varies.clone(), alias };
                 bindings.push((p, self.bound_views(p, e), Kind::Known(known)));
                 all.and(value);
@@ -229,7 +240,8 @@ impl Pass<'_, '_> {
             Pat::Ident(i) if i.mutability.is_none() => self.alias(&init.expr, &value),
             _ => None,
         };
-        let known = Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
+        let known =
+            Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
         let initial = self.printed_owned(&init.expr);
         // `let x = *y;` copies
         let copies = matches!(pattern, Pat::Ident(i) if i.by_ref.is_none())

@@ -80,8 +80,12 @@ impl Walk<'_> {
                 return Some(self.all(parts.into_iter(), loops, path));
             }
             Node::Either(_, branches) => return Some(self.all(branches.iter().map(|b| &b[..]), loops, path)),
-            Node::For { words, body, .. } => return Some(self.rounds(body, &format!(" {words}{loops}"), path)),
-            Node::While { body, .. } | Node::Loop { body, .. } => return Some(self.rounds(body, loops, path)),
+            Node::For { words, body, .. } => {
+                return Some(self.rounds(body, &format!(" {words}{loops}"), path));
+            }
+            Node::While { body, .. } | Node::Loop { body, .. } => {
+                return Some(self.rounds(body, loops, path));
+            }
             Node::Block { body, .. } => {
                 // a `break` out of it is a path past it, too
                 let before = path.clone();
@@ -136,7 +140,8 @@ impl Walk<'_> {
                 sources.and(&a.value.sources);
                 varies |= a.varies;
             }
-            let identity = fill(&c.identity, &|i| argument(i).map(|a| a.identity.clone()).unwrap_or_default());
+            let identity =
+                fill(&c.identity, &|i| argument(i).map(|a| a.identity.clone()).unwrap_or_default());
             let cell = Cell {
                 field: c.field.clone(),
                 words: fill_words(&c.words, &words),

@@ -130,7 +130,10 @@ impl Summary {
 
 /// Puts an argument into a text; compound arguments in parentheses, unless they stand alone.
 pub(crate) fn fill_words(template: &str, words: &dyn Fn(usize) -> String) -> String {
-    let alone = template.chars().filter(|c| (*c as u32) < 0xF_0000).all(|c| c.is_alphanumeric() || "[]_#.(), ".contains(c));
+    let alone = template
+        .chars()
+        .filter(|c| (*c as u32) < 0xF_0000)
+        .all(|c| c.is_alphanumeric() || "[]_#.(), ".contains(c));
     fill(template, &|i| {
         let argument = words(i);
         let compound = argument.contains(' ') && !argument.ends_with(')');

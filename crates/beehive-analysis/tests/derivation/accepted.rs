@@ -18,26 +18,50 @@ fn map(body: &str) -> String {
 fn kinds_and_cells() {
     let cases: &[(&str, &str)] = &[
         ("self.d.get(&m.a);", "sharded: d[m.a]"),
-        ("let mut it = m.items.iter(); it.next(); if let Some(k) = it.next() { self.d.get(k); }", "sharded: d[k]"),
-        ("let mut v = vec![m.a]; for x in v.iter_mut() { *x += m.b; } for k in &v { self.d.get(k); }", "sharded: d[k] for k in v"),
+        (
+            "let mut it = m.items.iter(); it.next(); if let Some(k) = it.next() { self.d.get(k); }",
+            "sharded: d[k]",
+        ),
+        (
+            "let mut v = vec![m.a]; for x in v.iter_mut() { *x += m.b; } for k in &v { self.d.get(k); }",
+            "sharded: d[k] for k in v",
+        ),
         ("let (a, _x) = (m.a, self.e.get(&m.b)); self.d.get(&a);", "sharded: e[m.b], d[m.a]"),
-        ("match self.d.get(&m.a) { Some(v) => ctx.emit(*v), None => { self.e.put(m.b, 1); } }", "sharded: d[m.a], e[m.b]"),
+        (
+            "match self.d.get(&m.a) { Some(v) => ctx.emit(*v), None => { self.e.put(m.b, 1); } }",
+            "sharded: d[m.a], e[m.b]",
+        ),
         ("ctx.emit(m.a);", "stateless: -"),
         ("m.reply.send(1);", "stateless: -"),
         ("let _ = m.reply.send(1);", "stateless: -"),
         ("if m.skip { return; } tracing::info!(\"x\");", "stateless: -"),
         ("let _x = m.a;", "drop: -"),
         ("self.d.put(7, 1);", "centralised: d[7]"),
-        ("self.inc(\"gen\".into()); } fn inc(&mut self, name: String) { *self.g.entry(name) += 1;", "centralised: g[\"gen\".into()]"),
+        (
+            "self.inc(\"gen\".into()); } fn inc(&mut self, name: String) { *self.g.entry(name) += 1;",
+            "centralised: g[\"gen\".into()]",
+        ),
         ("for (k, v) in self.d.whole().iter() { ctx.emit((*k, *v)); }", "centralised: d[*]"),
-        ("macro_rules! twice { ($x:expr) => { $x * 2 } } self.d.get(&pure!(twice!(m.a)));", "sharded: d[pure!(twice!(m.a))]"),
-        ("self.both(m.a, m.b); } fn both(&mut self, x: u64, y: u64) { self.d.get(&x); self.e.get(&(y + 1));", "sharded: d[m.a], e[m.b + 1]"),
-        ("let Self { d, e, limit, .. } = self; d.get(&m.a); e.get(&m.b); limit.check();", "sharded: d[m.a], e[m.b]"),
+        (
+            "macro_rules! twice { ($x:expr) => { $x * 2 } } self.d.get(&pure!(twice!(m.a)));",
+            "sharded: d[pure!(twice!(m.a))]",
+        ),
+        (
+            "self.both(m.a, m.b); } fn both(&mut self, x: u64, y: u64) { self.d.get(&x); self.e.get(&(y + 1));",
+            "sharded: d[m.a], e[m.b + 1]",
+        ),
+        (
+            "let Self { d, e, limit, .. } = self; d.get(&m.a); e.get(&m.b); limit.check();",
+            "sharded: d[m.a], e[m.b]",
+        ),
         ("self.found.at(ctx.origin()).insert(m.a, 1);", "sharded: found[ctx.origin()]"),
         ("if self.d.shared().iter().any(|r| r.fits(m)) { self.e.put(m.a, 1); }", "sharded: e[m.a]"),
         ("if m.b > self.config.limit { self.d.put(m.a, 1); }", "sharded: d[m.a]"),
         ("self.rows.at(m.node.clone()).insert(m.a, 1);", "sharded: rows[m.node]"),
-        ("let mut k = m.a; if self.d.get(&k).copied().unwrap_or(0) > 1 { self.e.get(&k); }", "sharded: d[k], e[k]"),
+        (
+            "let mut k = m.a; if self.d.get(&k).copied().unwrap_or(0) > 1 { self.e.get(&k); }",
+            "sharded: d[k], e[k]",
+        ),
     ];
     let mut wrong = vec![];
     for (body, want) in cases {
@@ -49,10 +73,52 @@ fn kinds_and_cells() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A message that is answered must not be dropped, even if no cell is touched.
+#[test]
+fn an_answer_is_an_effect() {
+    let kind = |output: &str, body: &str| {
+        let d = crate::block(&format!("#[rcv] fn h(&mut self, m: &Msg) -> {output} {{ {body} }}"));
+        assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+        d.handlers[0].kind.clone()
+    };
+    for (output, body, want) in [
+        ("Option<u64>", "Some(m.a)", "stateless"),
+        ("u64", "m.a + 1", "stateless"),
+        ("Option<u64>", "let answer = m.opt; answer", "stateless"),
+        ("Option<u64>", "if m.flag { None } else { Some(1) }", "stateless"),
+        ("Option<u64>", "match m.kind { K::A => return None, _ => { { Some(1) } } }", "stateless"),
+        ("Option<u64>", "loop { if m.flag { break Some(1) } return None; }", "stateless"),
+        ("Option<u64>", "if m.flag { return Some(m.a) } None", "stateless"),
+        ("String", "format!(\"{}\", m.a)", "stateless"),
+        ("Result<Option<u64>>", "Ok(Some(1))", "stateless"),
+        ("Result", "if m.flag { Err(\"no\".into()) } else { Ok(()) }", "stateless"),
+        (
+            "Result",
+            "self.check(m.a)?; Ok(()) } fn check(&self, a: u64) -> Result { if a > 3 { Err(\"no\".into()) } else { Ok(()) }",
+            "stateless",
+        ),
+        ("Option<u64>", "None", "drop"),
+        ("Option<u64>", "if m.flag { return None } None", "drop"),
+        ("Option<u64>", "let x = { let y = Some(1); y }; None", "drop"),
+        ("Result<Option<u64>>", "Ok(None)", "drop"),
+        ("Result", "Ok(())", "drop"),
+        ("()", "()", "drop"),
+    ] {
+        assert_eq!(kind(output, body), want, "{output}: {body}");
+    }
+}
+
 #[test]
 fn the_map_is_a_slice_of_the_body() {
-    let got = map("if let Some(p) = m.opt && self.d.contains(&p) { self.e.put(key(), 1) } else { self.e.put(m.b, 1) }".replace("key()", "m.a").as_str());
-    assert_eq!(got, "ifletSome(p)=m.opt{__m.cell(Self::__bh_d,&p);{__m.cell_val(Self::__bh_e,&(m.a));}}{{__m.cell_val(Self::__bh_e,&(m.b));}}");
+    let got = map(
+        "if let Some(p) = m.opt && self.d.contains(&p) { self.e.put(key(), 1) } else { self.e.put(m.b, 1) }"
+            .replace("key()", "m.a")
+            .as_str(),
+    );
+    assert_eq!(
+        got,
+        "ifletSome(p)=m.opt{__m.cell(Self::__bh_d,&p);{__m.cell_val(Self::__bh_e,&(m.a));}}{{__m.cell_val(Self::__bh_e,&(m.b));}}"
+    );
 }
 
 #[test]
@@ -64,7 +130,9 @@ fn the_pure_half_of_an_or_leaves_for_certain() {
 
 #[test]
 fn what_no_key_needs_is_not_computed() {
-    let got = map("let big: Vec<String> = m.items.iter().map(|x| format!(\"{x}\")).collect(); self.d.put(m.a, 1); ctx.emit(big);");
+    let got = map(
+        "let big: Vec<String> = m.items.iter().map(|x| format!(\"{x}\")).collect(); self.d.put(m.a, 1); ctx.emit(big);",
+    );
     assert_eq!(got, "__m.cell_val(Self::__bh_d,&(m.a));");
 }
 
@@ -77,7 +145,12 @@ fn a_field_is_not_cloned_only_to_be_hashed() {
 fn joins_are_different_keys_in_one_message() {
     let joins = |body: &str| handler(body).handlers[0].joins.clone();
     // one key, however it is written
-    assert_eq!(joins("let k = m.a; self.d.get(&k); self.e.put(m.a, 1); self.f.put(m.a.clone(), 1); let r = &k; self.d.get(r); self.e.put(*r, 2);"), "");
+    assert_eq!(
+        joins(
+            "let k = m.a; self.d.get(&k); self.e.put(m.a, 1); self.f.put(m.a.clone(), 1); let r = &k; self.d.get(r); self.e.put(*r, 2);"
+        ),
+        ""
+    );
     assert_eq!(joins("if m.flag { self.d.get(&m.a); } else { self.d.get(&m.b); }"), "");
     assert_eq!(joins("if m.flag { self.d.get(&m.a); return } self.d.get(&m.b);"), "");
     assert_eq!(joins("match m.kind { A => self.d.get(&m.a), _ => self.d.get(&m.b) };"), "");
@@ -89,7 +162,16 @@ fn joins_are_different_keys_in_one_message() {
     assert_eq!(joins("for x in &m.items { self.d.get(x); }"), "d[x] for x in m.items");
     assert_eq!(joins("let mut i = 0; while i < m.n { self.d.get(&i); i += 1; }"), "d[i]");
     assert_eq!(joins("let mut k = m.a; self.d.get(&k); k = m.b; self.d.get(&k);"), "several values of d[k]");
-    assert_eq!(joins("for x in &m.items { self.touch(*x); } } fn touch(&mut self, k: u64) { self.d.get(&k);"), "d[x] for x in m.items");
-    assert_eq!(joins("for x in &m.items { if *x > 3 { self.d.get(&m.a); } else { self.d.get(&m.b); } }"), "d[m.a] with d[m.b]");
-    assert_eq!(joins("self.touch(m.a); self.touch(m.b); } fn touch(&mut self, k: u64) { self.d.get(&k);"), "d[m.a] with d[m.b]");
+    assert_eq!(
+        joins("for x in &m.items { self.touch(*x); } } fn touch(&mut self, k: u64) { self.d.get(&k);"),
+        "d[x] for x in m.items"
+    );
+    assert_eq!(
+        joins("for x in &m.items { if *x > 3 { self.d.get(&m.a); } else { self.d.get(&m.b); } }"),
+        "d[m.a] with d[m.b]"
+    );
+    assert_eq!(
+        joins("self.touch(m.a); self.touch(m.b); } fn touch(&mut self, k: u64) { self.d.get(&k);"),
+        "d[m.a] with d[m.b]"
+    );
 }

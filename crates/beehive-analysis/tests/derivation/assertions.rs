@@ -26,9 +26,18 @@ fn kinds_are_checked() {
         assert!(errors(&block(ok)).is_empty(), "{ok}");
         assert!(warnings(ok).is_empty(), "{ok}");
     }
-    assert!(only_error("#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(1, 1); }").starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` is the same"));
-    assert!(only_error("#[rcv(stateless)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }").starts_with("`h` is sharded, not stateless"));
-    assert_eq!(only_error("#[rcv(expect = \"d[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }"), "the derived map of `h` is \"d[m.a]\"");
+    assert!(
+        only_error("#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(1, 1); }")
+            .starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` is the same")
+    );
+    assert!(
+        only_error("#[rcv(stateless)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }")
+            .starts_with("`h` is sharded, not stateless")
+    );
+    assert_eq!(
+        only_error("#[rcv(expect = \"d[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }"),
+        "the derived map of `h` is \"d[m.a]\""
+    );
 }
 
 #[test]
@@ -45,9 +54,18 @@ fn another_handler_centralises() {
 
 #[test]
 fn accidents_are_warned_about() {
-    assert_eq!(warnings("#[rcv] fn gen(&mut self, m: &M) { *self.g.entry(\"gen\".into()) += 1; }"), ["gen_is_centralised"]);
-    assert_eq!(warnings("#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }"), ["h_joins_cells"]);
-    assert_eq!(warnings("#[rcv(sharded)] fn h(&mut self, m: &M) { for x in &m.items { self.d.put(*x, 1); } }"), ["h_joins_cells"]);
+    assert_eq!(
+        warnings("#[rcv] fn gen(&mut self, m: &M) { *self.g.entry(\"gen\".into()) += 1; }"),
+        ["gen_is_centralised"]
+    );
+    assert_eq!(
+        warnings("#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }"),
+        ["h_joins_cells"]
+    );
+    assert_eq!(
+        warnings("#[rcv(sharded)] fn h(&mut self, m: &M) { for x in &m.items { self.d.put(*x, 1); } }"),
+        ["h_joins_cells"]
+    );
     assert!(warnings("#[rcv] fn h(&mut self, m: &M) { self.d.whole().clear(); }").is_empty());
     let d = block("#[rcv] fn gen(&mut self, m: &M) { self.d.put(1, 1); }");
     let tokens = d.tokens.to_string();
@@ -60,7 +78,10 @@ fn shapes() {
         ("#[rcv] async fn h(&mut self, m: &M) {}", "synchronous"),
         ("#[rcv] fn h<X: E>(&mut self, m: &X) {}", "cannot be generic"),
         ("#[rcv] fn h(&mut self, m: M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
-        ("#[rcv] fn h(&mut self, ctx: &mut Ctx, m: &M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
+        (
+            "#[rcv] fn h(&mut self, ctx: &mut Ctx, m: &M) {}",
+            "a handler is `fn name(&mut self, msg: &Message)`",
+        ),
         ("#[rcv] fn h(m: &M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
         ("#[rcv] fn h(self, m: &M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
         ("#[rcv(each = d)] fn h(&mut self, m: &M) {}", "a handler for each cell is"),
@@ -93,8 +114,12 @@ fn each_and_every() {
          #[rcv(each = macs)] fn touch(&mut self, _: &NodeId, m: &Touch) {}",
     );
     assert!(d.errors.is_empty(), "{:?}", errors(&d));
-    let found: Vec<String> = d.handlers.iter().map(|h| format!("{} {}{}", h.kind, h.cells, h.joins)).collect();
-    assert_eq!(found, ["sharded macs[node], heard[node]", "sharded macs[node]", "stateless -", "sharded macs[..]"]);
+    let found: Vec<String> =
+        d.handlers.iter().map(|h| format!("{} {}{}", h.kind, h.cells, h.joins)).collect();
+    assert_eq!(
+        found,
+        ["sharded macs[node], heard[node]", "sharded macs[node]", "stateless -", "sharded macs[..]"]
+    );
     let tokens = d.tokens.to_string().replace(' ', "");
     for want in [
         "registrar.each::<NodeId,Flush>(Self::__bh_macs.index);",
@@ -112,7 +137,14 @@ fn promised_functions_are_pure() {
     let items = "#[rcv] fn h(&mut self, m: &M) { self.d.put(shard_of(m.a), 1); }";
     assert!(errors(&block(items))[0].contains("`pure!(shard_of(m.a))`"));
     assert!(errors(&options_block("pure(shard_of)", items)).is_empty());
-    assert!(beehive_analysis::expand_handlers("impure(x)".parse().expect("tokens"), "impl T {}".parse().expect("tokens")).to_string().contains("compile_error"));
+    assert!(
+        beehive_analysis::expand_handlers(
+            "impure(x)".parse().expect("tokens"),
+            "impl T {}".parse().expect("tokens")
+        )
+        .to_string()
+        .contains("compile_error")
+    );
 }
 
 #[test]

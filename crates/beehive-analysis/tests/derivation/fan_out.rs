@@ -7,14 +7,18 @@ use std::time::{Duration, Instant};
 fn ladder(levels: usize, last: &str) -> String {
     let mut items = String::from("#[rcv] fn h(&mut self, m: &M) { self.l0(m.a, m.b); }");
     for i in 0..levels {
-        items += &format!("fn l{i}(&mut self, a: u64, b: u64) {{ self.l{0}(a + 1, b); if self.d.contains(&a) {{ self.l{0}(b, a); }} }}", i + 1);
+        items += &format!(
+            "fn l{i}(&mut self, a: u64, b: u64) {{ self.l{0}(a + 1, b); if self.d.contains(&a) {{ self.l{0}(b, a); }} }}",
+            i + 1
+        );
     }
     items + &format!("fn l{levels}(&mut self, a: u64, b: u64) {{ {last} }}")
 }
 
 #[test]
 fn helper_fan_out_is_polynomial() {
-    for last in ["self.d.get(&a);", "self.d.get(&(a / b));", "log(a);", "let v = vec![a]; self.d.get(&v[0]);"] {
+    for last in ["self.d.get(&a);", "self.d.get(&(a / b));", "log(a);", "let v = vec![a]; self.d.get(&v[0]);"]
+    {
         let start = Instant::now();
         let d = block(&ladder(40, last));
         let spent = start.elapsed();

@@ -5,7 +5,8 @@ use beehive_analysis::expand_handlers;
 
 #[test]
 fn a_block_that_does_not_parse_is_kept() {
-    let item = "impl T { #[rcv] fn h(&mut self, m: &M) { self.d.put(m.a 1); } #[every(\"1s\")] fn t(&mut self) {} }";
+    let item =
+        "impl T { #[rcv] fn h(&mut self, m: &M) { self.d.put(m.a 1); } #[every(\"1s\")] fn t(&mut self) {} }";
     let out = expand_handlers(Default::default(), item.parse().expect("tokens")).to_string();
     assert!(out.contains("fn h") && out.contains("fn t") && out.contains("compile_error"), "{out}");
     assert!(!out.contains("rcv") && !out.contains("every"), "{out}");
@@ -13,7 +14,9 @@ fn a_block_that_does_not_parse_is_kept() {
 
 #[test]
 fn on_error_maps_are_empty() {
-    let d = block("#[rcv] fn h(&mut self, m: &M) { self.d.put(*self.e.get(&m.a).unwrap(), 1); self.help(m.b) } fn help(&mut self, k: u64) { self.d.get(&k); }");
+    let d = block(
+        "#[rcv] fn h(&mut self, m: &M) { self.d.put(*self.e.get(&m.a).unwrap(), 1); self.help(m.b) } fn help(&mut self, k: u64) { self.d.get(&k); }",
+    );
     assert_eq!(d.errors.len(), 1);
     let out = d.tokens.to_string();
     assert!(out.contains("fn h") && out.contains("fn help") && !out.contains("__m . cell"), "{out}");

@@ -5,6 +5,7 @@ mod assertions;
 mod fan_out;
 mod kept_items;
 mod refused;
+mod seeded;
 mod wanted;
 
 use beehive_analysis::{Derivation, Faults, derivation};

@@ -20,10 +20,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
+/// What runs a delivery in a bee.
+pub(crate) type RunDelivery<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
+
 /// A run of messages to one set of cells, on its way into a bee.
 pub(crate) struct Delivery<A: App> {
     /// Runs the messages; knows their type.
-    pub(crate) run: fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn),
+    pub(crate) run: RunDelivery<A>,
     pub(crate) batch: Arc<dyn AnyBatch>,
     /// Held until the messages, and all that they cause, are done.
     pub(crate) cause: Option<Arc<Cause>>,

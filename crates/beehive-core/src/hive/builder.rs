@@ -10,7 +10,7 @@ use crate::hive::io::IoBees;
 use crate::hive::journal::{BeeImage, Colony, Journal};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
-use crate::hive::registrar::Registrar;
+use crate::hive::registrar::{Registrar, Seal, Start};
 use crate::hive::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::status::AnyApp;
@@ -42,8 +42,8 @@ struct Installing<'a> {
     /// To be restored.
     bees: BTreeMap<(u16, BeeId), BeeImage>,
     apps: Vec<Arc<dyn AnyApp>>,
-    seal: Vec<Box<dyn FnOnce(&Types)>>,
-    start: Vec<Box<dyn FnOnce(&Arc<HiveInner>)>>,
+    seal: Vec<Seal>,
+    start: Vec<Start>,
 }
 
 /// Settings of a hive, and its apps.

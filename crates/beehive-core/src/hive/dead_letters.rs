@@ -34,7 +34,7 @@ impl DeadLetters {
     pub(crate) fn add(&self, letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         // the first ones in full, then one in a thousand: a handler that fails on every message must not fill a disk
-        if before < 10 || before % 1000 == 0 {
+        if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");
         }

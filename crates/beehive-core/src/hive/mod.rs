@@ -64,7 +64,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-type EmitKey = (u16, u16, &'static str);
+/// App, handler, and the message it emitted.
+pub(crate) type EmitKey = (u16, u16, &'static str);
 
 pub(crate) struct HiveInner {
     pub(crate) id: HiveId,
@@ -260,7 +261,7 @@ impl HiveInner {
     /// A chain of messages has gone on for too long.
     #[cold]
     pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
-        if self.cycles.fetch_add(1, Ordering::Relaxed) % 1000 == 0 {
+        if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
             tracing::error!(
                 hops,
                 app,

@@ -7,7 +7,7 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::Address;
 use crate::hive::batch::{Batch, Shared, Source};
-use crate::hive::bee::{Bee, Body, Delivery};
+use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
 use crate::hive::receiver::AppReceiver;
@@ -24,13 +24,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What runs a sweep in a bee.
-pub(crate) type RunSweep<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
-
 /// An app with a handler for each cell of dictionary `dict`, as a receiver of `M`.
 pub(crate) struct EachReceiver<A: Handlers, K, M> {
     pub(crate) app: Arc<AppRuntime<A>>,
-    pub(crate) run: RunSweep<A>,
+    pub(crate) run: RunDelivery<A>,
     pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
 }
 
@@ -71,7 +68,7 @@ fn visit<A: Handlers, M: Message>(
     bee: &Arc<Bee<A>>,
     batch: &Arc<Batch<M>>,
     index: u32,
-    run: RunSweep<A>,
+    run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
     let delivery = Delivery {
@@ -100,7 +97,7 @@ pub(crate) struct Pace {
 pub(crate) fn paced<A: Handlers, M: Message>(
     app: Arc<AppRuntime<A>>,
     batch: Arc<Batch<M>>,
-    run: RunSweep<A>,
+    run: RunDelivery<A>,
     part: usize,
     pace: Pace,
     turn: &mut Turn,

@@ -2,6 +2,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::batch::{Batch, Source};
+use crate::hive::bee::RunDelivery;
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
@@ -154,7 +155,7 @@ pub(crate) fn every_each<A: Handlers, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
     period: Duration,
-    run: crate::hive::sweep::RunSweep<A>,
+    run: RunDelivery<A>,
 ) {
     let one = Credits::new(1);
     let first = hive.now() + period;
@@ -165,7 +166,7 @@ fn start_sweep<A: Handlers, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
     one: Arc<Credits>,
-    run: crate::hive::sweep::RunSweep<A>,
+    run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
     let next = turn.now + period;

@@ -1,9 +1,9 @@
 //! A turn: what one worker does from the moment messages come in until what they caused is done or handed over.
 
 use crate::context::Ctx;
-use crate::hive::HiveInner;
 use crate::hive::credit::Cause;
 use crate::hive::outputs::Outputs;
+use crate::hive::{EmitKey, HiveInner};
 use crate::limits;
 use crate::state::guard;
 use crate::time::Time;
@@ -36,7 +36,7 @@ struct Scratch {
     /// By app: what its code keeps on this thread.
     apps: Vec<Option<Box<dyn Any>>>,
     /// Counters of (app, handler, message emitted) that this thread has used.
-    emits: Vec<((u16, u16, &'static str), Arc<AtomicU64>)>,
+    emits: Vec<(EmitKey, Arc<AtomicU64>)>,
 }
 
 thread_local! {

@@ -42,13 +42,15 @@ pub(crate) struct MessageType<M: Message> {
     io: Arc<IoBees>,
 }
 
+type List<M> = [Arc<dyn Receiver<M>>];
+
 struct Receivers<M: Message> {
     observers: Vec<Arc<dyn Receiver<M>>>,
     chain: Vec<Arc<dyn Receiver<M>>>,
 }
 
 impl<M: Message> MessageType<M> {
-    fn receivers(&self) -> (&[Arc<dyn Receiver<M>>], &[Arc<dyn Receiver<M>>]) {
+    fn receivers(&self) -> (&List<M>, &List<M>) {
         match self.receivers.get() {
             Some(r) => (&r.observers, &r.chain),
             None => (&[], &[]),

@@ -66,11 +66,14 @@ pub(crate) fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> R
     }
 }
 
+/// Rows of one cell: key → value.
+type EncodedRows = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// The committed cells of one bee as bytes: what a follower keeps, fed by redo operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedCells {
-    /// (dictionary, key) → row → value
-    cells: BTreeMap<(u32, Vec<u8>), BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// By dictionary and key.
+    cells: BTreeMap<(u32, Vec<u8>), EncodedRows>,
 }
 
 impl EncodedCells {

@@ -5,7 +5,12 @@ extern crate beehive_core as beehive;
 
 mod derived_types;
 mod flow;
+#[rustfmt::skip]
+mod generated;
 mod keys;
 mod message;
 mod oracle;
+#[rustfmt::skip]
+mod seeded;
+mod strength;
 mod surface;

@@ -97,6 +97,11 @@ fn loaded<A: Handles<Load>>(state: &Load) -> A {
     app
 }
 
+/// Whether a handler touches something that its map does not name.
+pub(crate) fn misses<A: Handles<M<N>> + Handles<Load>, const N: u32>(message: &M<N>, state: &Load) -> bool {
+    !covers(&describe::<A, M<N>>(message), &record(&mut loaded::<A>(state), message))
+}
+
 /// Checks one handler on one message and one state.
 pub(crate) fn check<A: Handles<M<N>> + Handles<Load>, const N: u32>(
     seed: u64,
