@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# Measures the controller against the hand-written C peer, side by side, and prints a markdown table.
+#
+#   benches/openflow/compare.sh [--rounds N] [--seconds S] [--of 1.0|1.3] [--throughput "1 16 64 1000"] [--latency "1 16"]
+#                                [--latency-core N] [--out FILE]
+#
+# Environment (all optional):
+#   BEEHIVE     the beehive program (default: built, target/release/beehive)
+#   GENERATOR   a beehive program for the load, if it is another one (default: $BEEHIVE)
+#   SUBJECT     command of the controller to compare with the peer; {port} is replaced
+#               (default: "$BEEHIVE controller --listen 127.0.0.1:{port}")
+#   SUBJECT_NAME  its name in the table (default: the name of its program)
+#   PEER_PORT, SUBJECT_PORT  (default: 16653, 16654)
+#   GENERATOR_ARGS  further arguments for every run, for example "--threads 2"
+#
+# For each number of switches both controllers are started afresh and measured in turns (peer, subject, peer, subject, ...), so that what
+# disturbs the machine disturbs both. Nothing is pinned to cores, unless --latency-core says on which one controller and generator share
+# the latency runs: without it, whether the scheduler puts both on one core decides more than the controller does. Reported are medians and, in brackets, minimum and maximum over the rounds.
+# Processor time is the controller's user and system time in /proc/<pid>/stat over the measured window, divided by packet-ins answered.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+rounds=5 seconds=5 version=1.3 throughput="1 16 64 1000" latency="1 16" latency_core= out=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --help|-h) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+        --rounds|--seconds|--of|--throughput|--latency|--latency-core|--out)
+            [ $# -ge 2 ] || { echo "compare.sh: $1 wants a value" >&2; exit 2; }
+            case $1 in
+                --rounds) rounds=$2 ;; --seconds) seconds=$2 ;; --of) version=$2 ;;
+                --throughput) throughput=$2 ;; --latency) latency=$2 ;;
+                --latency-core) latency_core=$2 ;; --out) out=$2 ;;
+            esac
+            shift 2 ;;
+        *) echo "compare.sh: unknown argument $1 (--help shows all)" >&2; exit 2 ;;
+    esac
+done
+
+if [ -z "${BEEHIVE:-}" ]; then
+    cargo build --release --quiet --manifest-path "$root/Cargo.toml" -p beehive-cli
+    BEEHIVE=${CARGO_TARGET_DIR:-$root/target}/release/beehive
+fi
+generator=${GENERATOR:-$BEEHIVE}
+subject=${SUBJECT:-$BEEHIVE controller --listen 127.0.0.1:{port\}}
+command_name=${subject%% *}
+subject_name=${SUBJECT_NAME:-${command_name##*/}} # a table must not call another program beehive
+peer_port=${PEER_PORT:-16653} subject_port=${SUBJECT_PORT:-16654}
+read -r -a generator_args <<< "${GENERATOR_ARGS:-}"
+
+work=$(mktemp -d)
+mkdir "$work/runs"
+peer_pid= subject_pid=
+stop() {
+    local pid
+    for pid in $peer_pid $subject_pid; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+    peer_pid= subject_pid=
+}
+trap 'stop; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+make --silent -C "$root/benches/peers" OUT="$work/bin"
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 4096 ] || ulimit -n 4096 || echo "compare.sh: few file descriptors; 1000 switches may fail" >&2
+
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# start COMMAND PORT LOG: starts a controller in the background, waits until it listens, leaves its process id in $started
+start() {
+    if listens "$2"; then echo "compare.sh: port $2 is in use" >&2; exit 1; fi
+    local words
+    read -r -a words <<< "${1//\{port\}/$2}"
+    "${words[@]}" >"$3" 2>&1 &
+    started=$!
+    for _ in $(seq 200); do
+        if ! kill -0 "$started" 2>/dev/null; then break; fi
+        if listens "$2"; then return; fi
+        sleep 0.05
+    done
+    echo "compare.sh: '${words[*]}' does not listen on port $2:" >&2
+    tail -n 20 "$3" >&2
+    exit 1
+}
+
+# field FILE NAME [PARENT]: a number from the generator's JSON (one object, in one line)
+field() {
+    if [ $# -eq 3 ]; then sed -n "s/.*\"$3\":{[^}]*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; else sed -n "s/.*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; fi
+}
+
+# measure WHO PORT PID MODE SWITCHES: one run; appends to $work/runs/WHO.MODE.SWITCHES: rate, cpu ns, p50 ns, p99 ns, slowest, fastest, generator cores
+measure() {
+    local json=$work/json list=$work/runs/$1.$4.$5 pinned=()
+    [ "$4" = latency ] && [ -n "$latency_core" ] && pinned=(taskset -c "$latency_core")
+    if ! kill -0 "$3" 2>/dev/null; then echo "compare.sh: $1 has died" >&2; echo failed >>"$list"; return; fi
+    if ! "${pinned[@]}" "$generator" bench openflow --controller "127.0.0.1:$2" --switches "$5" --mode "$4" --of "$version" --seconds "$seconds" --warmup 1 \
+        --controller-pid "$3" --json "${generator_args[@]}" >"$json" 2>"$work/progress"; then
+        echo "compare.sh: the run of $1 with $5 switches ($4) failed:" >&2
+        tail -n 5 "$work/progress" >&2
+        echo failed >>"$list"
+        return
+    fi
+    if [ "$(field "$json" flooded)" != 0 ] || [ "$(field "$json" misdirected)" != 0 ]; then
+        echo "compare.sh: $1 flooded or misdirected packets to known hosts ($5 switches, $4)" >&2
+        grep note: "$work/progress" >&2 || true
+    fi
+    echo "$(field "$json" mean rate_per_second) $(field "$json" ns_per_answer controller_cpu) $(field "$json" p50 latency_ns)" \
+        "$(field "$json" p99 latency_ns) $(field "$json" slowest_to_mean fairness) $(field "$json" fastest_to_mean fairness)" \
+        "$(field "$json" cores generator_cpu)" >>"$list"
+    echo "  $1, $5 switches, $4: $(tail -n 1 "$list" | awk '{printf "%d answered/s, %.0f ns of processor time, p50 %.1f us", $1, $2, $3 / 1000}')" >&2
+}
+
+# column FILE N: median, minimum and maximum of column N over the sound runs, and how many there were
+column() {
+    { grep -v failed "$1" || true; } | awk -v n="$2" '{print $n}' | sort -g |
+        awk '{v[NR] = $1} END {if (!NR) {print "- - - 0"; exit} m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; print m, v[1], v[NR], NR}'
+}
+
+# shown FILE N SCALE FORMAT: "median (min–max)"
+shown() {
+    local median min max sound
+    read -r median min max sound <<< "$(column "$1" "$2")"
+    if [ "$sound" = 0 ]; then printf 'fails'; return; fi
+    awk -v a="$median" -v b="$min" -v c="$max" -v s="$3" -v f="$4" 'BEGIN {printf f " (" f "–" f ")", a / s, b / s, c / s}'
+    [ "$sound" = "$rounds" ] || printf ', %s of %s runs' "$sound" "$rounds"
+}
+
+# ratio N FORMAT: subject's median over the peer's
+ratio() {
+    awk -v s="$(column "$subject_list" "$1")" -v p="$(column "$peer_list" "$1")" -v f="$2" \
+        'BEGIN {split(s, a, " "); split(p, b, " "); if (a[1] == "-" || b[1] == "-" || b[1] == 0) print "–"; else printf f "\n", a[1] / b[1]}'
+}
+
+# fair FILE: the worst round's slowest and fastest switch, against the mean
+fair() {
+    local slowest fastest
+    slowest=$(column "$1" 5 | cut -d' ' -f2) fastest=$(column "$1" 6 | cut -d' ' -f3)
+    [ "$slowest" = - ] && printf '–' || printf '%.2f–%.2f' "$slowest" "$fastest"
+}
+
+for mode in throughput latency; do
+    for switches in ${!mode}; do
+        start "$work/bin/epoll-switch --port {port}" "$peer_port" "$work/peer.log"; peer_pid=$started
+        start "$subject" "$subject_port" "$work/subject.log"; subject_pid=$started
+        if [ "$mode" = latency ] && [ -n "$latency_core" ]; then
+            for pid in "$peer_pid" "$subject_pid"; do taskset -apc "$latency_core" "$pid" >&2; done
+        fi
+        for round in $(seq "$rounds"); do
+            echo "round $round of $rounds" >&2
+            measure peer "$peer_port" "$peer_pid" "$mode" "$switches"
+            measure subject "$subject_port" "$subject_pid" "$mode" "$switches"
+        done
+        stop
+    done
+done
+
+table() {
+    echo "OpenFlow $version, $rounds rounds of $seconds s in turns, $(nproc) cores ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)), Linux $(uname -r);" \
+        "median (min–max). 64-byte frames, NO_BUFFER."
+    echo
+    if [ -n "$throughput" ]; then
+        echo "| switches | C peer, M answered/s | $subject_name, M answered/s | ratio | C peer, CPU ns/answer | $subject_name, CPU ns/answer | ratio | slowest–fastest switch to mean, C peer | $subject_name |"
+        echo "|---|---|---|---|---|---|---|---|---|"
+        for switches in $throughput; do
+            peer_list=$work/runs/peer.throughput.$switches subject_list=$work/runs/subject.throughput.$switches
+            echo "| $switches | $(shown "$peer_list" 1 1e6 %.2f) | $(shown "$subject_list" 1 1e6 %.2f) | $(ratio 1 %.3f)" \
+                "| $(shown "$peer_list" 2 1 %.0f) | $(shown "$subject_list" 2 1 %.0f) | $(ratio 2 %.1f)" \
+                "| $(fair "$peer_list") | $(fair "$subject_list") |"
+        done
+        echo
+    fi
+    if [ -n "$latency" ]; then
+        if [ -n "$latency_core" ]; then
+            echo "One packet-in outstanding per switch; controller and generator share core $latency_core:"
+        else
+            echo "One packet-in outstanding per switch; not pinned, so where the scheduler puts both processes is part of these figures:"
+        fi
+        echo
+        echo "| switches | C peer, p50 µs | $subject_name, p50 µs | ratio | C peer, p99 µs | $subject_name, p99 µs | C peer, k answered/s | $subject_name, k answered/s |"
+        echo "|---|---|---|---|---|---|---|---|"
+        for switches in $latency; do
+            peer_list=$work/runs/peer.latency.$switches subject_list=$work/runs/subject.latency.$switches
+            echo "| $switches | $(shown "$peer_list" 3 1e3 %.1f) | $(shown "$subject_list" 3 1e3 %.1f) | $(ratio 3 %.2f)" \
+                "| $(shown "$peer_list" 4 1e3 %.1f) | $(shown "$subject_list" 4 1e3 %.1f)" \
+                "| $(shown "$peer_list" 1 1e3 %.1f) | $(shown "$subject_list" 1 1e3 %.1f) |"
+        done
+        echo
+    fi
+    echo "The generator used up to $(cat "$work"/runs/* | awk '$7 + 0 > m {m = $7 + 0} END {printf "%.2f", m}') cores."
+}
+
+table | tee ${out:+"$out"}
+! grep -q failed "$work"/runs/*
