@@ -221,7 +221,8 @@ pub(crate) fn accumulate(nodes: &[Node], out: &mut Value) {
                 accumulate(body, out)
             }
             Node::Loop { body, .. } | Node::Block { body, .. } => accumulate(body, out),
-            Node::Exit { .. } | Node::Jump(_) => out.exits = true,
+            Node::Exit { .. } => out.exits = true,
+            Node::Jump(_) => (out.exits, out.jumps) = (true, true),
             _ => {}
         }
     }

@@ -135,8 +135,10 @@ pub(crate) struct Value {
     pub varies: BTreeSet<Site>,
     /// Where it may panic.
     pub partial: Option<Span>,
-    /// Whether evaluating it may leave the function (`?`).
+    /// Whether evaluating it may leave the function (`?`) or a loop.
     pub exits: bool,
+    /// Whether evaluating it may leave a loop, or start its next round.
+    pub jumps: bool,
 }
 
 impl Value {
@@ -159,6 +161,7 @@ impl Value {
         self.varies.extend(other.varies);
         self.partial = self.partial.or(other.partial);
         self.exits |= other.exits;
+        self.jumps |= other.jumps;
     }
 
     /// Why it is no key, or that it was computed together with an access.

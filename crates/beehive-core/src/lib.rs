@@ -18,7 +18,7 @@ mod state;
 pub mod testing;
 mod time;
 
-pub use app::{App, HandlerReport, Handles};
+pub use app::{App, HandlerReport, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, handlers};
 pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};

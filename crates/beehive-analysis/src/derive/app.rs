@@ -54,9 +54,10 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let state = state(&input, &fields);
     Ok(quote! {
         #[automatically_derived]
-        #[allow(non_upper_case_globals, dead_code)]
+        #[allow(non_upper_case_globals, dead_code, trivial_bounds)]
         impl #generics #ident #arguments #bounds { #(#constants)* }
         #[automatically_derived]
+        #[allow(trivial_bounds, clippy::needless_update)]
         impl #generics ::beehive::App for #ident #arguments #bounds {
             const NAME: &'static str = #name;
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
@@ -211,7 +212,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     let (generics, arguments, bounds) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[allow(unused_variables)]
+        #[allow(unused_variables, trivial_bounds)]
         impl #generics ::beehive::__private::State for #ident #arguments #bounds {
             const DICTS: &'static [::beehive::__private::DictInfo] = &[#(#infos),*];
             fn configured(source: &::beehive::__private::ConfigSource)

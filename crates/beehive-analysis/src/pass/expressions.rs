@@ -81,10 +81,10 @@ impl Pass<'_, '_> {
                     self.dropped(&value, x.span());
                 }
                 self.exit(is_quiet(r.expr.as_deref()), out);
-                Value::default()
+                Value { exits: self.closures == 0, ..Value::default() }
             }
             Expr::Break(b) => {
-                let value = match &b.expr {
+                let mut value = match &b.expr {
                     Some(x) => {
                         // perhaps the function's answer
                         out.push(Node::Effect);
@@ -92,13 +92,11 @@ impl Pass<'_, '_> {
                     }
                     None => Value::default(),
                 };
-                self.jump(b.label.as_ref(), e.to_token_stream(), out);
+                let jump = self.jump(b.label.as_ref(), e, out);
+                value.and(jump);
                 value
             }
-            Expr::Continue(c) => {
-                self.jump(c.label.as_ref(), e.to_token_stream(), out);
-                Value::default()
-            }
+            Expr::Continue(c) => self.jump(c.label.as_ref(), e, out),
             Expr::If(_)
             | Expr::Match(_)
             | Expr::Block(_)

@@ -10,7 +10,6 @@ use crate::node::Node;
 use crate::syntax::{conjuncts, is_endless, self_field};
 use crate::value::{Site, Value};
 use crate::words::plain_words;
-use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -33,27 +32,38 @@ impl Pass<'_, '_> {
         self.enclosing.push(Enclosing { site, label, depth, is_loop });
     }
 
-    /// `break` or `continue`.
-    pub(super) fn jump(&mut self, label: Option<&syn::Lifetime>, tokens: TokenStream, out: &mut Vec<Node>) {
+    /// All loops around may go on in another way than the map's.
+    pub(super) fn undecide_all(&mut self) {
+        if self.closures == 0 {
+            self.undecide_from(0);
+        }
+    }
+
+    fn undecide_from(&mut self, index: usize) {
+        for site in self.enclosing.iter().skip(index).map(|l| l.site).collect::<Vec<_>>() {
+            self.undecide(site);
+        }
+    }
+
+    /// `break` or `continue`. What it is as a value: if it is certain, an expression around it may be printed as it is.
+    pub(super) fn jump(&mut self, label: Option<&syn::Lifetime>, e: &Expr, out: &mut Vec<Node>) -> Value {
         if self.closures > 0 {
-            return;
+            return Value::default();
         }
         let target = self.enclosing.iter().rposition(|l| match label {
             Some(x) => l.label.as_deref() == Some(&x.ident.to_string()),
             None => l.is_loop,
         });
-        let Some(target) = target else { return };
+        let Some(target) = target else { return Value::default() };
         let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
         if certain || self.unit.faults.jumps_under_state_ignored {
-            // a `break` with a value: the value is no concern of the map
-            out.push(Node::Jump(tokens));
-            return;
+            out.push(Node::Jump(e.to_token_stream()));
+            return Value { exits: true, jumps: true, ..Value::default() };
         }
-        for site in self.enclosing.iter().skip(target).map(|l| l.site).collect::<Vec<_>>() {
-            self.undecide(site);
-        }
+        self.undecide_from(target);
         let tokens = crate::emit::leave::leave_branch(&self.control, self.unit.faults);
         out.push(Node::Exit { quiet: true, certain: false, tokens });
+        Value { taint: Some(Self::together(e)), ..Value::default() }
     }
 
     pub(super) fn for_(&mut self, f: &syn::ExprForLoop, out: &mut Vec<Node>) -> Value {
@@ -92,7 +102,7 @@ impl Pass<'_, '_> {
         body: &Block,
         out: &mut Vec<Node>,
     ) {
-        let iterator = self.printed(over);
+        let iterator = self.printed_owned(over);
         let words = format!("for {} in {}", plain_words(pattern.to_token_stream()), self.words(over));
         let undecided = self.is_undecided(site);
         if undecided && is_endless(over) {

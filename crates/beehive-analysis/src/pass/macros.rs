@@ -40,6 +40,9 @@ impl Pass<'_, '_> {
                 for e in &arguments.expressions {
                     let value = self.expression(e, out);
                     self.dropped(&value, span);
+                    if value.exits {
+                        out.push(Node::Maybe);
+                    }
                 }
                 if kind == MacroKind::Diverge {
                     self.exit(false, out);
@@ -129,11 +132,7 @@ impl Pass<'_, '_> {
         }
         out.push(Node::Effect);
         // it may also return, break or continue
-        if self.closures == 0 {
-            for site in self.enclosing.iter().map(|l| l.site).collect::<Vec<_>>() {
-                self.undecide(site);
-            }
-        }
+        self.undecide_all();
         out.push(Node::Maybe);
         Value::tainted(Why::Macro(name.into()), span)
     }

@@ -296,6 +296,9 @@ impl Pass<'_, '_> {
         if self.unit.faults.dropped_changes_ignored {
             return;
         }
+        if value.jumps {
+            self.undecide_all();
+        }
         for id in value.changes.clone() {
             let why = Why::Dropped(self.variable(id).name.clone());
             self.poison(id, Taint::new(why, span));

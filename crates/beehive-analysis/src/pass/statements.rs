@@ -100,7 +100,7 @@ impl Pass<'_, '_> {
                 if !Self::is_clean(&value, &nodes) {
                     self.dropped(&value, e.span());
                     out.extend(nodes);
-                    out.push(Node::Gap);
+                    out.push(if value.exits { Node::Maybe } else { Node::Gap });
                     return;
                 }
                 if matches!(e, Expr::Break(_) | Expr::Continue(_)) {
@@ -145,7 +145,9 @@ impl Pass<'_, '_> {
 
     /// `let stats = &mut self.stats;` and `let Self { stats, matrix, .. } = self;` give other names to fields.
     fn names_fields(&mut self, pattern: &Pat, initial: &Expr) -> bool {
-        if let (Pat::Ident(_), Expr::Reference(_), Some(f)) = (pattern, peel(initial), self_field(initial)) {
+        if Self::is_field_name(pattern, initial)
+            && let Some(f) = self_field(initial)
+        {
             self.bind(pattern, &Kind::Field(f.clone()), false);
             return true;
         }
@@ -161,14 +163,23 @@ impl Pass<'_, '_> {
         true
     }
 
+    fn is_field_name(pattern: &Pat, initial: &Expr) -> bool {
+        matches!((pattern, peel(initial)), (Pat::Ident(_), Expr::Reference(_)))
+            && self_field(initial).is_some()
+    }
+
     /// `let (a, b) = (pure, state);` keeps what is pure. `false` if all of it is, or if nothing was done.
     fn tuple(&mut self, patterns: &syn::PatTuple, values: &syn::ExprTuple, out: &mut Vec<Node>) -> bool {
         let parts: Vec<(Vec<Node>, Value)> = values
             .elems
             .iter()
-            .map(|e| {
+            .zip(&patterns.elems)
+            .map(|(e, p)| {
                 let mut nodes = vec![];
-                let value = self.expression(e, &mut nodes);
+                let value = match Self::is_field_name(p, e) {
+                    true => Value { taint: Some(Self::together(e)), ..Value::default() },
+                    false => self.expression(e, &mut nodes),
+                };
                 (nodes, value)
             })
             .collect();
@@ -177,7 +188,10 @@ impl Pass<'_, '_> {
         }
         let (mut left, mut right, mut all, mut bindings) = (vec![], vec![], Value::default(), vec![]);
         for ((nodes, value), (p, e)) in parts.into_iter().zip(patterns.elems.iter().zip(&values.elems)) {
-            if Self::is_clean(&value, &nodes) {
+            if self.names_fields(p, e) {
+                left.push(quote!(_));
+                right.push(quote!(()));
+            } else if Self::is_clean(&value, &nodes) {
                 left.push(p.to_token_stream());
                 right.push(self.printed(e));
                 let alias = if matches!(p, Pat::Ident(i) if i.mutability.is_none()) {
@@ -215,7 +229,7 @@ impl Pass<'_, '_> {
         if !clean {
             self.dropped(&value, init.expr.span());
             out.extend(nodes);
-            out.push(Node::Gap);
+            out.push(if value.exits { Node::Maybe } else { Node::Gap });
         }
         let otherwise = init.diverge.as_ref().map(|(_, diverge)| {
             if !clean {

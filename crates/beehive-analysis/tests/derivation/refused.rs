@@ -177,6 +177,14 @@ fn bodies_are_refused_for_their_reason() {
             "let mut it = m.items.iter(); for x in it.by_ref() { if self.d.contains(x) { break; } } self.e.get(it.next().unwrap());",
             not_msg,
         ),
+        (
+            "let mut n = 0; for x in &m.items { foo(if *x > 3 { break } else { 1 }); n += 1; } self.e.put(n, 1);",
+            not_msg,
+        ),
+        (
+            "for x in &m.items { if self.d.contains(x) { let z = if m.flag { break } else { 1 }; self.e.put(z, 1); } }",
+            not_msg,
+        ),
         ("for i in 0.. { if self.d.contains(&i) { break; } self.e.put(i, 1); }", "the map would not end"),
         (
             "for i in m.items.iter().cycle() { if self.d.contains(i) { break; } self.e.put(*i, 1); }",

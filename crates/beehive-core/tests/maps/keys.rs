@@ -323,5 +323,5 @@ fn maps_are_as_expected() {
 
 #[test]
 fn maps_cover_what_is_touched() {
-    check_handlers!(Keys, 1000, [1 2 3 4 5 6 7 8 9 13 14 15 31 32 46 47 48 49 53 54 55 56 57 58 64 65 67 72 73 76 79 80 81 82 83 84]);
+    check_handlers!(Keys, 1000, exact in 1 of 2, [1 2 3 4 5 6 7 8 9 13 14 15 31 32 46 47 48 49 53 54 55 56 57 58 64 65 67 72 73 76 79 80 81 82 83 84]);
 }

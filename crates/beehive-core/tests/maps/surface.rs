@@ -271,5 +271,5 @@ fn maps_are_as_expected() {
 
 #[test]
 fn maps_cover_what_is_touched() {
-    check_handlers!(Surface, 1000, [27 28 29 30 33 34 36 37 38 39 41 42 43 44 45 60 71 75 93 94 95 96 97 98 99]);
+    check_handlers!(Surface, 1000, exact in 1 of 2, [27 28 29 30 33 34 36 37 38 39 41 42 43 44 45 60 71 75 93 94 95 96 97 98 99]);
 }

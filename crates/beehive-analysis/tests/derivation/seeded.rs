@@ -1,0 +1,42 @@
+//! The analysis notices when it is broken: each seeded bug makes it accept, or map too little, of what the sound
+//! analysis refuses or maps. (That such maps are too small at run time is shown in `beehive-core/tests/maps`.)
+
+#[path = "../../examples/random_handlers/faults.rs"]
+mod faults;
+
+use beehive_analysis::{Derivation, Faults, derivation};
+
+fn derive(source: &str, faults: Faults) -> Derivation {
+    derivation(Default::default(), source.parse().expect("tokens"), faults).expect("parses")
+}
+
+#[test]
+fn every_seeded_bug_changes_every_one_of_its_maps() {
+    let all = faults::seeded();
+    assert_eq!(all.len(), 7);
+    for s in all {
+        for body in s.bodies {
+            let source = faults::block(&s, &[*body]);
+            let (sound, broken) = (derive(&source, Faults::default()), derive(&source, s.faults));
+            assert!(broken.errors.is_empty(), "{}: {:?}", s.app, broken.errors);
+            let refused = !sound.errors.is_empty();
+            let (sound, broken) = (&sound.handlers[1], &broken.handlers[1]);
+            assert!(refused || sound.map.to_string() != broken.map.to_string(), "{}: {body}", s.app);
+        }
+    }
+}
+
+/// The maps that the run-time proof uses are those that the analysis makes today.
+#[test]
+fn the_checked_in_maps_are_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../beehive-core/tests/maps/seeded.rs");
+    let Ok(known) = std::fs::read_to_string(path) else {
+        println!("skipped: {path} is not there (a packaged crate)");
+        return;
+    };
+    let current = faults::module().expect("all are accepted with their bug");
+    assert!(
+        known == current,
+        "write them again: cargo run -p beehive-analysis --example random_handlers -- faults > {path}"
+    );
+}

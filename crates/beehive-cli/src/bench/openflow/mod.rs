@@ -1,0 +1,318 @@
+//! `beehive bench openflow`: emulated switches against any OpenFlow controller.
+//!
+//! The conductor (this file) leads worker threads through the stages of a run. A [`worker`] owns sockets and a poll loop for some switches;
+//! a [`switch`] is its protocol without I/O; a [`window`] knows which packet-ins wait; a [`frame`] is what hosts say; [`wire`] is OpenFlow.
+
+mod frame;
+mod limits;
+mod options;
+mod processor_time;
+mod report;
+mod stage;
+mod switch;
+mod tally;
+mod window;
+mod wire;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+pub(crate) use options::OpenflowArgs;
+use options::Plan;
+use report::{Observed, Report, grouped};
+use stage::{Shared, Stage};
+use worker::{Harvest, NAP, Worker};
+
+/// Why there is no result. Displayed to people.
+#[derive(Debug)]
+enum Failure {
+    /// The address does not resolve, or nothing there accepts connections.
+    Unreachable { controller: String, why: String },
+    /// Some switches did not get through their handshake.
+    Handshake { ready: u32, switches: u32, waited: Duration, faults: Vec<String> },
+    /// All switches lost their connections.
+    Deserted { faults: Vec<String> },
+    /// The system refused a thread or a poll, or a thread died.
+    System(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults = match self {
+            Self::Unreachable { controller, why } => {
+                return write!(
+                    f,
+                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen there?"
+                );
+            }
+            Self::System(why) => return f.write_str(why),
+            Self::Handshake { ready, switches, waited, faults } => {
+                write!(
+                    f,
+                    "{ready} of {switches} switches finished the handshake (HELLO, FEATURES_REQUEST) within {:.1} s",
+                    waited.as_secs_f64()
+                )?;
+                faults
+            }
+            Self::Deserted { faults } => {
+                f.write_str("all switches lost their connections")?;
+                faults
+            }
+        };
+        faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))?;
+        if faults.iter().any(|fault| fault.contains("refused")) {
+            f.write_str("\nIs the controller running, and does it listen at this address?")?;
+        }
+        if faults.iter().any(|fault| fault.contains("os error 24")) {
+            f.write_str("\nEach switch needs a file descriptor here and in the controller: raise the limit with `ulimit -n`.")?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the benchmark and prints its result.
+pub(crate) fn run(args: OpenflowArgs) -> ExitCode {
+    let report = match measure(&args, &mut io::stderr()) {
+        Ok(report) => report,
+        Err(failure) => {
+            eprintln!("beehive bench openflow: {failure}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for warning in report.warnings(&args) {
+        eprintln!("beehive bench openflow: note: {warning}");
+    }
+    let text = if args.json {
+        serde_json::to_string(&report).unwrap_or_default() + "\n"
+    } else {
+        report.to_string()
+    };
+    // a reader that went away (`| head`) has seen what it wanted
+    let _ = io::stdout().write_all(text.as_bytes());
+    if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Leads the workers through a run, telling `progress` about it.
+fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Failure> {
+    let plan = Arc::new(Plan::new(args, resolve(args)?, RandomState::new().build_hasher().finish() as u32));
+    let threads = args.threads.min(args.switches as usize);
+    let shared = Arc::new(Shared::new(threads));
+    let workers = start(args, &plan, &shared, threads)?;
+    let mut conductor = Conductor { args, shared: &shared, progress, observed: Observed::default() };
+    let led = conductor.lead();
+    let mut observed = conductor.observed;
+    shared.enter(Stage::Stop);
+    let mut harvests = Vec::with_capacity(threads);
+    for worker in workers {
+        let harvest =
+            worker.join().map_err(|_| Failure::System("a thread of the generator panicked".into()))?;
+        harvests.push(harvest.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
+    }
+    led?;
+    observed.switches_lost = shared.failed();
+    observed.faults = shared.faults();
+    Ok(Report::new(args, &plan, &mut harvests, observed))
+}
+
+fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
+    let unreachable = |why: String| Failure::Unreachable { controller: args.controller.clone(), why };
+    let addresses: Vec<_> =
+        args.controller.to_socket_addrs().map_err(|error| unreachable(error.to_string()))?.collect();
+    match addresses.as_slice() {
+        [] => Err(unreachable("the name has no address".into())),
+        [address] => Ok(*address),
+        // a name with several addresses, say localhost: the first that listens
+        several => {
+            let mut last = String::new();
+            for address in several {
+                match TcpStream::connect_timeout(address, args.connect_timeout) {
+                    Ok(_) => return Ok(*address),
+                    Err(error) => last = error.to_string(),
+                }
+            }
+            Err(unreachable(last))
+        }
+    }
+}
+
+fn start(
+    args: &OpenflowArgs,
+    plan: &Arc<Plan>,
+    shared: &Arc<Shared>,
+    threads: usize,
+) -> Result<Vec<JoinHandle<io::Result<Harvest>>>, Failure> {
+    let failure =
+        |error: io::Error| Failure::System(format!("cannot start a thread of the generator: {error}"));
+    (0..threads)
+        .map(|number| {
+            let switches = (0..args.switches).skip(number).step_by(threads).collect();
+            let worker =
+                Worker::new(Arc::clone(plan), Arc::clone(shared), number, switches).map_err(failure)?;
+            thread::Builder::new().name(format!("switches-{number}")).spawn(|| worker.run()).map_err(failure)
+        })
+        .collect::<Result<_, _>>()
+        .inspect_err(|_| shared.enter(Stage::Stop))
+}
+
+/// Decides when the next stage begins.
+struct Conductor<'a> {
+    args: &'a OpenflowArgs,
+    shared: &'a Shared,
+    progress: &'a mut dyn Write,
+    observed: Observed,
+}
+
+impl Conductor<'_> {
+    fn lead(&mut self) -> Result<(), Failure> {
+        self.connect()?;
+        self.announce()?;
+        if !self.args.warmup.is_zero() {
+            self.shared.enter(Stage::WarmUp);
+            self.watch("warm-up", self.args.warmup)?;
+        }
+        self.measure()?;
+        self.shared.enter(Stage::Drain);
+        // the workers notice within a nap, and tell what is outstanding with their next sweep
+        thread::sleep(3 * NAP + limits::SWEEP_EVERY);
+        let begun = Instant::now();
+        while self.shared.sum(|p| &p.outstanding) > 0
+            && begun.elapsed() < self.args.timeout
+            && self.alive() > 0
+        {
+            thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
+    /// Switches that have not lost their connection.
+    fn alive(&self) -> u32 {
+        self.args.switches.saturating_sub(self.shared.failed())
+    }
+
+    fn say(&mut self, words: fmt::Arguments<'_>) {
+        // progress is a courtesy: a closed standard error stops nothing
+        let _ = writeln!(self.progress, "{words}");
+    }
+
+    fn connect(&mut self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let mut said = begun;
+        loop {
+            let ready = self.shared.sum(|p| &p.ready);
+            if ready == self.args.switches && self.shared.failed() == 0 {
+                break;
+            }
+            if self.shared.failed() > 0 || begun.elapsed() > self.args.connect_timeout {
+                let faults = self.shared.faults();
+                let switches = self.args.switches;
+                return Err(Failure::Handshake { ready, switches, waited: begun.elapsed(), faults });
+            }
+            if said.elapsed() >= Duration::from_secs(1) {
+                said = Instant::now();
+                self.say(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
+            }
+            thread::sleep(NAP / 5);
+        }
+        let connected = begun.elapsed();
+        // a flow that a 1.3 controller installs to hear of packets comes a little after the handshake; 1.0 needs none
+        while self.shared.sum(|p| &p.table_miss) < self.alive()
+            && begun.elapsed() < connected + limits::TABLE_MISS_WAIT
+        {
+            thread::sleep(NAP / 5);
+        }
+        self.say(format_args!(
+            "{} switches connected in {:.2} s",
+            self.args.switches,
+            connected.as_secs_f64()
+        ));
+        Ok(())
+    }
+
+    fn announce(&mut self) -> Result<(), Failure> {
+        self.shared.enter(Stage::Announce);
+        let begun = Instant::now();
+        let mut said = begun;
+        while self.shared.sum(|p| &p.announced) < self.alive() {
+            self.check_alive()?;
+            if said.elapsed() >= Duration::from_secs(1) {
+                said = Instant::now();
+                let done = self.shared.sum(|p| &p.announced);
+                self.say(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
+            }
+            thread::sleep(NAP / 5);
+        }
+        let hosts = f64::from(self.args.macs) * f64::from(self.args.switches);
+        self.say(format_args!(
+            "{} hosts announced in {:.2} s",
+            grouped(hosts),
+            begun.elapsed().as_secs_f64()
+        ));
+        Ok(())
+    }
+
+    fn check_alive(&self) -> Result<(), Failure> {
+        if self.alive() > 0 { Ok(()) } else { Err(Failure::Deserted { faults: self.shared.faults() }) }
+    }
+
+    fn measure(&mut self) -> Result<(), Failure> {
+        let controller = || self.args.controller_pid.and_then(processor_time::of_process);
+        let generator = || processor_time::of_process(std::process::id());
+        let before = (controller(), generator());
+        let begun = Instant::now();
+        self.shared.enter(Stage::Measure);
+        let rates = self.watch("", self.args.seconds)?;
+        self.observed.elapsed = begun.elapsed();
+        let spent = |after: Option<Duration>, before: Option<Duration>| after?.checked_sub(before?);
+        self.observed.controller_cpu = spent(controller(), before.0);
+        self.observed.generator_cpu = spent(generator(), before.1);
+        self.observed.seconds = rates;
+        Ok(())
+    }
+
+    /// Waits, and says and returns the rate of each second.
+    fn watch(&mut self, what: &str, duration: Duration) -> Result<Vec<f64>, Failure> {
+        let begun = Instant::now();
+        let end = begun + duration;
+        let mut rates = Vec::new();
+        let (mut last, mut last_answered, mut silent_s) = (begun, self.shared.answered(), 0);
+        while Instant::now() < end {
+            let wake = (last + Duration::from_secs(1)).min(end);
+            while Instant::now() < wake {
+                self.check_alive()?;
+                thread::sleep(NAP.min(wake.saturating_duration_since(Instant::now())));
+            }
+            let (now, answered) = (Instant::now(), self.shared.answered());
+            let elapsed = now.duration_since(last);
+            // the last piece of a second is too short to judge
+            if elapsed < Duration::from_millis(500) && !rates.is_empty() {
+                break;
+            }
+            let rate = answered.saturating_sub(last_answered) as f64 / elapsed.as_secs_f64();
+            silent_s = if answered == last_answered { silent_s + 1 } else { 0 };
+            let outstanding = self.shared.sum(|p| &p.outstanding);
+            let silence = if silent_s > 0 { format!(", no answer for {silent_s} s") } else { String::new() };
+            let lost = match self.shared.failed() {
+                0 => String::new(),
+                lost => format!(", {lost} switches lost"),
+            };
+            let at = now.duration_since(begun).as_secs_f64();
+            self.say(format_args!(
+                "{what:>8}{at:>4.0} s {:>12} answered/s, {outstanding} outstanding{silence}{lost}",
+                grouped(rate)
+            ));
+            rates.push(rate);
+            (last, last_answered) = (now, answered);
+        }
+        Ok(rates)
+    }
+}

@@ -1,0 +1,283 @@
+//! The command line of `beehive bench openflow`, and the plan that the threads share.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::frame::PacketIn;
+use super::limits;
+use super::wire::Version;
+
+/// Measure an OpenFlow controller: emulated switches send it packets that ask for forwarding
+///
+/// Emulates switches that connect to any controller, announces their hosts so that the controller learns where they are, and then sends
+/// packets between known hosts. It counts packet-ins that were answered: by a packet-out that carries the frame, or by a flow-mod or
+/// packet-out that releases the buffered packet. An answer of a flow-mod and a packet-out together counts once.
+///
+///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
+///   latency      every switch has one outstanding: how long does an answer take?
+///
+/// Packets are not buffered at the switch and 64 bytes long (as Open vSwitch sends them, the controller must send them back whole),
+/// unless --buffers is given. The progress of each second goes to standard error, the result to standard output.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment, after_help = EXAMPLES)]
+pub(crate) struct OpenflowArgs {
+    /// Address of the controller
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6653")]
+    pub(super) controller: String,
+
+    /// How many switches to emulate
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::SWITCHES_MAX)))]
+    pub(super) switches: u32,
+
+    /// How many hosts (MAC addresses) each switch has
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=i64::from(limits::HOSTS_MAX)))]
+    pub(super) macs: u32,
+
+    /// How many ports each switch has; hosts are spread over them
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=i64::from(limits::PORTS_MAX)))]
+    pub(super) ports: u32,
+
+    /// What to measure
+    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    pub(super) mode: Mode,
+
+    /// Newest OpenFlow version of the switches; 1.3 falls back to 1.0 when the controller knows no more
+    #[arg(long, value_enum, default_value_t = OpenflowVersion::V13)]
+    pub(super) of: OpenflowVersion,
+
+    /// How long to measure, in seconds
+    #[arg(long, default_value = "10", value_parser = seconds)]
+    pub(super) seconds: Duration,
+
+    /// How long to send before measuring, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "1", default_missing_value = "3", num_args = 0..=1, value_parser = seconds_or_none)]
+    pub(super) warmup: Duration,
+
+    /// Packet-ins outstanding per switch [default: 128 with many switches, more with few; always 1 in latency mode]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::WINDOW_MAX)))]
+    pub(super) window: Option<u32>,
+
+    /// Buffer packets at the switch: packet-ins carry a buffer id, answers may name it
+    #[arg(long)]
+    pub(super) buffers: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Threads of the generator; one is faster than most controllers
+    #[arg(long, default_value_t = 1, value_parser = threads)]
+    pub(super) threads: usize,
+
+    /// Look for answers all the time instead of sleeping until they come: takes the generator's own waking up out of latencies, and needs
+    /// a core for each of its threads
+    #[arg(long)]
+    pub(super) busy_poll: bool,
+
+    /// When a packet-in counts as unanswered, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(super) timeout: Duration,
+
+    /// How long all switches together may take to connect, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
+    pub(super) connect_timeout: Duration,
+
+    /// Process id of the controller on this machine: its processor time per answer is reported (Linux)
+    #[arg(long, value_name = "PID")]
+    pub(super) controller_pid: Option<u32>,
+}
+
+const EXAMPLES: &str = "Examples:
+  beehive bench openflow                                  16 switches, 10 seconds, the controller on this machine
+  beehive bench openflow --mode latency --switches 1      how long does one answer take?
+  beehive bench openflow --switches 1000 --json           many switches, the result for a program
+  beehive bench openflow --controller-pid $(pidof -s ovs-testcontroller)
+
+Read the result with these lines in mind: `flooded` above 0 means that the controller did not learn; `generator` near 1 core per thread
+means that the generator, not the controller, was the limit (then give it more --threads).
+Exit status: 0 measured; 1 not measured, or switches were lost on the way; 2 wrong usage.";
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// A window of outstanding packet-ins per switch
+    Throughput,
+    /// One outstanding packet-in per switch
+    Latency,
+}
+
+impl Mode {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+/// `--of` as people write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OpenflowVersion {
+    /// OpenFlow 1.0
+    #[value(name = "1.0")]
+    V10,
+    /// OpenFlow 1.3
+    #[value(name = "1.3")]
+    V13,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match seconds_or_none(text)? {
+        Duration::ZERO => Err("must be more than 0".into()),
+        duration => Ok(duration),
+    }
+}
+
+fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.0..=86_400.0).contains(&seconds) {
+        return Err("must be between 0 and 86400".into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if (1..=limits::THREADS_MAX).contains(&n) => Ok(n),
+        _ => Err(format!("must be a number from 1 to {}", limits::THREADS_MAX)),
+    }
+}
+
+/// What all threads of a run need to know; it does not change.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) controller: SocketAddr,
+    pub(super) newest: Version,
+    pub(super) hosts: u32,
+    pub(super) ports: u32,
+    pub(super) window: u32,
+    pub(super) buffers: bool,
+    pub(super) busy_poll: bool,
+    pub(super) timeout: Duration,
+    /// Random, in every stamp.
+    pub(super) run: u32,
+    /// (source, destination) in the order in which packets are sent; never both on one port.
+    pub(super) pairs: Vec<(u16, u16)>,
+    templates: [[PacketIn; 2]; 2],
+}
+
+impl Plan {
+    /// The plan for these arguments against the controller at this address.
+    pub(super) fn new(args: &OpenflowArgs, controller: SocketAddr, run: u32) -> Self {
+        let window = match args.mode {
+            Mode::Latency => 1,
+            Mode::Throughput => {
+                args.window.unwrap_or_else(|| (WINDOW_TOTAL / args.switches).clamp(WINDOW_MIN, WINDOW_ALONE))
+            }
+        };
+        Self {
+            controller,
+            newest: match args.of {
+                OpenflowVersion::V10 => Version::V10,
+                OpenflowVersion::V13 => Version::V13,
+            },
+            hosts: args.macs,
+            ports: args.ports,
+            window,
+            buffers: args.buffers,
+            busy_poll: args.busy_poll,
+            timeout: args.timeout,
+            run,
+            pairs: pairs(args.macs, args.ports),
+            templates: [Version::V10, Version::V13]
+                .map(|v| [PacketIn::unicast(v), PacketIn::announcement(v)]),
+        }
+    }
+
+    /// The packet between hosts in this version.
+    #[inline]
+    pub(super) fn unicast(&self, version: Version) -> &PacketIn {
+        let [[v10, _], [v13, _]] = &self.templates;
+        if version == Version::V10 { v10 } else { v13 }
+    }
+
+    /// The announcement of a host in this version.
+    pub(super) fn announcement(&self, version: Version) -> &PacketIn {
+        let [[_, v10], [_, v13]] = &self.templates;
+        if version == Version::V10 { v10 } else { v13 }
+    }
+
+    /// The port a host is at, from 1.
+    #[inline]
+    pub(super) fn port(&self, host: u16) -> u16 {
+        port_of(host, self.ports)
+    }
+}
+
+/// Outstanding packet-ins of all switches together when `--window` is not given: enough that neither side waits for the other.
+const WINDOW_TOTAL: u32 = 8_192;
+/// ... but no switch has fewer,
+const WINDOW_MIN: u32 = 128;
+/// ... or more.
+const WINDOW_ALONE: u32 = 2_048;
+
+#[inline]
+fn port_of(host: u16, ports: u32) -> u16 {
+    (u32::from(host) % ports) as u16 + 1
+}
+
+/// Every host sends to up to sixteen others, all in one shuffled order that is the same in every run.
+fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
+    let rounds = (hosts - 1).min(16).min((limits::PAIRS_MAX as u32 / hosts).max(1));
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let mut pairs = Vec::with_capacity((hosts * rounds) as usize);
+    for _ in 0..rounds {
+        for source in 0..hosts {
+            let mut destination = (source + 1 + next(u64::from(hosts) - 1) as u32) % hosts;
+            // there are at least two ports and two hosts, so one on another port exists
+            while port_of(destination as u16, ports) == port_of(source as u16, ports) {
+                destination = (destination + 1) % hosts;
+            }
+            pairs.push((source as u16, destination as u16));
+        }
+    }
+    for i in (1..pairs.len()).rev() {
+        pairs.swap(i, next(i as u64 + 1) as usize);
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_between_ports_and_every_host_sends() {
+        for (hosts, ports) in [(2, 2), (5, 2), (100, 16), (17, 16), (65_535, 1_000)] {
+            let pairs = pairs(hosts, ports);
+            assert!(pairs.iter().all(|(s, d)| port_of(*s, ports) != port_of(*d, ports)), "{hosts} {ports}");
+            let mut sources: Vec<_> = pairs.iter().map(|(s, _)| *s).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            assert_eq!(sources.len(), hosts as usize);
+            assert!(pairs.len() <= limits::PAIRS_MAX);
+        }
+    }
+
+    #[test]
+    fn seconds_are_checked() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds_or_none("0"), Ok(Duration::ZERO));
+        for wrong in ["0", "-1", "NaN", "inf", "1e9", "ten"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

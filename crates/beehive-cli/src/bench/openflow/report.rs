@@ -1,0 +1,387 @@
+//! The result of a run: for people as text, for programs as one JSON object.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::options::{OpenflowArgs, OpenflowVersion, Plan};
+use super::tally::Counts;
+use super::worker::Harvest;
+
+/// All that a run found out. Times have their unit in the name.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) controller: String,
+    pub(super) mode: &'static str,
+    /// The version spoken; "mixed" when the controller did not negotiate the same with all.
+    pub(super) openflow: &'static str,
+    pub(super) switches: u32,
+    pub(super) hosts_per_switch: u32,
+    pub(super) window: u32,
+    pub(super) buffers: bool,
+    pub(super) threads: usize,
+    pub(super) seconds: f64,
+    /// Packet-ins answered.
+    pub(super) answered: u64,
+    pub(super) rate_per_second: Rate,
+    pub(super) latency_ns: Latency,
+    pub(super) fairness: Fairness,
+    pub(super) flow_mods_per_answer: f64,
+    pub(super) packet_outs_per_answer: f64,
+    pub(super) unanswered: u64,
+    pub(super) repeated: u64,
+    pub(super) foreign: u64,
+    pub(super) flooded: u64,
+    pub(super) misdirected: u64,
+    pub(super) openflow_errors: u64,
+    pub(super) unknown_requests: u64,
+    /// Switches with a table-miss flow (1.3), without which a real switch would send nothing; in 1.0 none is needed.
+    pub(super) switches_with_table_miss: u32,
+    /// Switches that lost their connection.
+    pub(super) switches_lost: u32,
+    /// Why the first few did.
+    pub(super) faults: Vec<String>,
+    /// Absent without `--controller-pid`.
+    pub(super) controller_cpu: Option<Processor>,
+    pub(super) generator_cpu: Option<Processor>,
+}
+
+/// Packet-ins answered per second: over the whole time, and of single seconds.
+#[derive(Debug, Serialize)]
+pub(super) struct Rate {
+    pub(super) mean: f64,
+    pub(super) min: f64,
+    pub(super) median: f64,
+    pub(super) max: f64,
+}
+
+/// From sending a packet-in to reading its answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Latency {
+    pub(super) min: u64,
+    pub(super) mean: f64,
+    pub(super) p50: u64,
+    pub(super) p90: u64,
+    pub(super) p99: u64,
+    pub(super) p99_9: u64,
+    pub(super) max: u64,
+}
+
+/// How evenly the controller serves its switches.
+#[derive(Debug, Serialize)]
+pub(super) struct Fairness {
+    /// Answers per second of the switch that got fewest.
+    pub(super) slowest_per_second: f64,
+    /// ... and of the one that got most.
+    pub(super) fastest_per_second: f64,
+    /// Their share of the mean: 1 is fair.
+    pub(super) slowest_to_mean: f64,
+    pub(super) fastest_to_mean: f64,
+}
+
+/// Processor time of a process while measuring.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Processor {
+    pub(super) cores: f64,
+    pub(super) ns_per_answer: f64,
+}
+
+impl Processor {
+    fn new(used: Duration, elapsed: Duration, answered: u64) -> Self {
+        Self {
+            cores: ratio(used.as_secs_f64(), elapsed.as_secs_f64()),
+            ns_per_answer: ratio(used.as_nanos() as f64, answered as f64),
+        }
+    }
+}
+
+/// What the conductor saw while the workers measured.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// Answers per second, of each second.
+    pub(super) seconds: Vec<f64>,
+    /// Processor time that the controller and the generator used, and over which time.
+    pub(super) elapsed: Duration,
+    pub(super) controller_cpu: Option<Duration>,
+    pub(super) generator_cpu: Option<Duration>,
+    pub(super) switches_lost: u32,
+    pub(super) faults: Vec<String>,
+}
+
+impl Report {
+    /// Puts the workers' harvests together.
+    pub(super) fn new(
+        args: &OpenflowArgs,
+        plan: &Plan,
+        harvests: &mut [Harvest],
+        mut observed: Observed,
+    ) -> Self {
+        let mut counts = Counts::default();
+        let mut latencies: Option<Histogram<u64>> = None;
+        let (mut mean, mut longest) = (0.0, Duration::ZERO);
+        let mut shares = Vec::new();
+        for harvest in harvests.iter_mut() {
+            counts += harvest.tally.counts;
+            let seconds = harvest.measured.as_secs_f64();
+            mean += ratio(harvest.tally.counts.answered as f64, seconds);
+            longest = longest.max(harvest.measured);
+            shares.extend(harvest.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
+            match &mut latencies {
+                None => latencies = Some(harvest.tally.latencies().clone()),
+                // both have the same bounds, so adding cannot fail
+                Some(all) => all.add(harvest.tally.latencies()).unwrap_or_default(),
+            }
+        }
+        let on_v10: u32 = harvests.iter().map(|h| h.on_v10).sum();
+        let per_answer = |count: u64| ratio(count as f64, counts.answered as f64);
+        observed.seconds.sort_by(f64::total_cmp);
+        Self {
+            controller: args.controller.clone(),
+            mode: args.mode.name(),
+            openflow: match on_v10 {
+                0 => "1.3",
+                n if n == args.switches => "1.0",
+                _ => "mixed",
+            },
+            switches: args.switches,
+            hosts_per_switch: args.macs,
+            window: plan.window,
+            buffers: plan.buffers,
+            threads: harvests.len(),
+            seconds: longest.as_secs_f64(),
+            answered: counts.answered,
+            rate_per_second: Rate {
+                mean,
+                min: observed.seconds.first().copied().unwrap_or(mean),
+                median: median(&observed.seconds).unwrap_or(mean),
+                max: observed.seconds.last().copied().unwrap_or(mean),
+            },
+            latency_ns: Latency::new(latencies.as_ref()),
+            fairness: Fairness::new(&shares),
+            flow_mods_per_answer: per_answer(counts.flow_mods),
+            packet_outs_per_answer: per_answer(counts.packet_outs),
+            unanswered: counts.unanswered,
+            repeated: counts.repeated,
+            foreign: counts.foreign,
+            flooded: counts.flooded,
+            misdirected: counts.misdirected,
+            openflow_errors: counts.errors,
+            unknown_requests: counts.unknown,
+            switches_with_table_miss: harvests.iter().map(|h| h.table_miss).sum(),
+            switches_lost: observed.switches_lost,
+            faults: observed.faults,
+            controller_cpu: observed
+                .controller_cpu
+                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+            generator_cpu: observed
+                .generator_cpu
+                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+        }
+    }
+
+    /// Whether the figures can be trusted: something was answered, and every switch stayed to the end.
+    pub(super) fn is_sound(&self) -> bool {
+        self.answered > 0 && self.switches_lost == 0
+    }
+
+    /// What a reader should know before believing the figures.
+    pub(super) fn warnings(&self, args: &OpenflowArgs) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut warn = |condition: bool, words: String| {
+            if condition {
+                warnings.push(words);
+            }
+        };
+        warn(
+            self.answered == 0,
+            "not one packet-in was answered: does the controller forward between learned hosts?".into(),
+        );
+        warn(
+            args.of == OpenflowVersion::V13 && self.openflow != "1.3",
+            format!("the controller fell back to OpenFlow {}", self.openflow),
+        );
+        warn(
+            self.switches_with_table_miss < self.switches,
+            format!(
+                "{} switches got no table-miss flow: real OpenFlow 1.3 switches would have sent nothing",
+                self.switches - self.switches_with_table_miss
+            ),
+        );
+        warn(
+            self.flooded * 100 > self.answered,
+            format!(
+                "{} answers flooded packets whose destination was announced: it does not learn, or forgets",
+                self.flooded
+            ),
+        );
+        warn(self.misdirected > 0, format!("{} answers sent packets to the wrong port", self.misdirected));
+        warn(self.switches_lost > 0, format!("{} switches lost their connection", self.switches_lost));
+        let busy =
+            !args.busy_poll && self.generator_cpu.is_some_and(|cpu| cpu.cores > 0.9 * self.threads as f64);
+        warn(
+            busy,
+            "the generator was busy nearly all the time and may be the limit: try more --threads".into(),
+        );
+        warnings
+    }
+}
+
+impl Latency {
+    fn new(latencies: Option<&Histogram<u64>>) -> Self {
+        let quantile = |q| latencies.map_or(0, |all| all.value_at_quantile(q));
+        Self {
+            min: latencies.map_or(0, Histogram::min),
+            mean: latencies.map_or(0.0, Histogram::mean),
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            max: latencies.map_or(0, Histogram::max),
+        }
+    }
+}
+
+impl Fairness {
+    fn new(shares: &[f64]) -> Self {
+        let mean = ratio(shares.iter().sum(), shares.len() as f64);
+        let slowest = shares.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
+        let fastest = shares.iter().copied().max_by(f64::total_cmp).unwrap_or_default();
+        Self {
+            slowest_per_second: slowest,
+            fastest_per_second: fastest,
+            slowest_to_mean: ratio(slowest, mean),
+            fastest_to_mean: ratio(fastest, mean),
+        }
+    }
+}
+
+/// 0 where nothing was measured: JSON has no NaN.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        Some(*upper)
+    } else {
+        Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rate, latency, fairness) = (&self.rate_per_second, &self.latency_ns, &self.fairness);
+        writeln!(
+            f,
+            "OpenFlow {}, {} switches with {} hosts each, {} ({} outstanding per switch{}), {:.1} s against {}",
+            self.openflow,
+            self.switches,
+            self.hosts_per_switch,
+            self.mode,
+            self.window,
+            if self.buffers { ", buffered" } else { "" },
+            self.seconds,
+            self.controller
+        )?;
+        writeln!(
+            f,
+            "  answered     {} packet-ins/s; single seconds: min {}, median {}, max {}; {} in all",
+            grouped(rate.mean),
+            grouped(rate.min),
+            grouped(rate.median),
+            grouped(rate.max),
+            grouped(self.answered as f64)
+        )?;
+        writeln!(
+            f,
+            "  latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
+            micros(latency.p50),
+            micros(latency.p90),
+            micros(latency.p99),
+            micros(latency.p99_9),
+            micros(latency.max)
+        )?;
+        writeln!(
+            f,
+            "  switches     slowest {}/s ({:.2} of the mean), fastest {}/s ({:.2}); {} lost",
+            grouped(fairness.slowest_per_second),
+            fairness.slowest_to_mean,
+            grouped(fairness.fastest_per_second),
+            fairness.fastest_to_mean,
+            self.switches_lost
+        )?;
+        writeln!(
+            f,
+            "  per answer   {:.2} flow-mods, {:.2} packet-outs",
+            self.flow_mods_per_answer, self.packet_outs_per_answer
+        )?;
+        writeln!(
+            f,
+            "  otherwise    unanswered {}, repeated {}, foreign {}, flooded {}, misdirected {}, errors {}, unknown requests {}",
+            self.unanswered,
+            self.repeated,
+            self.foreign,
+            self.flooded,
+            self.misdirected,
+            self.openflow_errors,
+            self.unknown_requests
+        )?;
+        for (name, cpu) in [("controller", self.controller_cpu), ("generator", self.generator_cpu)] {
+            if let Some(cpu) = cpu {
+                writeln!(f, "  {name:<12} {:.2} cores, {:.0} ns per answer", cpu.cores, cpu.ns_per_answer)?;
+            }
+        }
+        self.faults.iter().try_for_each(|fault| writeln!(f, "  lost         {fault}"))
+    }
+}
+
+/// 1234567 as `1 234 567`.
+pub(super) fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn micros(ns: u64) -> String {
+    match ns {
+        0..10_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        _ => format!("{:.1} ms", ns as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [(0.0, "0"), (999.4, "999"), (1000.0, "1 000"), (1_234_567.0, "1 234 567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn the_median_of_even_and_odd_and_no_samples() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[1.0]), Some(1.0));
+        assert_eq!(median(&[1.0, 3.0]), Some(2.0));
+        assert_eq!(median(&[1.0, 3.0, 9.0]), Some(3.0));
+    }
+
+    #[test]
+    fn fairness_is_relative_to_the_mean_and_survives_silence() {
+        let fairness = Fairness::new(&[50.0, 100.0, 150.0]);
+        assert_eq!((fairness.slowest_to_mean, fairness.fastest_to_mean), (0.5, 1.5));
+        assert_eq!(Fairness::new(&[0.0, 0.0]).slowest_to_mean, 0.0);
+    }
+}

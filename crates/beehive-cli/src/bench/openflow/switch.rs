@@ -1,0 +1,461 @@
+//! An emulated switch without its socket: bytes from the controller in, bytes for the controller out.
+
+use std::fmt;
+
+use super::frame::{Host, Stamp};
+use super::limits;
+use super::options::Plan;
+use super::tally::Tally;
+use super::window::{Sent, Window};
+use super::wire::{self, NO_BUFFER, PacketOut, Version, kind};
+
+/// What the controller did that ends a connection. Displayed to people.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It speaks, but not OpenFlow, or not the negotiated version.
+    Garbage { bytes: Vec<u8>, why: &'static str },
+    /// It speaks no version that the switch speaks.
+    NoCommonVersion(u8),
+    /// It refused the switch's HELLO, with these words.
+    Refused(String),
+    /// It asks and asks without reading the answers.
+    Overflow,
+    /// It closed the connection.
+    Closed,
+    /// The connection broke.
+    Broken(std::io::Error),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Garbage { bytes, why } => {
+                write!(f, "the controller sent {why}:")?;
+                bytes.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
+            }
+            Self::NoCommonVersion(theirs) => {
+                write!(
+                    f,
+                    "the controller's HELLO (version byte {theirs}) offers no version that this run speaks; try the other --of"
+                )
+            }
+            Self::Refused(words) => write!(f, "the controller refused the HELLO: {words}"),
+            Self::Overflow => write!(
+                f,
+                "the controller asks without reading the answers ({} MiB wait for it)",
+                limits::UNSENT_BYTES_MAX >> 20
+            ),
+            Self::Closed => f.write_str("the controller closed the connection"),
+            Self::Broken(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// What a ready switch sends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// Nothing.
+    Nothing,
+    /// The announcements of its hosts.
+    Announcements,
+    /// Packets between its hosts.
+    Traffic,
+}
+
+/// One switch: its side of the handshake, its answers to requests, its hosts' packets.
+#[derive(Debug)]
+pub(super) struct Switch {
+    index: u32,
+    negotiated: Option<Version>,
+    ready: bool,
+    table_miss: bool,
+    slave: bool,
+    miss_send_bytes: u16,
+    window: Window,
+    cursor: usize,
+    next_host: u32,
+    again: Vec<(u16, u8)>,
+    announced: u32,
+    heard_announcement: bool,
+    /// Packet-ins answered since the counter was last taken.
+    pub(super) answered: u64,
+}
+
+/// Announcements outstanding per switch.
+const ANNOUNCING: u32 = 32;
+
+impl Switch {
+    /// A switch that has not said anything yet.
+    pub(super) fn new(plan: &Plan, index: u32) -> Self {
+        Self {
+            index,
+            negotiated: None,
+            ready: false,
+            table_miss: false,
+            slave: false,
+            miss_send_bytes: 128,
+            window: Window::new(plan.window.max(ANNOUNCING)),
+            // switches do not march in step
+            cursor: (index as usize).wrapping_mul(7_919) % plan.pairs.len().max(1),
+            next_host: 0,
+            again: Vec::new(),
+            announced: 0,
+            heard_announcement: false,
+            answered: 0,
+        }
+    }
+
+    /// The datapath id: never 0, and the same in every run.
+    fn datapath(&self) -> u64 {
+        u64::from(self.index) + 1
+    }
+
+    /// Whether the handshake is over.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// The negotiated version.
+    pub(super) fn version(&self) -> Option<Version> {
+        self.negotiated
+    }
+
+    /// Whether packets that match nothing go to the controller: always in 1.0, by its flow in 1.3.
+    pub(super) fn has_table_miss(&self) -> bool {
+        self.table_miss || self.negotiated == Some(Version::V10)
+    }
+
+    /// Whether all hosts were announced (answered or not).
+    pub(super) fn is_announced(&self, plan: &Plan) -> bool {
+        self.announced >= plan.hosts
+    }
+
+    /// How many packet-ins wait for an answer.
+    pub(super) fn outstanding(&self) -> usize {
+        self.window.outstanding()
+    }
+
+    /// The first word of the switch.
+    pub(super) fn greet(&self, plan: &Plan, out: &mut Vec<u8>) {
+        wire::hello(out, plan.newest);
+    }
+
+    /// Takes what the controller sent and appends the replies to `out`. Returns how many bytes were whole messages; the rest has to come
+    /// again with its end.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        plan: &Plan,
+        bytes: &[u8],
+        now_ns: u64,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<usize, Fault> {
+        let mut rest = bytes;
+        while let Some(header) = rest.first_chunk::<{ wire::HEADER_BYTES }>() {
+            let [version, kind, length_high, length_low, ..] = *header;
+            let length = usize::from(u16::from_be_bytes([length_high, length_low]));
+            // before waiting for its end: garbage may never end
+            if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
+                && !self.may_be_said_now(version, kind)
+            {
+                return Err(garbage(rest, "what is no OpenFlow, or another version than negotiated"));
+            }
+            if length < wire::HEADER_BYTES {
+                return Err(garbage(rest, "a message shorter than its header"));
+            }
+            let Some((message, after)) = rest.split_at_checked(length) else { break };
+            match (kind, self.negotiated) {
+                (kind::PACKET_OUT, Some(version)) => {
+                    self.packet_out(plan, version, message, now_ns, tally)?
+                }
+                (kind::FLOW_MOD, Some(version)) => self.flow_mod(version, message, now_ns, tally)?,
+                _ => self.request(plan, kind, message, out, tally)?,
+            }
+            rest = after;
+        }
+        Ok(bytes.len() - rest.len())
+    }
+
+    /// HELLO and ERROR may have any version, the rest only the negotiated one.
+    fn may_be_said_now(&self, version: u8, kind: u8) -> bool {
+        (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
+    }
+
+    #[inline]
+    fn packet_out(
+        &mut self,
+        plan: &Plan,
+        version: Version,
+        message: &[u8],
+        now_ns: u64,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        tally.counts.packet_outs += 1;
+        let Some(packet) = PacketOut::parse(version, message) else {
+            return Err(garbage(message, "a malformed PACKET_OUT"));
+        };
+        let sent = if packet.buffer != NO_BUFFER {
+            self.window.answer_buffer(packet.buffer)
+        } else {
+            match Stamp::read(plan.run, packet.frame) {
+                Some(stamp) if stamp.switch == self.index => self.window.answer(stamp.place, stamp.sequence),
+                _ => {
+                    tally.counts.foreign += 1;
+                    return Ok(());
+                }
+            }
+        };
+        let Some(sent) = sent else {
+            tally.counts.repeated += 1;
+            return Ok(());
+        };
+        self.count_answer(sent, now_ns, tally);
+        if sent.attempt == 0 {
+            match packet.port {
+                Some(0xffff_fffb | 0xffff_fffc) => tally.counts.flooded += 1,
+                Some(port) if port < 0xffff_ff00 && port != u32::from(sent.port) => {
+                    tally.counts.misdirected += 1
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn flow_mod(
+        &mut self,
+        version: Version,
+        message: &[u8],
+        now_ns: u64,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        tally.counts.flow_mods += 1;
+        let Some(buffer) = wire::flow_mod_buffer(version, message) else {
+            return Err(garbage(message, "a malformed FLOW_MOD"));
+        };
+        if !self.table_miss && version == Version::V13 {
+            self.table_miss = wire::adds_table_miss(message);
+        }
+        if buffer != NO_BUFFER {
+            match self.window.answer_buffer(buffer) {
+                Some(sent) => self.count_answer(sent, now_ns, tally),
+                None => tally.counts.repeated += 1,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn count_answer(&mut self, sent: Sent, now_ns: u64, tally: &mut Tally) {
+        if sent.attempt > 0 {
+            self.announced += 1;
+            self.heard_announcement = true;
+            return;
+        }
+        self.answered += 1;
+        tally.answered(now_ns.saturating_sub(sent.at_ns));
+    }
+
+    /// All but packet-outs and flow-mods.
+    fn request(
+        &mut self,
+        plan: &Plan,
+        kind: u8,
+        message: &[u8],
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        let short = || garbage(message, "a message too short for its type");
+        let transaction = wire::u32_at(message, 4).ok_or_else(short)?;
+        let Some(version) = self.negotiated else {
+            return match kind {
+                kind::HELLO => self.agree(plan, message, out),
+                _ => Err(Fault::Refused(
+                    String::from_utf8_lossy(message.get(12..).unwrap_or_default()).into_owned(),
+                )),
+            };
+        };
+        match (kind, version) {
+            (kind::HELLO | kind::ECHO_REPLY, _) => {}
+            (kind::ERROR, _) => tally.counts.errors += 1,
+            (kind::ECHO_REQUEST, _) => {
+                wire::message(
+                    out,
+                    version,
+                    kind::ECHO_REPLY,
+                    transaction,
+                    message.get(wire::HEADER_BYTES..).unwrap_or_default(),
+                );
+            }
+            (kind::FEATURES_REQUEST, _) => {
+                let buffers = if plan.buffers { plan.window } else { 0 };
+                wire::features_reply(out, version, transaction, self.datapath(), plan.ports, buffers);
+                self.ready = true;
+            }
+            (kind::GET_CONFIG_REQUEST, _) => {
+                let [high, low] = self.miss_send_bytes.to_be_bytes();
+                wire::message(out, version, kind::GET_CONFIG_REPLY, transaction, &[0, 0, high, low]);
+            }
+            (kind::SET_CONFIG, _) => self.miss_send_bytes = wire::u16_at(message, 10).ok_or_else(short)?,
+            (kind::V10_STATS_REQUEST, Version::V10) | (kind::V13_MULTIPART_REQUEST, Version::V13) => {
+                wire::statistics_reply(out, version, message, self.datapath(), plan.ports)
+                    .ok_or_else(short)?;
+            }
+            (kind::V10_BARRIER_REQUEST, Version::V10) => {
+                wire::message(out, version, kind::V10_BARRIER_REPLY, transaction, &[])
+            }
+            (kind::V13_BARRIER_REQUEST, Version::V13) => {
+                wire::message(out, version, kind::V13_BARRIER_REPLY, transaction, &[])
+            }
+            (kind::V10_QUEUE_CONFIG_REQUEST, Version::V10) => {
+                let [high, low] = wire::u16_at(message, 8).ok_or_else(short)?.to_be_bytes();
+                wire::message(
+                    out,
+                    version,
+                    kind::V10_QUEUE_CONFIG_REPLY,
+                    transaction,
+                    &[high, low, 0, 0, 0, 0, 0, 0],
+                );
+            }
+            (kind::V13_QUEUE_CONFIG_REQUEST, Version::V13) => {
+                let [a, b, c, d] = wire::u32_at(message, 8).ok_or_else(short)?.to_be_bytes();
+                wire::message(
+                    out,
+                    version,
+                    kind::V13_QUEUE_CONFIG_REPLY,
+                    transaction,
+                    &[a, b, c, d, 0, 0, 0, 0],
+                );
+            }
+            (kind::V13_ROLE_REQUEST, Version::V13) => {
+                let role = wire::u32_at(message, 8).ok_or_else(short)?;
+                if role != 0 {
+                    self.slave = role == wire::ROLE_SLAVE;
+                }
+                let mut body = *message.get(8..).and_then(|b| b.first_chunk::<16>()).ok_or_else(short)?;
+                if role == 0 {
+                    body[3] = if self.slave { wire::ROLE_SLAVE as u8 } else { 1 }; // "no change": tell which; 1 is EQUAL
+                }
+                wire::message(out, version, kind::V13_ROLE_REPLY, transaction, &body);
+            }
+            (kind::V13_ASYNC_REQUEST, Version::V13) => {
+                // packet-in, port-status, flow-removed; as master or equal: all, as slave: port-status
+                let masks: [u32; 6] = [0x7, 0, 0x7, 0x7, 0xf, 0];
+                let body: Vec<u8> = masks.iter().flat_map(|mask| mask.to_be_bytes()).collect();
+                wire::message(out, version, kind::V13_ASYNC_REPLY, transaction, &body);
+            }
+            (kind::EXPERIMENTER, Version::V10) if wire::u64_at(message, 8) == Some(NICIRA_ROLE_REQUEST) => {
+                let role = wire::u32_at(message, 16).ok_or_else(short)?;
+                self.slave = role == 2;
+                let body = [(NICIRA_ROLE_REQUEST + 1).to_be_bytes().as_slice(), &role.to_be_bytes()].concat();
+                wire::message(out, version, kind::EXPERIMENTER, transaction, &body);
+            }
+            // group, port, table and meter changes need no reply; their types differ between the versions
+            (15, _) | (16 | 17 | 28 | 29, Version::V13) => {}
+            _ => tally.counts.unknown += 1,
+        }
+        Ok(())
+    }
+
+    fn agree(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.negotiated = wire::negotiate(plan.newest, hello);
+        if self.negotiated.is_some() {
+            return Ok(());
+        }
+        // HELLO_FAILED, INCOMPATIBLE
+        wire::message(out, plan.newest, kind::ERROR, 1, b"\0\0\0\0this switch speaks other versions");
+        Err(Fault::NoCommonVersion(wire::u8_at(hello, 0).unwrap_or_default()))
+    }
+
+    /// Appends as many packet-ins as the window has room for.
+    #[inline]
+    pub(super) fn offer(&mut self, plan: &Plan, offer: Offer, now_ns: u64, out: &mut Vec<u8>) {
+        let Some(version) = self.negotiated else { return };
+        if !self.ready || self.slave {
+            return;
+        }
+        match offer {
+            Offer::Nothing => {}
+            Offer::Announcements => self.announce(plan, version, now_ns, out),
+            Offer::Traffic => self.send_traffic(plan, version, now_ns, out),
+        }
+    }
+
+    #[inline]
+    fn send_traffic(&mut self, plan: &Plan, version: Version, now_ns: u64, out: &mut Vec<u8>) {
+        let template = plan.unicast(version);
+        let mut room = (plan.window as usize).saturating_sub(self.window.outstanding());
+        while room > 0
+            && let Some(&(source, destination)) = plan.pairs.get(self.cursor)
+        {
+            room -= 1;
+            self.cursor = if self.cursor + 1 == plan.pairs.len() { 0 } else { self.cursor + 1 };
+            let sent = Sent { at_ns: now_ns, host: source, port: plan.port(destination), attempt: 0 };
+            let Some((stamp, buffer)) = self.stamp(plan, sent) else { break };
+            let port = u32::from(plan.port(source));
+            template.append_unicast(
+                out,
+                &stamp,
+                buffer,
+                port,
+                self.host(plan, source),
+                self.host(plan, destination),
+            );
+        }
+    }
+
+    fn announce(&mut self, plan: &Plan, version: Version, now_ns: u64, out: &mut Vec<u8>) {
+        while self.window.outstanding() < ANNOUNCING as usize {
+            let (host, attempt) = match self.again.pop() {
+                Some((host, attempts)) => (host, attempts + 1),
+                None if self.next_host < plan.hosts => {
+                    self.next_host += 1;
+                    ((self.next_host - 1) as u16, 1)
+                }
+                None => break,
+            };
+            let Some((stamp, buffer)) = self.stamp(plan, Sent { at_ns: now_ns, host, port: 0, attempt })
+            else {
+                break;
+            };
+            let port = u32::from(plan.port(host));
+            plan.announcement(version).append_announcement(out, &stamp, buffer, port, self.host(plan, host));
+        }
+    }
+
+    #[inline]
+    fn stamp(&mut self, plan: &Plan, sent: Sent) -> Option<(Stamp, u32)> {
+        let (place, sequence) = self.window.take(sent)?;
+        let buffer = if plan.buffers { Window::buffer(place, sequence) } else { NO_BUFFER };
+        Some((Stamp { run: plan.run, switch: self.index, place, sequence }, buffer))
+    }
+
+    #[inline]
+    fn host(&self, plan: &Plan, number: u16) -> Host {
+        Host { switch: self.index, number, hosts: plan.hosts }
+    }
+
+    /// Gives up packet-ins sent at or before `oldest_ns`. A lost announcement is repeated, unless the controller never answers any.
+    pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
+        let Self { window, again, announced, heard_announcement, .. } = self;
+        let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
+        window.expire(oldest_ns, |sent| match sent.attempt {
+            0 => tally.counts.unanswered += 1,
+            attempt if attempt < attempts_max => again.push((sent.host, attempt)),
+            _ => *announced += 1,
+        });
+    }
+}
+
+/// Vendor 0x00002320, subtype 10: how 1.0 switches know roles; the reply has subtype 11.
+const NICIRA_ROLE_REQUEST: u64 = 0x0000_2320_0000_000a;
+
+fn garbage(bytes: &[u8], why: &'static str) -> Fault {
+    Fault::Garbage { bytes: bytes.iter().take(16).copied().collect(), why }
+}
+
+#[cfg(test)]
+#[path = "switch_tests.rs"]
+mod tests;

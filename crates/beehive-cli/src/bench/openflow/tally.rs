@@ -1,0 +1,113 @@
+//! What one thread counts while it measures.
+
+use std::ops::AddAssign;
+
+use hdrhistogram::Histogram;
+
+use super::limits::LATENCY_MAX;
+
+/// Counts that are sums over switches and threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Packet-ins answered.
+    pub(super) answered: u64,
+    /// Flow-mods received.
+    pub(super) flow_mods: u64,
+    /// Packet-outs received.
+    pub(super) packet_outs: u64,
+    /// Packet-ins not answered in time.
+    pub(super) unanswered: u64,
+    /// Answers to packet-ins that were answered or given up before.
+    pub(super) repeated: u64,
+    /// Packet-outs that name no packet-in of this switch (LLDP probes, packets of another switch).
+    pub(super) foreign: u64,
+    /// Answers that flood a packet whose destination was announced.
+    pub(super) flooded: u64,
+    /// Answers that send a packet to a port where its destination is not.
+    pub(super) misdirected: u64,
+    /// OpenFlow errors received.
+    pub(super) errors: u64,
+    /// Requests that the emulated switch does not know; they are not answered.
+    pub(super) unknown: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.answered += other.answered;
+        self.flow_mods += other.flow_mods;
+        self.packet_outs += other.packet_outs;
+        self.unanswered += other.unanswered;
+        self.repeated += other.repeated;
+        self.foreign += other.foreign;
+        self.flooded += other.flooded;
+        self.misdirected += other.misdirected;
+        self.errors += other.errors;
+        self.unknown += other.unknown;
+    }
+}
+
+/// Counts and latencies.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) counts: Counts,
+    latencies: Histogram<u64>,
+    run_ns: u64,
+    run_length: u64,
+}
+
+impl Tally {
+    /// Nothing counted yet.
+    ///
+    /// # Panics
+    /// Never: the histogram's bounds are constants it accepts.
+    pub(super) fn new() -> Self {
+        let latencies =
+            Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 3).expect("constant bounds");
+        Self { counts: Counts::default(), latencies, run_ns: 0, run_length: 0 }
+    }
+
+    /// Counts an answer that took this long. Answers of one read to packet-ins of one write have equal latencies,
+    /// so runs of them are recorded at once.
+    #[inline]
+    pub(super) fn answered(&mut self, latency_ns: u64) {
+        self.counts.answered += 1;
+        if latency_ns != self.run_ns {
+            self.end_run();
+            self.run_ns = latency_ns;
+        }
+        self.run_length += 1;
+    }
+
+    fn end_run(&mut self) {
+        if self.run_length > 0 {
+            let (value, count) = (self.run_ns.clamp(1, self.latencies.high()), self.run_length);
+            self.latencies.saturating_record_n(value, count);
+        }
+        self.run_length = 0;
+    }
+
+    /// The latencies in nanoseconds.
+    pub(super) fn latencies(&mut self) -> &Histogram<u64> {
+        self.end_run();
+        &self.latencies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_latency_is_recorded_once() {
+        let mut tally = Tally::new();
+        [5, 5, 5, 7, 5, u64::MAX, 0].into_iter().for_each(|ns| tally.answered(ns));
+        let latencies = tally.latencies();
+        assert_eq!(
+            (latencies.len(), latencies.count_at(5), latencies.count_at(7), latencies.count_at(1)),
+            (7, 4, 1, 1)
+        );
+        assert!(latencies.max() >= LATENCY_MAX.as_nanos() as u64);
+        assert_eq!(tally.latencies().len(), 7);
+        assert_eq!(tally.counts.answered, 7);
+    }
+}

@@ -1,0 +1,376 @@
+//! A thread of the generator: some of the switches, their sockets, one poll loop.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::event::Event;
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::limits::{HANDSHAKES_AT_ONCE_MAX, MESSAGE_BYTES_MAX, READ_BYTES, SWEEP_EVERY, UNSENT_BYTES_MAX};
+use super::options::Plan;
+use super::stage::{Shared, Stage};
+use super::switch::{Fault, Switch};
+use super::tally::Tally;
+use super::wire::Version;
+
+/// How long a worker sleeps at most before it looks at the stage of the run.
+pub(super) const NAP: Duration = Duration::from_millis(10);
+/// How long announcements wait before they are repeated.
+const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a worker brings home.
+#[derive(Debug)]
+pub(super) struct Harvest {
+    /// What was counted while measuring, and what was lost of it until the end.
+    pub(super) tally: Tally,
+    /// How long this worker measured.
+    pub(super) measured: Duration,
+    /// Packet-ins answered while measuring, of each switch.
+    pub(super) answered: Vec<u64>,
+    /// Switches that spoke 1.0 in the end.
+    pub(super) on_v10: u32,
+    /// Switches that have a table-miss flow, or need none.
+    pub(super) table_miss: u32,
+}
+
+/// A switch with its connection.
+struct Link {
+    index: u32,
+    switch: Switch,
+    socket: Option<TcpStream>,
+    /// Read, but not yet a whole message.
+    partial: Vec<u8>,
+    /// Not taken by the socket yet.
+    unsent: Vec<u8>,
+    was_ready: bool,
+    was_announced: bool,
+    had_table_miss: bool,
+}
+
+/// One worker thread's state.
+pub(super) struct Worker {
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+    number: usize,
+    poll: Poll,
+    links: Vec<Link>,
+    to_connect: VecDeque<usize>,
+    shaking_hands: usize,
+    /// First the place for a partial message's bytes, then what is read.
+    input: Vec<u8>,
+    /// What one switch sends in this turn.
+    output: Vec<u8>,
+    tally: Tally,
+    /// Answers counted in earlier tallies.
+    answered_before: u64,
+    clock: Instant,
+}
+
+impl Worker {
+    /// A worker for these switches.
+    ///
+    /// # Errors
+    /// When the system has no poll for it.
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        shared: Arc<Shared>,
+        number: usize,
+        switches: Vec<u32>,
+    ) -> io::Result<Self> {
+        let links: Vec<_> = switches
+            .into_iter()
+            .map(|index| Link {
+                index,
+                switch: Switch::new(&plan, index),
+                socket: None,
+                partial: Vec::new(),
+                unsent: Vec::new(),
+                was_ready: false,
+                was_announced: false,
+                had_table_miss: false,
+            })
+            .collect();
+        Ok(Self {
+            poll: Poll::new()?,
+            to_connect: (0..links.len()).collect(),
+            links,
+            plan,
+            shared,
+            number,
+            shaking_hands: 0,
+            input: vec![0; MESSAGE_BYTES_MAX + READ_BYTES],
+            output: Vec::new(),
+            tally: Tally::new(),
+            answered_before: 0,
+            clock: Instant::now(),
+        })
+    }
+
+    /// Follows the stages of the run to its end.
+    ///
+    /// # Errors
+    /// When polling fails; nothing that a controller does is an error here.
+    pub(super) fn run(mut self) -> io::Result<Harvest> {
+        let mut events = Events::with_capacity(1_024);
+        let mut stage = Stage::Connect;
+        let mut swept = Instant::now();
+        let mut measuring_since = swept;
+        let mut measured = None;
+        let patience = if self.plan.busy_poll { Duration::ZERO } else { NAP };
+        loop {
+            match self.poll.poll(&mut events, Some(patience)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            let next = self.shared.stage();
+            if next != stage {
+                if next == Stage::Measure {
+                    self.take_tally();
+                    self.links.iter_mut().for_each(|link| link.switch.answered = 0);
+                    measuring_since = Instant::now();
+                } else if stage == Stage::Measure {
+                    measured = Some((self.take_tally(), measuring_since.elapsed(), self.take_answered()));
+                }
+                stage = next;
+                if stage == Stage::Stop {
+                    break;
+                }
+                (0..self.links.len()).for_each(|at| self.offer(at, stage));
+            }
+            for event in &events {
+                self.on_event(event, stage);
+            }
+            if stage == Stage::Connect {
+                self.connect_more();
+            }
+            if swept.elapsed() >= SWEEP_EVERY {
+                swept = Instant::now();
+                self.sweep(stage);
+            }
+            let progress = self.shared.progress(self.number);
+            progress.answered.store(self.answered_before + self.tally.counts.answered, Ordering::Relaxed);
+        }
+        let waiting: usize =
+            self.links.iter().filter(|l| l.socket.is_some()).map(|l| l.switch.outstanding()).sum();
+        let lost_late = self.tally.counts.unanswered + waiting as u64;
+        let (mut tally, measured, answered) =
+            measured.unwrap_or_else(|| (self.take_tally(), Duration::ZERO, self.take_answered()));
+        tally.counts.unanswered += lost_late;
+        Ok(Harvest {
+            tally,
+            measured,
+            answered,
+            on_v10: self.links.iter().filter(|l| l.switch.version() == Some(Version::V10)).count() as u32,
+            table_miss: self.links.iter().filter(|l| l.switch.has_table_miss()).count() as u32,
+        })
+    }
+
+    fn take_tally(&mut self) -> Tally {
+        self.answered_before += self.tally.counts.answered;
+        std::mem::replace(&mut self.tally, Tally::new())
+    }
+
+    fn take_answered(&self) -> Vec<u64> {
+        self.links.iter().map(|link| link.switch.answered).collect()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.elapsed().as_nanos() as u64
+    }
+
+    /// Connects the next switches, a few at a time so that the controller's listen backlog is not run over.
+    fn connect_more(&mut self) {
+        while self.shaking_hands < HANDSHAKES_AT_ONCE_MAX
+            && let Some(at) = self.to_connect.pop_front()
+        {
+            self.shaking_hands += 1;
+            let connected = TcpStream::connect(self.plan.controller).and_then(|mut socket| {
+                self.poll.registry().register(
+                    &mut socket,
+                    Token(at),
+                    Interest::READABLE | Interest::WRITABLE,
+                )?;
+                Ok(socket)
+            });
+            let Some(link) = self.links.get_mut(at) else { continue };
+            match connected {
+                Ok(socket) => {
+                    link.socket = Some(socket);
+                    // goes out with the first event, which says that the connection stands
+                    let mut hello = Vec::new();
+                    link.switch.greet(&self.plan, &mut hello);
+                    link.unsent = hello;
+                }
+                Err(error) => self.fail(at, &Fault::Broken(error)),
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: &Event, stage: Stage) {
+        let at = event.token().0;
+        if event.is_writable()
+            && let Err(fault) = self.on_writable(at)
+        {
+            return self.fail(at, &fault);
+        }
+        if (event.is_readable() || event.is_error())
+            && let Err(fault) = self.on_readable(at, stage)
+        {
+            self.fail(at, &fault);
+        }
+    }
+
+    fn on_writable(&mut self, at: usize) -> Result<(), Fault> {
+        let Some(link) = self.links.get_mut(at) else { return Ok(()) };
+        let Some(socket) = &mut link.socket else { return Ok(()) };
+        if link.unsent.is_empty() {
+            return Ok(());
+        }
+        if let Some(error) = socket.take_error().map_err(Fault::Broken)? {
+            return Err(Fault::Broken(error));
+        }
+        if !link.was_ready {
+            socket.set_nodelay(true).map_err(Fault::Broken)?;
+        }
+        let sent = write(socket, &link.unsent)?;
+        link.unsent.drain(..sent);
+        Ok(())
+    }
+
+    /// Reads until the socket is empty: events come once per change. Windows bound how much a switch can have waiting.
+    fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
+        loop {
+            let Some(link) = self.links.get_mut(at) else { return Ok(()) };
+            let Some(socket) = &mut link.socket else { return Ok(()) };
+            let (before, fresh) = self.input.split_at_mut(MESSAGE_BYTES_MAX);
+            let read = match socket.read(fresh) {
+                Ok(0) => return Err(Fault::Closed),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Fault::Broken(error)),
+            };
+            // a partial message is shorter than a whole one, so it fits before what was read
+            let start = MESSAGE_BYTES_MAX - link.partial.len();
+            before[start..].copy_from_slice(&link.partial);
+            let bytes = &self.input[start..MESSAGE_BYTES_MAX + read];
+            let now_ns = self.clock.elapsed().as_nanos() as u64;
+            let received = link.switch.receive(&self.plan, bytes, now_ns, &mut self.output, &mut self.tally);
+            let used = match received {
+                Ok(used) => used,
+                Err(fault) => {
+                    // a last word (an OpenFlow error) is sent if the socket takes it
+                    let _ = socket.write(&self.output);
+                    self.output.clear();
+                    return Err(fault);
+                }
+            };
+            link.partial.clear();
+            link.partial.extend_from_slice(&bytes[used..]);
+            if stage <= Stage::Announce {
+                self.note_progress(at);
+            }
+            self.offer(at, stage);
+            if read < READ_BYTES {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Has the switch send what it may, and writes all that waits for the socket.
+    fn offer(&mut self, at: usize, stage: Stage) {
+        let now_ns = self.now_ns();
+        let Some(link) = self.links.get_mut(at) else { return };
+        let Some(socket) = &mut link.socket else { return self.output.clear() };
+        link.switch.offer(&self.plan, stage.offer(), now_ns, &mut self.output);
+        if self.output.is_empty() {
+            return;
+        }
+        let sent = if link.unsent.is_empty() { write(socket, &self.output) } else { Ok(0) };
+        let fault = match sent {
+            Ok(sent) => {
+                link.unsent.extend_from_slice(&self.output[sent..]);
+                (link.unsent.len() > UNSENT_BYTES_MAX).then_some(Fault::Overflow)
+            }
+            Err(fault) => Some(fault),
+        };
+        self.output.clear();
+        if let Some(fault) = fault {
+            self.fail(at, &fault);
+        }
+    }
+
+    fn note_progress(&mut self, at: usize) {
+        let Some(link) = self.links.get_mut(at) else { return };
+        let progress = self.shared.progress(self.number);
+        if !link.was_ready && link.switch.is_ready() {
+            link.was_ready = true;
+            self.shaking_hands = self.shaking_hands.saturating_sub(1);
+            progress.ready.fetch_add(1, Ordering::Relaxed);
+        }
+        if !link.had_table_miss && link.was_ready && link.switch.has_table_miss() {
+            link.had_table_miss = true;
+            progress.table_miss.fetch_add(1, Ordering::Relaxed);
+        }
+        if !link.was_announced && link.switch.is_announced(&self.plan) {
+            link.was_announced = true;
+            progress.announced.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives up what is too old, and lets switches that lost answers send again.
+    fn sweep(&mut self, stage: Stage) {
+        let timeout = if stage == Stage::Announce { ANNOUNCEMENT_TIMEOUT } else { self.plan.timeout };
+        let oldest_ns = self.now_ns().saturating_sub(timeout.as_nanos() as u64);
+        let mut outstanding = 0;
+        for at in 0..self.links.len() {
+            let Some(link) = self.links.get_mut(at) else { continue };
+            if link.socket.is_none() {
+                continue;
+            }
+            link.switch.expire(oldest_ns, &mut self.tally);
+            outstanding += link.switch.outstanding() as u32;
+            self.note_progress(at);
+            self.offer(at, stage);
+        }
+        self.shared.progress(self.number).outstanding.store(outstanding, Ordering::Relaxed);
+    }
+
+    fn fail(&mut self, at: usize, fault: &Fault) {
+        let Some(link) = self.links.get_mut(at) else { return };
+        if let Some(mut socket) = link.socket.take() {
+            // the socket is closed with its drop, whatever deregistering says
+            let _ = self.poll.registry().deregister(&mut socket);
+        }
+        if !link.was_ready {
+            self.shaking_hands = self.shaking_hands.saturating_sub(1);
+        }
+        if matches!(self.shared.stage(), Stage::WarmUp | Stage::Measure | Stage::Drain) {
+            self.tally.counts.unanswered += link.switch.outstanding() as u64;
+        }
+        self.shared.fail(link.index, fault.to_string());
+    }
+}
+
+/// Writes what the socket takes.
+fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
+    let mut sent = 0;
+    while let Some(rest) = bytes.get(sent..)
+        && !rest.is_empty()
+    {
+        match socket.write(rest) {
+            Ok(0) => return Err(Fault::Closed),
+            Ok(written) => sent += written,
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected => break,
+                io::ErrorKind::Interrupted => {}
+                _ => return Err(Fault::Broken(error)),
+            },
+        }
+    }
+    Ok(sent)
+}

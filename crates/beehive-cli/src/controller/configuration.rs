@@ -1,0 +1,180 @@
+//! The configuration file: tables `[controller]` and `[apps.<name>]`; a key that is not known is refused.
+
+use super::Failure;
+use super::options::{APPS, AppChoice};
+use serde::Deserialize;
+use std::path::Path;
+
+/// The table `[controller]`. What is left out has its default.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Configuration {
+    /// As `--app`.
+    pub(super) apps: Option<Vec<String>>,
+    /// As `--listen`.
+    pub(super) listen: Option<Vec<String>>,
+    /// As `--http`.
+    pub(super) http: Option<String>,
+    /// As `--http-insecure`.
+    pub(super) http_insecure: Option<bool>,
+    /// As `--http-host`.
+    pub(super) http_hosts: Option<Vec<String>>,
+    /// As `--log`.
+    pub(super) log: Option<String>,
+    /// Connections of switches at the same time. Default 4096; less where the system allows fewer descriptors.
+    pub(super) connections_max: Option<u64>,
+    /// Connections that are not yet set up at the same time. Default 512.
+    pub(super) half_open_max: Option<u64>,
+    /// Milliseconds of silence after which a switch is asked whether it is there. Default 1000, at least 100.
+    pub(super) echo_interval_ms: Option<u64>,
+    /// Questions that it may leave unanswered. Default 3, at least 1.
+    pub(super) echo_misses: Option<u32>,
+    /// Milliseconds that a switch has to be set up. Default 5000, at least 100.
+    pub(super) handshake_ms: Option<u64>,
+}
+
+const TABLES: [&str; 2] = ["controller", "apps"];
+const KEYS: [&str; 11] = [
+    "apps",
+    "listen",
+    "http",
+    "http_insecure",
+    "http_hosts",
+    "log",
+    "connections_max",
+    "half_open_max",
+    "echo_interval_ms",
+    "echo_misses",
+    "handshake_ms",
+];
+/// Longest configuration that is read, in bytes.
+const LENGTH_MAX: u64 = 1024 * 1024;
+
+/// Reads a file: the controller's own settings, and the tables of the apps.
+pub(super) fn read(file: &Path) -> Result<(Configuration, toml::Table), Failure> {
+    let name = file.display();
+    let length = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?.len();
+    if length > LENGTH_MAX {
+        return Err(format!("{name}: {length} bytes are more than a configuration has").into());
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    parse(&text).map_err(|error| format!("{name}: {error}").into())
+}
+
+fn parse(text: &str) -> Result<(Configuration, toml::Table), Failure> {
+    let mut file: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| error.to_string().trim().to_string())?;
+    known("table", "", file.keys(), &TABLES)?;
+    let controller = match file.remove("controller") {
+        Some(toml::Value::Table(table)) => {
+            known("key", "[controller] ", table.keys(), &KEYS)?;
+            toml::Value::Table(table)
+                .try_into()
+                .map_err(|error| format!("[controller]: {}", error.to_string().trim()))?
+        }
+        Some(_) => return Err("`controller` is a table: [controller]".into()),
+        None => Configuration::default(),
+    };
+    let apps = match file.remove("apps") {
+        Some(toml::Value::Table(table)) => table,
+        Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
+        None => toml::Table::new(),
+    };
+    known("app", "[apps] ", apps.keys(), &APPS.map(|(name, _)| name))?;
+    Ok((controller, apps))
+}
+
+/// The settings of those apps that run.
+pub(super) fn settings_of(mut settings: toml::Table, apps: &[AppChoice]) -> Result<toml::Table, Failure> {
+    settings.retain(|name, _| {
+        let runs = apps.iter().any(|app| app.name() == name);
+        if !runs {
+            eprintln!("beehive controller: [apps.{name}] has no effect: `{name}` does not run (see --app)");
+        }
+        runs
+    });
+    Ok(settings)
+}
+
+fn known<'a>(
+    what: &str,
+    place: &str,
+    keys: impl Iterator<Item = &'a String>,
+    known: &[&str],
+) -> Result<(), Failure> {
+    for key in keys {
+        if !known.contains(&key.as_str()) {
+            return Err(match nearest(key, known) {
+                Some(near) => format!("{place}there is no {what} `{key}`; did you mean `{near}`?").into(),
+                None => format!("{place}there is no {what} `{key}`; there are {}", known.join(", ")).into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The known name that `name` was probably meant to be.
+pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let best = known.iter().min_by_key(|k| distance(k, name))?;
+    (distance(best, name) <= 1 + name.len() / 4).then_some(*best)
+}
+
+/// Edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cb, slot) in b.iter().zip(row.iter_mut().skip(1)) {
+            let above = *slot;
+            let changed = diagonal + usize::from(ca != *cb);
+            *slot = changed.min(left + 1).min(above + 1);
+            (diagonal, left) = (above, *slot);
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        parse(text).expect_err("accepted").to_string()
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_a_suggestion() {
+        assert!(refusal("[controler]\n").contains("did you mean `controller`?"));
+        assert!(
+            refusal("[controller]\nlissten = []\n")
+                .contains("[controller] there is no key `lissten`; did you mean `listen`?")
+        );
+        assert!(refusal("[controller]\nfrobnicate = 1\n").contains("there are apps, listen,"));
+        assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));
+        assert!(refusal("[controller]\nlisten = 5\n").contains("[controller]"));
+        assert!(refusal("[controller\n").contains("TOML"));
+    }
+
+    #[test]
+    fn every_key_is_known() {
+        let text = "[controller]\napps = [\"hub\"]\nlisten = [\"127.0.0.1:1\"]\nhttp = \"off\"\nhttp_insecure = true\n\
+            http_hosts = [\"a\"]\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
+            echo_misses = 2\nhandshake_ms = 1000\n[apps.hub]\n";
+        let (c, apps) = parse(text).unwrap();
+        assert_eq!((c.connections_max, c.echo_misses, apps.len()), (Some(5), Some(2), 1));
+        for key in KEYS {
+            assert!(text.contains(&format!("{key} =")), "{key} is not in this test");
+        }
+    }
+}

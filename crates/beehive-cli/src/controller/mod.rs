@@ -1,0 +1,138 @@
+//! `beehive controller`: a hive with the controller's apps, a socket for switches, and HTTP for people.
+
+mod configuration;
+mod options;
+mod resources;
+mod sockets;
+
+pub(crate) use options::ControllerArgs;
+
+use crate::http;
+use beehive_core::Hive;
+use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
+use beehive_nom::driver::Directory;
+use beehive_nom::driver::openflow::Listener;
+use options::Options;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Time that everything has to end in after a signal; less than the five seconds that are promised.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Anything that keeps the controller from running, in words for the one who started it.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the controller until it is told to stop.
+pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("beehive controller: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: ControllerArgs) -> Result<(), Failure> {
+    let options = Options::of(arguments)?;
+    log(&options)?;
+    let descriptors = resources::raise_descriptors();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(resources::workers())
+        .thread_name("beehive")
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(serve(options, descriptors));
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    outcome
+}
+
+fn log(options: &Options) -> Result<(), Failure> {
+    use std::io::IsTerminal;
+    let filter = tracing_subscriber::EnvFilter::try_new(&options.log).map_err(|error| {
+        format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .try_init()
+}
+
+async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
+    // before anything else: a signal that comes early is not lost
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    let sockets = sockets::for_switches(&options.listen)?;
+    let http_socket = match &options.http {
+        Some(address) => Some(sockets::for_http(address).await?),
+        None => None,
+    };
+
+    let mut builder = Hive::builder().app::<NodeController>();
+    for app in &options.apps {
+        builder = match app {
+            options::AppChoice::Hub => builder.app::<Hub>(),
+            options::AppChoice::LearningSwitch => builder.app::<LearningSwitch>(),
+        };
+    }
+    let hive = builder.settings(options.settings.clone()).start()?;
+    let directory = Arc::new(Directory::default());
+    let listener = Listener::new(&hive, directory.clone(), options.listener(descriptors));
+    let mut addresses = Vec::new();
+    for socket in sockets {
+        addresses.push(socket.local_addr()?);
+        listener.serve(socket);
+    }
+
+    let (stop, stopped) = watch::channel(());
+    let (http_address, http_server) = match http_socket {
+        Some(socket) => {
+            let address = socket.local_addr()?;
+            let served = http::Served { hive: hive.clone(), directory: directory.clone() };
+            let server = tokio::spawn(http::serve(socket, served, options.http_hosts.clone(), stopped));
+            (Some(address), Some(server))
+        }
+        None => (None, None),
+    };
+    welcome(&options, &addresses, http_address);
+
+    let signal = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    tracing::info!(signal, switches = directory.nodes(), "the controller stops");
+    drop(stop);
+    hive.stop(GRACE).await;
+    if let Some(server) = http_server {
+        // a client that does not let go is cut off when the runtime goes
+        let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
+    }
+    Ok(())
+}
+
+/// Says in a few lines what is listened on, and how to point a switch at it.
+fn welcome(options: &Options, switches: &[SocketAddr], http: Option<SocketAddr>) {
+    let list =
+        |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let apps: Vec<_> = options.apps.iter().map(|app| app.name()).collect();
+    println!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then "));
+    println!("  switches (OpenFlow 1.0, 1.3) on {}", list(switches));
+    match http {
+        Some(address) => println!("  http://{address}/api/v1/status, /metrics, /health"),
+        None => println!("  no HTTP"),
+    }
+    let (host, port) = match switches.first() {
+        Some(address) if address.ip().is_unspecified() => ("127.0.0.1".to_string(), address.port()),
+        Some(SocketAddr::V6(address)) => (format!("[{}]", address.ip()), address.port()),
+        Some(address) => (address.ip().to_string(), address.port()),
+        None => return,
+    };
+    println!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}");
+    println!("  mininet:       mn --controller=remote,ip={host},port={port}");
+}

@@ -1,0 +1,62 @@
+//! The sockets that the controller listens on.
+
+use super::Failure;
+use super::options::HttpAddress;
+use beehive_nom::driver::openflow::ListenError;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use tokio::net::TcpListener;
+
+/// Connections that the system may hold until they are accepted.
+const BACKLOG: i32 = 1024;
+
+/// Sockets for switches. Where everything is meant (`0.0.0.0` and `[::]`) a machine without IPv6 is no error.
+pub(super) fn for_switches(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, Failure> {
+    let mut sockets = Vec::new();
+    for address in addresses {
+        match listen(*address) {
+            Ok(socket) => sockets.push(socket),
+            Err(error) if is_optional(*address, addresses) && is_missing(&error) => {
+                tracing::debug!(%address, %error, "no IPv6 here");
+            }
+            Err(error) => return Err(ListenError { address: *address, error }.into()),
+        }
+    }
+    Ok(sockets)
+}
+
+fn is_optional(address: SocketAddr, all: &[SocketAddr]) -> bool {
+    address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && all.iter().any(SocketAddr::is_ipv4)
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    // EAFNOSUPPORT has no name of its own in the standard library
+    error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(97)
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        // else `[::]` would take IPv4 too, and `0.0.0.0` could not be listened on
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// The socket for HTTP; on another port if the one that nobody asked for is taken.
+pub(super) async fn for_http(wanted: &HttpAddress) -> Result<TcpListener, Failure> {
+    let HttpAddress { address, any_port } = *wanted;
+    match listen(address) {
+        Ok(socket) => Ok(socket),
+        Err(error) if any_port && error.kind() == ErrorKind::AddrInUse => {
+            let other = SocketAddr::new(address.ip(), 0);
+            listen(other).map_err(|error| ListenError { address: other, error }.into())
+        }
+        Err(error) => Err(ListenError { address, error }.into()),
+    }
+}

@@ -1,0 +1,119 @@
+//! `/metrics`: the same as the status, in Prometheus' text format (0.0.4).
+
+use crate::http::Served;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use std::fmt::Write;
+
+/// A page of metrics.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    /// Starts a metric; its samples follow.
+    fn metric(&mut self, name: &str, kind: &str, help: &str) {
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        // writing to a string cannot fail
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
+        self.0.push_str(name);
+        for (at, (label, text)) in labels.iter().enumerate() {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.0, "{}{label}=\"{text}\"", if at == 0 { '{' } else { ',' });
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.metric(name, kind, help);
+        self.sample(name, &[], value);
+    }
+}
+
+pub(super) async fn metrics(State(served): State<Served>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page(&served).0)
+}
+
+fn page(Served { hive, directory }: &Served) -> Page {
+    let mut page = Page::default();
+    let status = hive.status();
+    page.single("beehive_uptime_seconds", "gauge", "Time since the hive started.", status.uptime_seconds);
+    page.single("beehive_switches", "gauge", "Switches that are set up.", directory.nodes() as u64);
+    page.single(
+        "beehive_connections",
+        "gauge",
+        "Connections of switches, set up or not.",
+        directory.len() as u64,
+    );
+    let (ended, refused) = directory.ended();
+    page.single(
+        "beehive_connections_ended_total",
+        "counter",
+        "Connections of switches that are over.",
+        ended,
+    );
+    page.single("beehive_duplicates_refused_total", "counter", "Connections refused as duplicates.", refused);
+    for (name, meaning, value) in directory.totals().named() {
+        page.single(&format!("beehive_switch_{name}_total"), "counter", meaning, value);
+    }
+    page.single("beehive_io_bees", "gauge", "Sockets and other things outside.", status.io_bees as u64);
+    page.single("beehive_timers", "gauge", "Timers that wait.", status.timers as u64);
+    page.single(
+        "beehive_dead_letters_total",
+        "counter",
+        "Messages that could not be handled.",
+        status.dead_letters,
+    );
+    page.single("beehive_cycles_total", "counter", "Chains of messages that were cut off.", status.cycles);
+
+    page.metric("beehive_bees", "gauge", "Bees of an app.");
+    for app in &status.apps {
+        page.sample("beehive_bees", &[("app", app.name)], app.bees as u64);
+    }
+    page.metric("beehive_bees_merged_total", "counter", "Bees of an app that merged into another.");
+    for app in &status.apps {
+        page.sample("beehive_bees_merged_total", &[("app", app.name)], app.bees_merged);
+    }
+    type Count = fn(&beehive_core::HandlerStatus) -> u64;
+    let counts: [(&str, &str, Count); 4] = [
+        ("beehive_messages_total", "Messages handled, failures included.", |h| h.messages),
+        ("beehive_messages_dropped_total", "Messages that a map dropped.", |h| h.dropped),
+        ("beehive_errors_total", "Messages answered with an error.", |h| h.errors),
+        ("beehive_panics_total", "Messages at which a handler panicked or broke a rule.", |h| h.panics),
+    ];
+    for (name, help, count) in counts {
+        page.metric(name, "counter", help);
+        for app in &status.apps {
+            for handler in &app.handlers {
+                let labels = [("app", app.name), ("handler", handler.name), ("message", handler.message)];
+                page.sample(name, &labels, count(handler));
+            }
+        }
+    }
+    page.metric("beehive_emits_total", "counter", "Messages that a handler emitted.");
+    for emit in &status.emits {
+        let labels =
+            [("app", emit.app), ("handler", emit.handler), ("upon", emit.upon), ("message", emit.message)];
+        page.sample("beehive_emits_total", &labels, emit.count);
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut page = Page::default();
+        page.metric("m", "counter", "two\nlines \\");
+        page.sample("m", &[("a", "q\"\\\n"), ("b", "")], 7);
+        page.single("n", "gauge", "N.", 0);
+        let expected = "# HELP m two\\nlines \\\\\n# TYPE m counter\nm{a=\"q\\\"\\\\\\n\",b=\"\"} 7\n\
+            # HELP n N.\n# TYPE n gauge\nn 0\n";
+        assert_eq!(page.0, expected);
+    }
+}

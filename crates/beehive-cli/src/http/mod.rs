@@ -1,0 +1,89 @@
+//! HTTP for people and their tools: health, metrics, status. It changes nothing.
+
+mod host;
+mod metrics;
+mod status;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use beehive_core::Hive;
+use beehive_nom::driver::Directory;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+/// Requests that are answered at the same time; more are refused.
+const REQUESTS_MAX: usize = 32;
+
+/// What is told about.
+#[derive(Clone)]
+pub(crate) struct Served {
+    /// The hive.
+    pub(crate) hive: Hive,
+    /// Its switches.
+    pub(crate) directory: Arc<Directory>,
+}
+
+#[derive(Clone)]
+struct Gate {
+    hosts: Arc<[String]>,
+    requests: Arc<Semaphore>,
+}
+
+/// Serves HTTP on `socket` until `stopped` says so, for those who ask for localhost, an address, or one of `hosts`.
+pub(crate) async fn serve(
+    socket: TcpListener,
+    served: Served,
+    hosts: Vec<String>,
+    mut stopped: watch::Receiver<()>,
+) {
+    let router = router(served, hosts);
+    let shutdown = async move {
+        // the other end is dropped when it is time
+        while stopped.changed().await.is_ok() {}
+    };
+    if let Err(error) = axum::serve(socket, router).with_graceful_shutdown(shutdown).await {
+        tracing::error!(%error, "HTTP is over");
+    }
+}
+
+fn router(served: Served, hosts: Vec<String>) -> Router {
+    let gate = Gate { hosts: hosts.into(), requests: Arc::new(Semaphore::new(REQUESTS_MAX)) };
+    Router::new()
+        .route("/health", get(health))
+        .route("/metrics", get(metrics::metrics))
+        .route("/api/v1/status", get(status::status))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "there are /health, /metrics and /api/v1/status\n") })
+        .layer(middleware::from_fn_with_state(gate, admit))
+        .with_state(served)
+}
+
+/// Lets in who asks for a host that is meant, and not too many at once. A page on the web that has its name point to
+/// this machine gets nothing.
+async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if !host.is_some_and(|host| host::is_meant(host, &gate.hosts)) {
+        let why =
+            "this host name is not served; use localhost or an address, or start with --http-host NAME\n";
+        return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
+    }
+    let Ok(_permit) = gate.requests.try_acquire() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many requests at the same time\n").into_response();
+    };
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    headers.insert(
+        HeaderName::from_static("x-content-type-options"),
+        header::HeaderValue::from_static("nosniff"),
+    );
+    response
+}
+
+async fn health() -> &'static str {
+    "ok\n"
+}

@@ -1,0 +1,40 @@
+//! The `beehive` program: a controller, and the tools to measure and examine one.
+
+mod bench;
+mod controller;
+mod decode;
+mod http;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+// batches of packets are larger than what the system's allocator keeps at hand: it would give their pages back and take
+// new ones for every read
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Beehive: an SDN controller, and tools around it.
+///
+/// `beehive controller` needs no flag: it runs a learning switch for every OpenFlow 1.0 or 1.3 switch that connects.
+#[derive(Debug, Parser)]
+#[command(name = "beehive", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Controller(Box<controller::ControllerArgs>),
+    /// Measure something by putting load on it.
+    Bench(bench::BenchArgs),
+    Decode(decode::DecodeArgs),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Controller(arguments) => controller::run(*arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Decode(arguments) => decode::run(arguments),
+    }
+}

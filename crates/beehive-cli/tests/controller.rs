@@ -1,0 +1,172 @@
+//! The controller as a program: it starts without a flag too many, says what is wrong, and ends when told to.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn beehive(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beehive"));
+    command
+        .arg("controller")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Starts one that is expected to end by itself.
+fn refused(arguments: &[&str]) -> String {
+    let Output { status, stderr, .. } = beehive(arguments).output().expect("starts");
+    let words = String::from_utf8(stderr).expect("words");
+    assert!(!status.success(), "{arguments:?} was accepted: {words}");
+    words
+}
+
+/// A controller on ports of its own, killed when dropped.
+struct Running {
+    child: Child,
+    switches: String,
+    http: String,
+}
+
+impl Running {
+    fn start(more: &[&str]) -> Running {
+        let mut arguments = vec!["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+        arguments.extend(more);
+        let mut child = beehive(&arguments).spawn().expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut line = || lines.next().expect("says where it listens").expect("words");
+        assert!(line().contains("runs learning-switch"));
+        let switches = line().rsplit(' ').next().expect("an address").to_string();
+        let http =
+            line().trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
+        Running { child, switches, http }
+    }
+
+    fn get(&self, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(&self.http).expect("connects");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("asks");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answers");
+        answer
+    }
+
+    /// Sends a signal; returns how it ended, how long that took, and what it logged.
+    fn end(mut self, signal: Signal) -> (bool, Duration, String) {
+        let began = Instant::now();
+        kill_process(Pid::from_child(&self.child), signal).expect("is running");
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("waits") {
+                break status;
+            }
+            assert!(began.elapsed() < Duration::from_secs(5), "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut log = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut log).expect("words");
+        (status.success(), began.elapsed(), log)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // it has ended already, except when a test failed
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection that is set up, or nearly: the controller has asked for features.
+fn greeted(address: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("connects");
+    stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("says hello");
+    let mut answers = [0; 24];
+    stream.read_exact(&mut answers).expect("is answered");
+    assert_eq!(answers[16..20], [1, 5, 0, 8]);
+    stream
+}
+
+#[test]
+fn sigterm_and_sigint_end_it_cleanly() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let controller = Running::start(&[]);
+        let _switch = greeted(&controller.switches);
+        let _idle = TcpStream::connect(&controller.http).expect("connects");
+        let (success, took, log) = controller.end(signal);
+        assert!(success, "{log}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
+}
+
+#[test]
+fn a_connection_without_a_word_is_a_debug_line() {
+    let controller = Running::start(&[]);
+    drop(TcpStream::connect(&controller.switches).expect("connects"));
+    drop(greeted(&controller.switches));
+    std::thread::sleep(Duration::from_millis(200));
+    let (_, _, log) = controller.end(Signal::TERM);
+    assert!(!log.contains("without a word"), "{log}");
+    let controller = Running::start(&["--log", "debug"]);
+    drop(TcpStream::connect(&controller.switches).expect("connects"));
+    std::thread::sleep(Duration::from_millis(200));
+    let (_, _, log) = controller.end(Signal::TERM);
+    assert!(log.contains("without a word"), "{log}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_a_remedy() {
+    let controller = Running::start(&[]);
+    let words = refused(&["--listen", &controller.switches, "--http", "off"]);
+    assert!(words.contains(&format!("cannot listen on {}", controller.switches)), "{words}");
+    assert!(words.contains("another program does") && words.contains("ss -ltnp"), "{words}");
+    let words = refused(&["--listen", "127.0.0.1:0", "--http", &controller.http]);
+    assert!(words.contains(&controller.http), "{words}");
+}
+
+#[test]
+fn what_is_not_known_is_refused() {
+    let file = std::env::temp_dir().join(format!("beehive-controller-{}.toml", std::process::id()));
+    let with = |text: &str| {
+        std::fs::write(&file, text).expect("writes");
+        refused(&["--config", file.to_str().expect("a name"), "--listen", "127.0.0.1:0", "--http", "off"])
+    };
+    assert!(with("[controller]\nlissten = []\n").contains("did you mean `listen`?"));
+    assert!(with("[apps.learning-swich]\n").contains("did you mean `learning-switch`?"));
+    let words = with("[apps.learning-switch]\nages = 5\n");
+    assert!(
+        words.contains("apps.learning-switch") && words.contains("ages") && words.contains("age_s"),
+        "{words}"
+    );
+    std::fs::remove_file(&file).expect("was written");
+    assert!(refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
+    assert!(refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
+    assert!(refused(&["--log", "=="]).contains("--log"));
+}
+
+#[test]
+fn http_is_for_those_who_are_meant() {
+    assert!(refused(&["--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"]).contains("--http-insecure"));
+    let controller = Running::start(&["--http-host", "sdn.example"]);
+    let _switch = greeted(&controller.switches);
+    for host in ["localhost", "127.0.0.1:80", "sdn.example"] {
+        assert!(controller.get("/health", host).starts_with("HTTP/1.1 200"), "{host}");
+    }
+    assert!(controller.get("/health", "evil.example").starts_with("HTTP/1.1 421"));
+    assert!(controller.get("/nothing", "localhost").starts_with("HTTP/1.1 404"));
+    let metrics = controller.get("/metrics", "localhost");
+    assert!(metrics.contains("text/plain; version=0.0.4"));
+    assert!(
+        metrics
+            .contains("# TYPE beehive_switch_packet_ins_total counter\nbeehive_switch_packet_ins_total 0\n")
+    );
+    assert!(metrics.contains("\nbeehive_connections 1\n"), "{metrics}");
+    let status = controller.get("/api/v1/status", "localhost");
+    let body = status.split("\r\n\r\n").nth(1).expect("a body");
+    let json: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(json["switches"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["hive"]["apps"][1]["name"], "learning-switch");
+    assert!(controller.end(Signal::TERM).0);
+}

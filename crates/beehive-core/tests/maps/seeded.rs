@@ -1,0 +1,220 @@
+//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.
+
+#![allow(warnings, clippy::all)]
+use crate::message::{Load, M};
+use beehive::{App, Ctx, Dict, Mapper};
+
+fn note(_: Option<&u64>) {}
+
+#[derive(App)]
+pub(crate) struct ElseBranchLost { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl ElseBranchLost { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl ElseBranchLost { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a]`."] fn h1 (& mut self , m : & M < 1 >) { if m . flag { self . d . put (m . a , 1) ; }
+else { self . e . put (m . b , 1) ; }
+}
+}
+# [automatically_derived] impl ElseBranchLost { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ElseBranchLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a]" , joins : "" , line : 1u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for ElseBranchLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ElseBranchLost { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { if m . flag { __m . cell_val (Self :: __bh_d , & (m . a)) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct ViewsIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl ViewsIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl ViewsIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.b] for x in v.iter_mut(), e[k] for k in v`. **Joins:** `e[k] for k in v; d[m.b] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = vec ! [m . a] ; for x in v . iter_mut () { * x += self . d . get (& m . b) . copied () . unwrap_or (0) ; }
+for k in v { self . e . get (& k) ; }
+}
+# [doc = "**Map:** sharded, `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v`. **Joins:** `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = vec ! [m . a] ; for (x , y) in m . items . iter () . zip (v . iter_mut ()) { * y = * x + self . d . get (x) . copied () . unwrap_or (0) ; }
+for k in v { self . e . get (& k) ; }
+}
+}
+const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [deprecated (note = "a message ties d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+; # [automatically_derived] impl ViewsIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ViewsIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.b] for x in v.iter_mut(), e[k] for k in v" , joins : "e[k] for k in v; d[m.b] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v" , joins : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for ViewsIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ViewsIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [m . a] ; for x in v . iter_mut () { __m . cell (Self :: __bh_d , & m . b) ; }
+for k in v { __m . cell (Self :: __bh_e , & k) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for ViewsIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [m . a] ; for (x , y) in m . items . iter () . zip (v . iter_mut ()) { __m . cell (Self :: __bh_d , x) ; }
+for k in v { __m . cell (Self :: __bh_e , & k) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct AssignmentsUnderStateIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl AssignmentsUnderStateIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl AssignmentsUnderStateIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut k = m . a ; if self . d . contains (& m . a) { k = m . b + 20 ; }
+self . e . put (k , 1) ; }
+}
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; # [automatically_derived] impl AssignmentsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for AssignmentsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for AssignmentsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for AssignmentsUnderStateIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut k = m . a ; __m . cell (Self :: __bh_d , & m . a) ; { k = m . b + 20 ; }
+__m . cell_val (Self :: __bh_e , & (k)) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct ExitsLeaveTheWholeMap { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl ExitsLeaveTheWholeMap { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl ExitsLeaveTheWholeMap { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a], e[m.b]`. **Joins:** `d[m.a] with e[m.b]`."] fn h1 (& mut self , m : & M < 1 >) { if self . d . contains (& m . a) { return ; }
+self . e . put (m . b , 1) ; }
+# [doc = "**Map:** sharded, `d[x] for x in m.items, e[x] for x in m.items`. **Joins:** `d[x] for x in m.items; e[x] for x in m.items`."] fn h2 (& mut self , m : & M < 2 >) { for x in & m . items { if self . d . contains (x) { if * x > m . b { return ; }
+}
+self . e . put (* x , 1) ; }
+}
+}
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.b] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; e[x] for x in m.items together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+; # [automatically_derived] impl ExitsLeaveTheWholeMap { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ExitsLeaveTheWholeMap { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[m.b]" , joins : "d[m.a] with e[m.b]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "d[x] for x in m.items, e[x] for x in m.items" , joins : "d[x] for x in m.items; e[x] for x in m.items" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for ExitsLeaveTheWholeMap { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ExitsLeaveTheWholeMap { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { __m . cell (Self :: __bh_d , & m . a) ; '__bh1 : { return ; }
+__m . cell_val (Self :: __bh_e , & (m . b)) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for ExitsLeaveTheWholeMap { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { for x in & m . items { __m . cell (Self :: __bh_d , x) ; '__bh1 : { if * x > m . b { return ; }
+}
+__m . cell_val (Self :: __bh_e , & (* x)) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct JumpsUnderStateIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl JumpsUnderStateIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl JumpsUnderStateIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[x] for x in m.items, e[n]`. **Joins:** `d[x] for x in m.items; d[x] with e[n]`."] fn h1 (& mut self , m : & M < 1 >) { let mut n = 0 ; for x in & m . items { if self . d . contains (x) { break ; }
+n += 1 ; }
+self . e . put (n , 1) ; }
+}
+const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; d[x] with e[n] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; # [automatically_derived] impl JumpsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for JumpsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[x] for x in m.items, e[n]" , joins : "d[x] for x in m.items; d[x] with e[n]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for JumpsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for JumpsUnderStateIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut n = 0 ; for x in & m . items { __m . cell (Self :: __bh_d , x) ; { break ; }
+n += 1 ; }
+__m . cell_val (Self :: __bh_e , & (n)) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct LoopBodyLost { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl LoopBodyLost { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl LoopBodyLost { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** drop."] fn h1 (& mut self , m : & M < 1 >) { for x in & m . items { self . d . put (* x , 1) ; }
+}
+}
+# [automatically_derived] impl LoopBodyLost { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for LoopBodyLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "drop" , cells : "-" , joins : "" , line : 1u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for LoopBodyLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for LoopBodyLost { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+
+#[derive(App)]
+pub(crate) struct DroppedChangesIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl DroppedChangesIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl DroppedChangesIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut it = m . items . iter () ; self . d . put (m . a , it . next () . copied () . unwrap_or (0)) ; if let Some (k) = it . next () { self . e . get (k) ; }
+}
+# [doc = "**Map:** sharded, `e[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut it = m . items . iter () ; note (it . next ()) ; if let Some (k) = it . next () { self . e . get (k) ; }
+}
+}
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; # [automatically_derived] impl DroppedChangesIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
+; }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for DroppedChangesIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "e[k]" , joins : "" , line : 1u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for DroppedChangesIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for DroppedChangesIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut it = m . items . iter () ; __m . cell_val (Self :: __bh_d , & (m . a)) ; if let Some (k) = it . next () { __m . cell (Self :: __bh_e , k) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for DroppedChangesIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut it = m . items . iter () ; __m . effect () ; if let Some (k) = it . next () { __m . cell (Self :: __bh_e , k) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+}

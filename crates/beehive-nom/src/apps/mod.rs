@@ -1,0 +1,9 @@
+//! The apps of the controller, each small enough to read in one sitting.
+
+mod hub;
+mod learning;
+mod node;
+
+pub use hub::Hub;
+pub use learning::{LearningSettings, LearningSwitch};
+pub use node::NodeController;

@@ -1,0 +1,103 @@
+//! What is counted about the switches: written by one driver, read by anybody.
+
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
+        /// Counters of one connection.
+        #[derive(Debug, Default)]
+        pub struct Counters { $($(#[doc = $doc])* pub $name: AtomicU64,)* }
+
+        /// [`Counters`] as they were at one moment.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct CountersNow { $($(#[doc = $doc])* pub $name: u64,)* }
+
+        impl Counters {
+            /// As they are now.
+            pub fn now(&self) -> CountersNow {
+                CountersNow { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+
+        impl CountersNow {
+            /// Adds those of another connection.
+            pub fn add(&mut self, other: &CountersNow) {
+                $(self.$name += other.$name;)*
+            }
+
+            /// Each with its name and meaning.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Bytes read from switches.
+    read_bytes,
+    /// Bytes written to switches.
+    written_bytes,
+    /// Messages read from switches.
+    messages,
+    /// Packets that came up.
+    packet_ins,
+    /// Packets that came up and were dropped because the hive was behind.
+    packet_ins_shed,
+    /// Packets that came up before the switch was set up, and were dropped.
+    packet_ins_early,
+    /// Packets that came up malformed in themselves: from no single port.
+    packet_ins_odd,
+    /// Packets sent out.
+    packet_outs,
+    /// Packets not sent out because only their start was there.
+    packet_outs_cut_off,
+    /// Packets not sent out because the switch keeps no such packet any more.
+    packet_outs_stale,
+    /// Packets not sent out because the switch does not read.
+    packet_outs_dropped,
+    /// Flows installed.
+    flows_installed,
+    /// Withdrawals of flows.
+    flows_withdrawn,
+    /// Commands that the switch's version cannot express.
+    commands_refused,
+    /// Errors that switches reported.
+    errors,
+    /// Ports that changed.
+    port_changes,
+    /// Flows that switches reported as gone.
+    flows_removed,
+    /// Messages of no use here: unknown, not asked for, or a controller's own.
+    messages_ignored,
+    /// Keep-alive requests sent.
+    echoes,
+}
+
+impl Counters {
+    /// Adds to one of them. There is one writer, so no read-modify-write is needed.
+    #[inline(always)]
+    pub fn add(counter: &AtomicU64, count: u64) {
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_names_and_meanings() {
+        let counters = Counters::default();
+        Counters::add(&counters.packet_ins, 3);
+        let mut sum = counters.now();
+        sum.add(&counters.now());
+        assert_eq!(sum.packet_ins, 6);
+        assert!(
+            sum.named().any(|(name, meaning, n)| name == "packet_ins"
+                && meaning == "Packets that came up."
+                && n == 6)
+        );
+    }
+}

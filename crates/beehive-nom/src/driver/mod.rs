@@ -1,0 +1,155 @@
+//! What speaks for one switch: a [`Driver`], and the IO bee that drives it.
+//!
+//! A driver turns what a switch says into network objects, and network objects into what the switch understands. The
+//! bee ([`drive`]) connects it to the hive: it brings packets in under credits, sheds them when the hive is behind,
+//! never anything else, and hands answers and commands to the driver in batches.
+//!
+//! Architecture invariant: nothing outside of [`openflow`] knows OpenFlow.
+
+mod bee;
+mod counters;
+mod directory;
+mod inlet;
+pub mod openflow;
+
+pub use bee::drive;
+pub use counters::{Counters, CountersNow};
+pub use directory::{ConnectionRecord, Directory, NodeStatus};
+
+use crate::object::{
+    Flow, FlowFailed, FlowRemoved, NodeId, PacketIn, PacketOut, Port, PortChanged, PortDown, PortUp,
+    WithdrawFlows,
+};
+use beehive::Time;
+use std::future::Future;
+use std::sync::Arc;
+
+/// What speaks for one switch.
+pub trait Driver: Send {
+    /// What is counted about it.
+    fn counters(&self) -> &Arc<Counters>;
+
+    /// Waits until [`Driver::take`] or [`Driver::flush`] has something to do. Cancel-safe: nothing is lost.
+    fn wait(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Takes what the switch has said, without waiting. An error ends the connection, after a last
+    /// [`Driver::flush`].
+    ///
+    /// # Errors
+    ///
+    /// Why the connection ends.
+    fn take<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close>;
+
+    /// Puts a flow in place; sent with the next [`Driver::flush`].
+    fn install(&mut self, flow: &Flow);
+
+    /// Takes flows away; sent with the next [`Driver::flush`].
+    fn withdraw(&mut self, flows: &WithdrawFlows);
+
+    /// Sends a packet out; with the next [`Driver::flush`].
+    fn send(&mut self, packet: &PacketOut);
+
+    /// Sends what has been put together, as far as the switch takes it without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Why the connection ends: the switch is gone, or has not read for too long.
+    fn flush(&mut self, now: Time) -> Result<(), Close>;
+
+    /// Says good-bye; after this the driver is dropped.
+    fn end(&mut self, close: &Close) -> impl Future<Output = ()> + Send;
+}
+
+/// Takes what a driver has to tell. Packets apart from the rest: there are many of them, and they may be shed.
+pub trait Events {
+    /// A packet came up.
+    fn packet_in(&mut self, packet: PacketIn);
+    /// Something happened that is never shed.
+    fn happened(&mut self, event: Event);
+}
+
+/// What happened to a switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// It is there and set up.
+    Joined {
+        /// Who it says to be.
+        node: NodeId,
+        /// Its ports.
+        ports: Vec<Port>,
+        /// See [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
+        knows_owners: bool,
+    },
+    /// A port came up.
+    PortUp(PortUp),
+    /// A port went down.
+    PortDown(PortDown),
+    /// A port changed.
+    PortChanged(PortChanged),
+    /// A flow is gone.
+    FlowRemoved(FlowRemoved),
+    /// A flow was refused.
+    FlowFailed(FlowFailed),
+    /// It was refused as a duplicate; where the one is that stays.
+    Duplicate {
+        /// Who it said to be.
+        node: NodeId,
+        /// Where it called from.
+        refused: String,
+        /// Where the one is that stays.
+        kept: String,
+    },
+}
+
+/// Why a connection ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Close {
+    /// The switch closed it.
+    ByPeer,
+    /// The switch closed it, or went silent, before it said a word: a port scan, a health check.
+    WithoutAWord,
+    /// The network failed.
+    Network(String),
+    /// The switch was not set up within the limit of time.
+    Handshake,
+    /// The switch is silent.
+    Silent,
+    /// The switch was silent when another one with its identity came.
+    Yielded,
+    /// Another switch with its identity is there and well.
+    Duplicate,
+    /// No protocol version in common.
+    Version(String),
+    /// The switch broke the protocol.
+    Malformed(String),
+    /// The switch does not read what is sent to it.
+    Unread,
+    /// The switch brings in more events than can be done.
+    Flood,
+    /// The hive stops.
+    Stopping,
+    /// Too many connections are waiting to be set up, and this one waits for longest.
+    Crowded,
+}
+
+impl std::fmt::Display for Close {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Close::ByPeer => write!(f, "the switch closed the connection"),
+            Close::WithoutAWord => write!(f, "it closed without a word"),
+            Close::Network(why) => write!(f, "{why}"),
+            Close::Handshake => write!(f, "it was not set up in time"),
+            Close::Silent => write!(f, "the switch does not answer any more"),
+            Close::Yielded => write!(f, "the switch was silent when it came again on another connection"),
+            Close::Duplicate => write!(f, "another switch with this identity is connected and alive"),
+            Close::Version(why) => write!(f, "{why}"),
+            Close::Malformed(why) => write!(f, "it broke the protocol: {why}"),
+            Close::Unread => write!(f, "the switch does not read what is sent to it"),
+            Close::Flood => write!(f, "the switch reports more events than can be handled"),
+            Close::Stopping => write!(f, "the controller stops"),
+            Close::Crowded => write!(f, "too many connections wait to be set up"),
+        }
+    }
+}
+impl std::error::Error for Close {}

@@ -1,0 +1,191 @@
+//! What a switch says once it is set up. Packets first: there are many of them.
+
+use crate::driver::openflow::greeting::words;
+use crate::driver::openflow::session::Session;
+use crate::driver::openflow::wire;
+use crate::driver::{Close, Counters, Event, Events};
+use crate::limits;
+use crate::object::{BufferId, FlowFailed, FlowRemoved, PacketIn, PortChanged, PortDown, PortNo, PortUp};
+use beehive::Time;
+use beehive_of::any::{self, Echo, ErrorMessage, Message, PortReason, PortStatus};
+use beehive_of::{Frame, Frames, Version, error_code_name, error_type_name};
+use bytes::{Bytes, BytesMut};
+
+/// Type of a packet-in, in both versions.
+const PACKET_IN: u8 = 10;
+/// Type of a flow modification, in both versions.
+const FLOW_MOD: u8 = 14;
+
+impl Session {
+    /// Takes frames of a switch that is set up: all of `chunk`, which ends with a frame. Packets are slices of it.
+    ///
+    /// # Errors
+    ///
+    /// The switch broke the protocol. What it is told about that is in `out`.
+    pub fn serve<E: Events>(
+        &mut self,
+        chunk: &Bytes,
+        now: Time,
+        out: &mut BytesMut,
+        events: &mut E,
+    ) -> Result<(), Close> {
+        self.keepalive.heard(now);
+        let mut messages = 0;
+        let mut result = Ok(());
+        for frame in Frames::new(chunk) {
+            // whoever cut the chunk has split it already
+            let Ok(frame) = frame else { break };
+            messages += 1;
+            let header = frame.header();
+            result = if header.message_type == PACKET_IN && header.version == self.version.wire() {
+                self.packet_in(frame, chunk, out, events)
+            } else {
+                self.other(frame, out, events)
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        Counters::add(&self.counters.messages, messages);
+        result
+    }
+
+    #[inline]
+    fn packet_in<E: Events>(
+        &mut self,
+        frame: Frame<'_>,
+        chunk: &Bytes,
+        out: &mut BytesMut,
+        events: &mut E,
+    ) -> Result<(), Close> {
+        let packet = match any::PacketIn::parse(self.version, frame) {
+            Ok(packet) => packet,
+            Err(error) => return Err(self.malformed(frame, error, out)),
+        };
+        let port = wire::port_from(packet.in_port);
+        if !port.is_single() {
+            Counters::add(&self.counters.packet_ins_odd, 1);
+            return Ok(());
+        }
+        if let Some(buffer) = packet.buffer_id
+            && self.buffers.len() < limits::BUFFERS_PER_NODE_MAX
+        {
+            self.buffers.insert(buffer);
+        }
+        events.packet_in(PacketIn {
+            node: self.node,
+            port,
+            reason: wire::packet_in_reason(packet.reason),
+            length: packet.total_len,
+            buffer: packet.buffer_id.map(BufferId),
+            data: chunk.slice_ref(packet.data),
+        });
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn other<E: Events>(
+        &mut self,
+        frame: Frame<'_>,
+        out: &mut BytesMut,
+        events: &mut E,
+    ) -> Result<(), Close> {
+        if frame.header().version != self.version.wire() {
+            return Err(self.wrong_version(frame, out));
+        }
+        let message = match Message::parse(frame).and_then(|m| m.check_lists().map(|()| m)) {
+            Ok(message) => message,
+            Err(error) => return Err(self.malformed(frame, error, out)),
+        };
+        match message {
+            Message::EchoRequest(Echo { data }) => {
+                if out.len() >= limits::BACKLOG_BYTES_MAX {
+                    return Err(Close::Unread);
+                }
+                // a frame's data fits into a frame
+                let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
+            }
+            Message::EchoReply(_) | Message::BarrierReply => {}
+            Message::PortStatus(status) => self.port_status(&status, events),
+            Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
+            Message::Error(error) => self.error(&error, events),
+            // a second hello or set of features among them: nothing is made of it
+            _ => Counters::add(&self.counters.messages_ignored, 1),
+        }
+        Ok(())
+    }
+
+    /// Keeps a change of a port. None: it means nothing. Else whether it was up before.
+    pub(super) fn note_port(&mut self, status: &PortStatus) -> Option<bool> {
+        let number = wire::port_from(status.port.number);
+        let known = self.ports.contains_key(&number);
+        let odd = !PortNo::is_single(number)
+            || matches!(status.reason, PortReason::Other(_))
+            || (!known && status.reason == PortReason::Delete)
+            || (!known && self.ports.len() >= limits::PORTS_PER_NODE_MAX);
+        if odd {
+            Counters::add(&self.counters.messages_ignored, 1);
+            return None;
+        }
+        Counters::add(&self.counters.port_changes, 1);
+        self.ports_changed = true;
+        let before = match status.reason {
+            PortReason::Delete => self.ports.remove(&number),
+            _ => self.ports.insert(number, wire::port(&status.port)),
+        };
+        Some(before.is_some_and(|port| port.up))
+    }
+
+    fn port_status<E: Events>(&mut self, status: &PortStatus, events: &mut E) {
+        let Some(was_up) = self.note_port(status) else { return };
+        let (node, port) = (self.node, wire::port(&status.port));
+        let removed = status.reason == PortReason::Delete;
+        let event = match (was_up, port.up && !removed) {
+            (false, true) => Event::PortUp(PortUp { node, port }),
+            (true, false) => Event::PortDown(PortDown { node, port: port.number, removed }),
+            (false, false) if removed => Event::PortDown(PortDown { node, port: port.number, removed }),
+            (_, _) => Event::PortChanged(PortChanged { node, port }),
+        };
+        events.happened(event)
+    }
+
+    fn flow_removed<E: Events>(&mut self, removed: &any::FlowRemoved, events: &mut E) {
+        let Some(owner) = wire::owner(removed.cookie) else {
+            return Counters::add(&self.counters.messages_ignored, 1);
+        };
+        Counters::add(&self.counters.flows_removed, 1);
+        events.happened(Event::FlowRemoved(FlowRemoved {
+            node: self.node,
+            owner,
+            priority: removed.priority,
+            matching: wire::match_from(&removed.match_fields),
+            reason: wire::flow_removed_reason(removed.reason),
+            packets: removed.packet_count,
+            bytes: removed.byte_count,
+        }))
+    }
+
+    fn error<E: Events>(&mut self, error: &ErrorMessage<'_>, events: &mut E) {
+        Counters::add(&self.counters.errors, 1);
+        let why = match (
+            error_type_name(self.version, error.error_type),
+            error_code_name(self.version, error.error_type, error.code),
+        ) {
+            (Some(kind), Some(code)) => format!("{kind}: {code}"),
+            _ => words(error),
+        };
+        tracing::debug!(node = %self.node, why, "the switch reports an error");
+        // it quotes the message that it is about; where the cookie is in that depends on the version
+        let cookie_at = match self.version {
+            Version::V1_0 => 8 + 40,
+            Version::V1_3 => 8,
+        };
+        let cookie =
+            error.data.get(cookie_at..).and_then(|c| c.first_chunk::<8>()).map(|c| u64::from_be_bytes(*c));
+        if error.data.get(1) == Some(&FLOW_MOD)
+            && let Some(owner) = cookie.and_then(wire::owner)
+        {
+            events.happened(Event::FlowFailed(FlowFailed { node: self.node, owner, why }))
+        }
+    }
+}

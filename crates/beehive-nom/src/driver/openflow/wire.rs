@@ -1,0 +1,270 @@
+//! Network objects as OpenFlow says them, and back.
+
+use crate::object::{
+    Action, Actions, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner, PacketInReason, PacketOut,
+    Port, PortNo, Tag, Vlan, WithdrawFlows,
+};
+use beehive_of::any::{self, FlowFlags, FlowMod, VlanMatch};
+use beehive_of::{EncodeError, MacAddress, Version};
+use bytes::BytesMut;
+
+/// The upper 16 bits of the cookie of every flow of ours; the owner follows.
+const COOKIE_MARK: u64 = 0xbee1 << 48;
+const COOKIE_MARK_MASK: u64 = 0xffff << 48;
+const COOKIE_OWNER_MASK: u64 = 0xffff_ffff << 16;
+/// Of the flow that brings packets up, which is nobody's.
+const COOKIE_TABLE_MISS: u64 = 0xbee0 << 48;
+
+const fn cookie(owner: Owner) -> u64 {
+    COOKIE_MARK | (owner.number() as u64) << 16
+}
+
+/// Whose flow has this cookie; none: not one of ours.
+pub(super) fn owner(cookie: u64) -> Option<Owner> {
+    (cookie & COOKIE_MARK_MASK == COOKIE_MARK)
+        .then(|| Owner::from_number(((cookie & COOKIE_OWNER_MASK) >> 16) as u32))
+}
+
+#[inline]
+pub(super) fn port_from(port: beehive_of::PortNo) -> PortNo {
+    PortNo(port.0)
+}
+
+#[inline]
+fn port_to(port: PortNo) -> beehive_of::PortNo {
+    beehive_of::PortNo(port.0)
+}
+
+#[inline]
+fn mac_to(mac: Mac) -> MacAddress {
+    MacAddress(mac.0)
+}
+
+#[inline]
+fn tag_to(tag: Tag) -> VlanMatch {
+    match tag {
+        Tag::Untagged => VlanMatch::Untagged,
+        Tag::Id(vlan) => VlanMatch::Id(vlan.0),
+    }
+}
+
+#[inline]
+fn match_to(matching: &FlowMatch) -> any::Match {
+    any::Match {
+        in_port: matching.port.map(port_to),
+        eth_src: matching.source.map(|mac| mac_to(mac).into()),
+        eth_dst: matching.destination.map(|mac| mac_to(mac).into()),
+        vlan: matching.tag.map(tag_to),
+        eth_type: matching.ethertype,
+        ..any::Match::ANY
+    }
+}
+
+/// What of a match can be said in objects.
+pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
+    let mac = |mac: beehive_of::Masked<MacAddress>| Mac(mac.value.0);
+    FlowMatch {
+        port: matching.in_port.map(port_from),
+        source: matching.eth_src.map(mac),
+        destination: matching.eth_dst.map(mac),
+        tag: matching.vlan.and_then(|vlan| match vlan {
+            VlanMatch::Untagged => Some(Tag::Untagged),
+            VlanMatch::Id(id) => Some(Tag::Id(Vlan(id))),
+            VlanMatch::Tagged => None,
+        }),
+        ethertype: matching.eth_type,
+    }
+}
+
+#[inline]
+fn action_to(action: &Action) -> any::Action {
+    match *action {
+        Action::Output(port) => any::Action::output(port_to(port)),
+        Action::SetSource(mac) => any::Action::SetEthSrc(mac_to(mac)),
+        Action::SetDestination(mac) => any::Action::SetEthDst(mac_to(mac)),
+        Action::PopTag => any::Action::PopVlan,
+    }
+}
+
+#[inline]
+fn with_actions<R>(actions: &Actions, then: impl FnOnce(any::Actions<'_>) -> R) -> R {
+    match actions {
+        Actions::None => then(any::Actions::EMPTY),
+        Actions::One(action) => then(any::Actions::new(&[action_to(action)])),
+        Actions::Several(actions) => {
+            let actions: Vec<_> = actions.iter().map(action_to).collect();
+            then(any::Actions::new(&actions))
+        }
+    }
+}
+
+/// Appends what sends a packet out, which the switch keeps as `buffer_id` or which is `data`.
+#[inline]
+pub(super) fn packet_out(
+    packet: &PacketOut,
+    buffer_id: Option<u32>,
+    data: &[u8],
+    version: Version,
+    xid: u32,
+    out: &mut BytesMut,
+) -> Result<(), EncodeError> {
+    with_actions(&packet.actions, |actions| {
+        any::PacketOut { buffer_id, in_port: port_to(packet.port), actions, data }
+            .encode_into(version, xid, out)
+    })
+}
+
+/// Appends what installs a flow. Only intended flows are reported when they go: of the others nobody keeps a note.
+#[inline]
+pub(super) fn install(
+    flow: &Flow,
+    version: Version,
+    xid: u32,
+    out: &mut BytesMut,
+) -> Result<(), EncodeError> {
+    let matching = match_to(&flow.matching);
+    let flags = if flow.is_soft() { FlowFlags::NONE } else { FlowFlags::SEND_FLOW_REMOVED };
+    with_actions(&flow.actions, |actions| {
+        FlowMod {
+            idle_timeout: flow.idle_s,
+            hard_timeout: flow.hard_s,
+            cookie: cookie(flow.owner),
+            flags,
+            ..FlowMod::add(flow.priority, matching, actions)
+        }
+        .encode_into(version, xid, out)
+    })
+}
+
+/// Appends what takes flows away; returns how many messages that took.
+///
+/// Before 1.3 a switch cannot tell flows by their cookies: everybody's go. The node app knows, and gives those that were
+/// not meant back.
+pub(super) fn withdraw(
+    flows: &WithdrawFlows,
+    version: Version,
+    xid: u32,
+    out: &mut BytesMut,
+) -> Result<(), EncodeError> {
+    let (cookie, cookie_mask) = match (version, flows.owner) {
+        (Version::V1_0, _) => (0, 0),
+        (Version::V1_3, Some(owner)) => (cookie(owner), COOKIE_MARK_MASK | COOKIE_OWNER_MASK),
+        (Version::V1_3, None) => (COOKIE_MARK, COOKIE_MARK_MASK),
+    };
+    let mut delete =
+        |flow_mod: FlowMod<'_>| FlowMod { cookie, cookie_mask, ..flow_mod }.encode_into(version, xid, out);
+    match flows.scope {
+        FlowScope::All => delete(FlowMod::delete(any::Match::ANY)),
+        FlowScope::Towards(station) => in_vlan(station.vlan(), |tag| {
+            let eth_dst = Some(mac_to(station.mac()).into());
+            delete(FlowMod::delete(any::Match { eth_dst, vlan: Some(tag_to(tag)), ..any::Match::ANY }))
+        }),
+        FlowScope::From(station, port) => in_vlan(station.vlan(), |tag| {
+            let (eth_src, in_port) = (Some(mac_to(station.mac()).into()), Some(port_to(port)));
+            delete(FlowMod::delete(any::Match {
+                in_port,
+                eth_src,
+                vlan: Some(tag_to(tag)),
+                ..any::Match::ANY
+            }))
+        }),
+        FlowScope::Through(port) => {
+            delete(FlowMod { out_port: port_to(port), ..FlowMod::delete(any::Match::ANY) })?;
+            delete(FlowMod::delete(any::Match { in_port: Some(port_to(port)), ..any::Match::ANY }))
+        }
+        FlowScope::Exactly(priority, matching) => {
+            delete(FlowMod::delete_strict(priority, match_to(&matching)))
+        }
+    }
+}
+
+/// A VLAN is one tag, but VLAN 0 is two: none, and one with a priority only.
+fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<(), E> {
+    if vlan == Vlan::NONE {
+        each(Tag::Untagged)?;
+    }
+    each(Tag::Id(vlan))
+}
+
+/// Appends the flow that brings up, whole, what no other flow takes. 1.3 drops it otherwise (specification 1.3.5, 5.4).
+pub(super) fn table_miss(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
+    let up = [any::Action::output(beehive_of::PortNo::CONTROLLER)];
+    let flow_mod = FlowMod::add(0, any::Match::ANY, any::Actions::new(&up));
+    FlowMod { cookie: COOKIE_TABLE_MISS, ..flow_mod }.encode_into(version, xid, out)
+}
+
+pub(super) fn port(port: &any::Port) -> Port {
+    Port {
+        number: port_from(port.number),
+        address: Mac(port.address.0),
+        name: port.name.to_string(),
+        up: port.is_up(),
+    }
+}
+
+#[inline]
+pub(super) fn packet_in_reason(reason: any::PacketInReason) -> PacketInReason {
+    match reason {
+        any::PacketInReason::NoMatch => PacketInReason::Miss,
+        any::PacketInReason::Action => PacketInReason::Action,
+        _ => PacketInReason::Other,
+    }
+}
+
+pub(super) fn flow_removed_reason(reason: any::FlowRemovedReason) -> FlowRemovedReason {
+    match reason {
+        any::FlowRemovedReason::IdleTimeout => FlowRemovedReason::Idle,
+        any::FlowRemovedReason::HardTimeout => FlowRemovedReason::Hard,
+        any::FlowRemovedReason::Delete | any::FlowRemovedReason::GroupDelete => FlowRemovedReason::Withdrawn,
+        _ => FlowRemovedReason::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Station;
+    use beehive_of::Frames;
+    use beehive_of::any::Message;
+
+    fn flow_mods(bytes: &[u8]) -> Vec<FlowMod<'_>> {
+        Frames::new(bytes)
+            .map(|frame| match Message::parse(frame.unwrap()).unwrap() {
+                Message::FlowMod(flow_mod) => flow_mod,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn cookies_name_owners() {
+        let owner_of = Owner::named("learning-switch");
+        assert_eq!(owner(cookie(owner_of)), Some(owner_of));
+        assert_eq!(owner(COOKIE_TABLE_MISS), None);
+        assert_eq!(owner(0), None);
+    }
+
+    #[test]
+    fn vlan_0_is_untagged_or_priority_tagged() {
+        let station = Station::new(Vlan::NONE, Mac([2, 0, 0, 0, 0, 1]));
+        for version in [Version::V1_0, Version::V1_3] {
+            let mut out = BytesMut::new();
+            let flows = WithdrawFlows { owner: Some(Owner::named("x")), scope: FlowScope::Towards(station) };
+            withdraw(&flows, version, 1, &mut out).unwrap();
+            let vlans: Vec<_> = flow_mods(&out).iter().map(|f| f.match_fields.vlan).collect();
+            assert_eq!(vlans, [Some(VlanMatch::Untagged), Some(VlanMatch::Id(0))]);
+            assert_eq!(flow_mods(&out)[0].cookie_mask != 0, version == Version::V1_3);
+        }
+    }
+
+    #[test]
+    fn a_port_takes_flows_both_ways_with_it() {
+        let mut out = BytesMut::new();
+        let flows = WithdrawFlows { owner: None, scope: FlowScope::Through(PortNo(7)) };
+        withdraw(&flows, Version::V1_3, 1, &mut out).unwrap();
+        let mods = flow_mods(&out);
+        assert_eq!(mods[0].out_port, beehive_of::PortNo(7));
+        assert_eq!(mods[1].match_fields.in_port, Some(beehive_of::PortNo(7)));
+        assert!(mods.iter().all(|f| f.cookie == COOKIE_MARK && f.cookie_mask == COOKIE_MARK_MASK));
+    }
+}

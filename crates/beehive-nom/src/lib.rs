@@ -1,0 +1,17 @@
+//! The network object model of Beehive: switches, ports, packets and flows as messages; the drivers that speak for
+//! switches; and the apps of the controller.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`object`] | what apps speak: nodes, ports, packets, flows. No protocol of any switch |
+//! | [`driver`] | what speaks for one switch: an IO bee over a [`driver::Driver`]; OpenFlow is one |
+//! | [`sim`] | a switch that exists in memory only: the second driver |
+//! | [`apps`] | the node app, the hub, the learning switch |
+
+extern crate beehive_core as beehive;
+
+pub mod apps;
+pub mod driver;
+pub mod limits;
+pub mod object;
+pub mod sim;

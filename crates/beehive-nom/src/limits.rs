@@ -1,0 +1,54 @@
+//! Every limit of drivers and apps in one place.
+
+use std::time::Duration;
+
+/// Bytes of the first read of a connection; a stranger gets no more than this.
+pub const READ_BYTES_FIRST: usize = 4 * 1024;
+
+/// Bytes of the first message of a switch. A hello has 8 to a few dozen; an error in its place has some words.
+pub const HELLO_BYTES_MAX: usize = 1024;
+
+/// Bytes that one read may bring when a switch has much to say. Together with what is left of an incomplete message
+/// this bounds the buffer of a connection.
+pub const READ_BYTES_MAX: usize = 128 * 1024;
+
+/// Bytes that wait for a switch that does not read, before packets to it are dropped.
+pub const BACKLOG_BYTES_SOFT: usize = 1024 * 1024;
+
+/// Bytes that wait for a switch that does not read, before it is disconnected.
+pub const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long a switch may take nothing of what waits for it, before it is disconnected.
+pub const BACKLOG_STALL_MAX: Duration = Duration::from_secs(10);
+
+/// Ports of one switch. More are not kept.
+pub const PORTS_PER_NODE_MAX: usize = 16_384;
+
+/// Parts of one description of ports.
+pub const DESCRIPTION_PARTS_MAX: u32 = 1_024;
+
+/// Packets that a switch keeps and that may be named at the same time.
+pub const BUFFERS_PER_NODE_MAX: usize = 65_536;
+
+/// Bytes of a switch's words in an error that are passed on.
+pub const ERROR_WORDS_MAX: usize = 256;
+
+/// Events (ports, flows, errors) that a switch may bring in in a second without waiting for earlier ones to be done.
+/// What goes beyond that and finds no credit ends the connection.
+pub const EVENTS_UNCREDITED_PER_SECOND_MAX: u32 = 65_536;
+
+/// Ports told apart when packets are shed; the rest shares one quota.
+pub const SHEDDING_PORTS_MAX: usize = 4_096;
+
+/// Those who may wait for the outcome of one probe of a node.
+pub const CHALLENGERS_MAX: usize = 16;
+
+/// Messages from outside that a driver may have under way: more than one large read brings, so that packets are shed
+/// only when the hive is behind.
+pub const CREDITS_PER_DRIVER: u32 = beehive_core::limits::CREDITS_PER_IO_BEE;
+
+/// Bytes read in a row from one switch before others have their turn.
+pub const BYTES_PER_TURN_MAX: usize = 512 * 1024;
+
+/// Flows of all owners that the node app keeps for one node.
+pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;

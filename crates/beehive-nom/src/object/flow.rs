@@ -1,0 +1,345 @@
+//! Flows: what a switch does with packets by itself, who wants it, and how it is taken back.
+
+use crate::object::{Ethernet, Mac, NodeId, PacketIn, PortNo, Station, Tag};
+use beehive::Message;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The app that a flow belongs to. Switches keep it with the flow, so it is made from the app's name alone and is the
+/// same on all hives and after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Owner(u32);
+
+impl Owner {
+    /// The owner called `name`.
+    pub const fn named(name: &str) -> Owner {
+        // FNV-1a: part of what is stored in switches, so it never changes
+        let bytes = name.as_bytes();
+        let mut hash: u32 = 0x811c_9dc5;
+        let mut at = 0;
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+            at += 1;
+        }
+        Owner(hash)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The owner with this number.
+    pub const fn from_number(number: u32) -> Owner {
+        Owner(number)
+    }
+}
+
+/// What a packet must have for a flow to take it; what is `None` may be anything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct FlowMatch {
+    /// The port that it came in on.
+    pub port: Option<PortNo>,
+    /// Its Ethernet source.
+    pub source: Option<Mac>,
+    /// Its Ethernet destination.
+    pub destination: Option<Mac>,
+    /// Its outermost VLAN tag.
+    pub tag: Option<Tag>,
+    /// Its Ethernet type after that tag.
+    pub ethertype: Option<u16>,
+}
+
+impl FlowMatch {
+    /// Every packet.
+    pub const ANY: FlowMatch =
+        FlowMatch { port: None, source: None, destination: None, tag: None, ethertype: None };
+
+    /// Packets like this one: same port, source, destination and tag.
+    #[inline]
+    pub fn like(packet: &PacketIn) -> FlowMatch {
+        let header = packet.ethernet();
+        FlowMatch {
+            port: Some(packet.port),
+            source: header.map(|h| h.source),
+            destination: header.map(|h| h.destination),
+            tag: header.map(|h| h.tag),
+            ethertype: None,
+        }
+    }
+
+    /// Whether it takes a packet with this header that came in on `port`.
+    pub fn takes(&self, port: PortNo, header: &Ethernet) -> bool {
+        fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
+            wanted.is_none_or(|wanted| wanted == has)
+        }
+        fits(self.port, port)
+            && fits(self.source, header.source)
+            && fits(self.destination, header.destination)
+            && fits(self.tag, header.tag)
+            && fits(self.ethertype, header.ethertype)
+    }
+
+    /// Whether every packet that `other` takes is taken by this one too.
+    pub fn covers(&self, other: &FlowMatch) -> bool {
+        fn wider<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
+            wide.is_none() || wide == narrow
+        }
+        wider(self.port, other.port)
+            && wider(self.source, other.source)
+            && wider(self.destination, other.destination)
+            && wider(self.tag, other.tag)
+            && wider(self.ethertype, other.ethertype)
+    }
+}
+
+/// What a switch does with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Action {
+    /// Sends it out of a port.
+    Output(PortNo),
+    /// Sets its Ethernet source.
+    SetSource(Mac),
+    /// Sets its Ethernet destination.
+    SetDestination(Mac),
+    /// Removes its outermost VLAN tag.
+    PopTag,
+}
+
+/// What a switch does with a packet, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Actions {
+    /// Nothing: the packet is dropped.
+    #[default]
+    None,
+    /// One thing; needs no memory of its own.
+    One(Action),
+    /// Several things.
+    Several(Box<[Action]>),
+}
+
+impl Actions {
+    /// The actions in order.
+    #[inline]
+    pub fn as_slice(&self) -> &[Action] {
+        match self {
+            Actions::None => &[],
+            Actions::One(action) => std::slice::from_ref(action),
+            Actions::Several(actions) => actions,
+        }
+    }
+
+    /// Whether one of them sends the packet out of `port`.
+    pub fn output_to(&self, port: PortNo) -> bool {
+        self.as_slice().contains(&Action::Output(port))
+    }
+}
+
+impl From<Action> for Actions {
+    fn from(action: Action) -> Actions {
+        Actions::One(action)
+    }
+}
+
+/// A flow.
+///
+/// One with a timeout is soft: the switch alone keeps it, and forgets it. One without is intended: the node app keeps it
+/// too, and gives it to the switch again when it comes back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    /// Who wants it.
+    pub owner: Owner,
+    /// Which flow wins where several match: the highest. 0 is for the flow that brings packets up.
+    pub priority: u16,
+    /// Which packets.
+    pub matching: FlowMatch,
+    /// What is done with them.
+    pub actions: Actions,
+    /// Seconds without a packet after which it goes; 0 is never.
+    pub idle_s: u16,
+    /// Seconds after which it goes; 0 is never.
+    pub hard_s: u16,
+}
+
+impl Flow {
+    /// Whether the switch forgets it by itself.
+    pub fn is_soft(&self) -> bool {
+        self.idle_s != 0 || self.hard_s != 0
+    }
+}
+
+/// Priority of flows that do not say another.
+const PRIORITY_DEFAULT: u16 = 100;
+
+/// Wants a flow at a node. One with the same priority and match is replaced.
+#[derive(Message, Clone, PartialEq, Eq, Debug)]
+pub struct AddFlow {
+    /// Where.
+    pub node: NodeId,
+    /// What.
+    pub flow: Flow,
+}
+
+impl AddFlow {
+    /// A flow of `owner` that does `actions` to what `matching` takes.
+    pub fn new(node: NodeId, owner: Owner, matching: FlowMatch, actions: Actions) -> AddFlow {
+        AddFlow {
+            node,
+            flow: Flow { owner, priority: PRIORITY_DEFAULT, matching, actions, idle_s: 0, hard_s: 0 },
+        }
+    }
+
+    /// A flow that sends packets like `packet` (same port, source, destination and tag) out of `port`. A host that moved
+    /// does not match it, and is seen again.
+    #[inline]
+    pub fn between(owner: Owner, packet: &PacketIn, port: PortNo) -> AddFlow {
+        AddFlow::new(packet.node, owner, FlowMatch::like(packet), Actions::One(Action::Output(port)))
+    }
+
+    /// With a priority.
+    pub fn priority(mut self, priority: u16) -> AddFlow {
+        self.flow.priority = priority;
+        self
+    }
+
+    /// Goes when it has seen no packet for so long; in whole seconds, one at least.
+    #[inline]
+    pub fn idle(mut self, timeout: Duration) -> AddFlow {
+        self.flow.idle_s = seconds(timeout);
+        self
+    }
+
+    /// Goes when it is so old; in whole seconds, one at least.
+    #[inline]
+    pub fn hard(mut self, timeout: Duration) -> AddFlow {
+        self.flow.hard_s = seconds(timeout);
+        self
+    }
+}
+
+#[inline]
+fn seconds(timeout: Duration) -> u16 {
+    timeout.as_secs().clamp(1, u64::from(u16::MAX)) as u16
+}
+
+/// Which flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum FlowScope {
+    /// All of them.
+    All,
+    /// Those to a station.
+    Towards(Station),
+    /// Those from a station that came in on a port.
+    From(Station, PortNo),
+    /// Those that a port brings in or takes out.
+    Through(PortNo),
+    /// The one with this priority and match.
+    Exactly(u16, FlowMatch),
+}
+
+impl FlowScope {
+    /// Whether `flow` is one of them. What a switch does by itself may be more, never less: it does not know stations.
+    pub fn contains(&self, flow: &Flow) -> bool {
+        let m = &flow.matching;
+        let in_vlan = |s: &Station| m.tag.is_none_or(|tag| tag.vlan() == s.vlan());
+        match self {
+            FlowScope::All => true,
+            FlowScope::Towards(station) => m.destination == Some(station.mac()) && in_vlan(station),
+            FlowScope::From(station, port) => {
+                m.source == Some(station.mac()) && in_vlan(station) && m.port == Some(*port)
+            }
+            FlowScope::Through(port) => m.port == Some(*port) || flow.actions.output_to(*port),
+            FlowScope::Exactly(priority, matching) => flow.priority == *priority && m == matching,
+        }
+    }
+}
+
+/// Wants an owner's flows at a node gone.
+#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelFlows {
+    /// Where.
+    pub node: NodeId,
+    /// Whose.
+    pub owner: Owner,
+    /// Which.
+    pub scope: FlowScope,
+}
+
+impl DelFlows {
+    /// Those to `station`.
+    pub fn towards(owner: Owner, node: NodeId, station: Station) -> DelFlows {
+        DelFlows { node, owner, scope: FlowScope::Towards(station) }
+    }
+
+    /// Those from `station` that came in on `port`.
+    pub fn from(owner: Owner, node: NodeId, station: Station, port: PortNo) -> DelFlows {
+        DelFlows { node, owner, scope: FlowScope::From(station, port) }
+    }
+
+    /// Those that `port` brings in or takes out.
+    pub fn through(owner: Owner, node: NodeId, port: PortNo) -> DelFlows {
+        DelFlows { node, owner, scope: FlowScope::Through(port) }
+    }
+}
+
+/// From the node app to a driver: puts a flow in place.
+#[derive(Message, Clone, PartialEq, Eq, Debug)]
+pub struct InstallFlow(pub Flow);
+
+/// From the node app to a driver: takes flows away.
+#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WithdrawFlows {
+    /// Whose; none: those of every app of this system. A switch that cannot tell whose a flow is withdraws everybody's
+    /// (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
+    pub owner: Option<Owner>,
+    /// Which.
+    pub scope: FlowScope,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Vlan;
+
+    #[test]
+    fn an_owner_is_its_name() {
+        assert_eq!(Owner::named(""), Owner(0x811c_9dc5));
+        assert_eq!(Owner::named("learning-switch").number(), 0x7075_609a);
+        assert_ne!(Owner::named("hub"), Owner::named("learning-switch"));
+    }
+
+    #[test]
+    fn scopes() {
+        let (a, b) = (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]));
+        let matching = FlowMatch {
+            port: Some(PortNo(1)),
+            source: Some(a),
+            destination: Some(b),
+            tag: Some(Tag::Id(Vlan(7))),
+            ethertype: None,
+        };
+        let actions = Actions::One(Action::Output(PortNo(2)));
+        let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching, actions).flow;
+        let station = |vlan, mac| Station::new(Vlan(vlan), mac);
+        assert!(FlowScope::Towards(station(7, b)).contains(&flow));
+        assert!(!FlowScope::Towards(station(0, b)).contains(&flow));
+        assert!(!FlowScope::Towards(station(7, a)).contains(&flow));
+        assert!(FlowScope::From(station(7, a), PortNo(1)).contains(&flow));
+        assert!(!FlowScope::From(station(7, a), PortNo(2)).contains(&flow));
+        assert!([1, 2].iter().all(|p| FlowScope::Through(PortNo(*p)).contains(&flow)));
+        assert!(!FlowScope::Through(PortNo(3)).contains(&flow));
+        assert!(FlowScope::Exactly(100, matching).contains(&flow));
+        assert!(FlowMatch::ANY.covers(&matching) && !matching.covers(&FlowMatch::ANY));
+    }
+
+    #[test]
+    fn timeouts_are_whole_seconds_and_never_none() {
+        let flow = AddFlow::new(NodeId(1), Owner::named("x"), FlowMatch::ANY, Actions::None);
+        assert!(!flow.flow.is_soft());
+        let flow = flow.idle(Duration::from_millis(10)).hard(Duration::from_secs(1 << 30)).flow;
+        assert_eq!((flow.idle_s, flow.hard_s), (1, u16::MAX));
+        assert!(flow.is_soft());
+    }
+}

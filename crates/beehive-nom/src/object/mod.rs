@@ -1,0 +1,20 @@
+//! Network objects and the messages about them: what apps speak. No protocol of any switch is visible here.
+
+mod address;
+mod ethernet;
+mod event;
+mod flow;
+mod node;
+mod packet;
+
+pub use address::{Mac, Station, Vlan};
+pub use ethernet::{Ethernet, Tag};
+pub use event::{
+    DuplicateNode, FlowFailed, FlowRemoved, FlowRemovedReason, NodeJoined, NodeLeft, PortChanged, PortDown,
+    PortUp,
+};
+pub use flow::{
+    Action, Actions, AddFlow, DelFlows, Flow, FlowMatch, FlowScope, InstallFlow, Owner, WithdrawFlows,
+};
+pub use node::{NodeId, Port, PortNo};
+pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};

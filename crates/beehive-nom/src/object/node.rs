@@ -1,0 +1,82 @@
+//! Nodes (switches) and their ports.
+
+use crate::object::Mac;
+use beehive::Key;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A switch, by the number that it gives itself (its datapath id).
+#[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NodeId(pub u64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A port of a node. Reserved numbers name ports that are not single, or not physical.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct PortNo(pub u32);
+
+impl PortNo {
+    /// The highest number of an ordinary port.
+    pub const MAX: PortNo = PortNo(0xffff_ff00);
+    /// The port that the packet came in on.
+    pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
+    /// All ports that take part in flooding, but the one it came in on.
+    pub const FLOOD: PortNo = PortNo(0xffff_fffb);
+    /// All ports but the one it came in on.
+    pub const ALL: PortNo = PortNo(0xffff_fffc);
+    /// The controller.
+    pub const CONTROLLER: PortNo = PortNo(0xffff_fffd);
+    /// The switch's own network stack.
+    pub const LOCAL: PortNo = PortNo(0xffff_fffe);
+    /// No port.
+    pub const NONE: PortNo = PortNo(0xffff_ffff);
+
+    /// Whether packets can come in on it: an ordinary port (they start at 1), or the switch's own stack.
+    #[inline]
+    pub const fn is_single(self) -> bool {
+        (self.0 != 0 && self.0 <= PortNo::MAX.0) || self.0 == PortNo::LOCAL.0
+    }
+}
+
+impl fmt::Display for PortNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            PortNo::IN_PORT => f.pad("in_port"),
+            PortNo::FLOOD => f.pad("flood"),
+            PortNo::ALL => f.pad("all"),
+            PortNo::CONTROLLER => f.pad("controller"),
+            PortNo::LOCAL => f.pad("local"),
+            PortNo::NONE => f.pad("none"),
+            PortNo(number) => fmt::Display::fmt(&number, f),
+        }
+    }
+}
+
+impl fmt::Debug for PortNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What is known of a port.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Port {
+    /// Its number.
+    pub number: PortNo,
+    /// Its Ethernet address.
+    pub address: Mac,
+    /// Its name.
+    pub name: String,
+    /// Whether it is switched on and has a link.
+    pub up: bool,
+}

@@ -1,0 +1,60 @@
+//! The driver of a simulated switch: nothing to translate, nothing to wait for.
+
+use crate::driver::{Close, Counters, Driver, Events};
+use crate::object::{Flow, PacketOut, WithdrawFlows};
+use crate::sim::switch::{Saying, SimulatedSwitch};
+use beehive::Time;
+use std::sync::Arc;
+
+/// Speaks for a [`SimulatedSwitch`].
+pub struct SimulatedDriver {
+    switch: SimulatedSwitch,
+}
+
+impl SimulatedDriver {
+    /// The driver of `switch`.
+    pub fn new(switch: SimulatedSwitch) -> SimulatedDriver {
+        SimulatedDriver { switch }
+    }
+}
+
+impl Driver for SimulatedDriver {
+    fn counters(&self) -> &Arc<Counters> {
+        &self.switch.inner.counters
+    }
+
+    async fn wait(&mut self) {
+        self.switch.inner.wake.notified().await
+    }
+
+    fn take<E: Events>(&mut self, _: Time, events: &mut E) -> Result<(), Close> {
+        for saying in self.switch.inner.take_said() {
+            match saying {
+                Saying::Packet(packet) => events.packet_in(packet),
+                Saying::Event(event) => events.happened(event),
+            }
+        }
+        if self.switch.inner.is_connected() { Ok(()) } else { Err(Close::ByPeer) }
+    }
+
+    fn install(&mut self, flow: &Flow) {
+        Counters::add(&self.counters().flows_installed, 1);
+        self.switch.inner.install(flow)
+    }
+
+    fn withdraw(&mut self, flows: &WithdrawFlows) {
+        Counters::add(&self.counters().flows_withdrawn, 1);
+        self.switch.inner.withdraw(flows)
+    }
+
+    fn send(&mut self, packet: &PacketOut) {
+        Counters::add(&self.counters().packet_outs, 1);
+        self.switch.inner.send(packet)
+    }
+
+    fn flush(&mut self, _: Time) -> Result<(), Close> {
+        Ok(())
+    }
+
+    async fn end(&mut self, _: &Close) {}
+}

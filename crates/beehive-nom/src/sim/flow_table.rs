@@ -1,0 +1,144 @@
+//! A flow table: priorities, matches, timeouts.
+
+use crate::object::{Actions, Ethernet, Flow, FlowRemovedReason, PortNo, WithdrawFlows};
+use beehive::Time;
+use std::time::Duration;
+
+/// The flows of a switch.
+#[derive(Debug, Default)]
+pub struct FlowTable {
+    /// The highest priority first.
+    flows: Vec<Installed>,
+}
+
+#[derive(Debug)]
+struct Installed {
+    flow: Flow,
+    since: Time,
+    used: Time,
+    packets: u64,
+    bytes: u64,
+}
+
+/// A flow that is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gone {
+    /// The flow.
+    pub flow: Flow,
+    /// Why it went.
+    pub reason: FlowRemovedReason,
+    /// Packets that it took.
+    pub packets: u64,
+    /// Bytes that it took.
+    pub bytes: u64,
+}
+
+impl FlowTable {
+    /// Puts a flow in place of the one with the same priority and match, if there is one.
+    pub fn install(&mut self, flow: &Flow, now: Time) {
+        self.flows.retain(|i| (i.flow.priority, i.flow.matching) != (flow.priority, flow.matching));
+        let at = self.flows.partition_point(|i| i.flow.priority >= flow.priority);
+        self.flows.insert(at, Installed { flow: flow.clone(), since: now, used: now, packets: 0, bytes: 0 });
+    }
+
+    /// Takes flows away.
+    pub fn withdraw(&mut self, wanted: &WithdrawFlows, knows_owners: bool) -> Vec<Gone> {
+        self.remove(|i| {
+            let theirs = !knows_owners || wanted.owner.is_none_or(|owner| owner == i.flow.owner);
+            (theirs && wanted.scope.contains(&i.flow)).then_some(FlowRemovedReason::Withdrawn)
+        })
+    }
+
+    /// Removes what has timed out.
+    pub fn expire(&mut self, now: Time) -> Vec<Gone> {
+        let over = |since: Time, seconds: u16| {
+            seconds != 0 && now.since(since) >= Duration::from_secs(seconds.into())
+        };
+        self.remove(|i| {
+            if over(i.since, i.flow.hard_s) {
+                return Some(FlowRemovedReason::Hard);
+            }
+            over(i.used, i.flow.idle_s).then_some(FlowRemovedReason::Idle)
+        })
+    }
+
+    fn remove(&mut self, why: impl Fn(&Installed) -> Option<FlowRemovedReason>) -> Vec<Gone> {
+        let mut gone = Vec::new();
+        self.flows.retain(|i| {
+            let Some(reason) = why(i) else { return true };
+            gone.push(Gone { flow: i.flow.clone(), reason, packets: i.packets, bytes: i.bytes });
+            false
+        });
+        gone
+    }
+
+    /// What is done with a packet; none: no flow takes it.
+    pub fn take(&mut self, port: PortNo, header: &Ethernet, length: usize, now: Time) -> Option<Actions> {
+        let taking = self.flows.iter_mut().find(|i| i.flow.matching.takes(port, header))?;
+        taking.used = now;
+        taking.packets += 1;
+        taking.bytes += length as u64;
+        Some(taking.flow.actions.clone())
+    }
+
+    /// The flows, the highest priority first.
+    pub fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().map(|i| &i.flow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Action, AddFlow, FlowMatch, FlowScope, NodeId, Owner};
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn flow(owner: &str, priority: u16, out: u32) -> AddFlow {
+        let actions = Actions::One(Action::Output(PortNo(out)));
+        AddFlow::new(NodeId(1), Owner::named(owner), FlowMatch::ANY, actions).priority(priority)
+    }
+
+    fn taken(table: &mut FlowTable, now: Time) -> Option<Actions> {
+        let header = Ethernet::read(&[0; 20]).unwrap();
+        table.take(PortNo(1), &header, 20, now)
+    }
+
+    #[test]
+    fn the_highest_priority_wins_and_the_same_one_is_replaced() {
+        let mut table = FlowTable::default();
+        table.install(&flow("a", 5, 1).flow, at(0));
+        table.install(&flow("a", 9, 2).flow, at(0));
+        table.install(&flow("a", 7, 3).flow, at(0));
+        table.install(&flow("a", 9, 4).flow, at(0));
+        assert_eq!(table.flows().map(|f| f.priority).collect::<Vec<_>>(), [9, 7, 5]);
+        assert!(taken(&mut table, at(0)).unwrap().output_to(PortNo(4)));
+    }
+
+    #[test]
+    fn timeouts() {
+        let mut table = FlowTable::default();
+        table.install(
+            &flow("a", 1, 1).idle(Duration::from_secs(10)).hard(Duration::from_secs(15)).flow,
+            at(0),
+        );
+        assert!(table.expire(at(9)).is_empty() && taken(&mut table, at(9)).is_some());
+        assert!(table.expire(at(14)).is_empty());
+        assert_eq!(table.expire(at(15))[0].reason, FlowRemovedReason::Hard);
+        table.install(&flow("a", 1, 1).idle(Duration::from_secs(10)).flow, at(20));
+        assert_eq!(table.expire(at(30))[0].reason, FlowRemovedReason::Idle);
+        assert!(taken(&mut table, at(30)).is_none());
+    }
+
+    #[test]
+    fn owners_keep_what_is_theirs() {
+        let mut table = FlowTable::default();
+        table.install(&flow("a", 1, 1).flow, at(0));
+        table.install(&flow("b", 2, 1).flow, at(0));
+        let of_a = WithdrawFlows { owner: Some(Owner::named("a")), scope: FlowScope::All };
+        assert_eq!(table.withdraw(&of_a, true).len(), 1);
+        assert_eq!(table.withdraw(&of_a, false).len(), 1, "a switch that does not know owners");
+    }
+}

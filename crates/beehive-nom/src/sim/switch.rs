@@ -1,0 +1,266 @@
+//! The switch: ports, flow table, and what it has to say.
+
+use crate::driver::{Counters, Event};
+use crate::object::{
+    Action, Actions, Ethernet, Flow, FlowRemoved, Mac, NodeId, PacketIn, PacketInReason, PacketOut, Payload,
+    Port, PortDown, PortNo, PortUp, WithdrawFlows,
+};
+use crate::sim::driver::SimulatedDriver;
+use crate::sim::flow_table::{FlowTable, Gone};
+use crate::sim::frame::{with_address, without_tag};
+use beehive::{Hive, Restart};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Frames that a port keeps for whoever looks; the oldest goes first.
+const FRAMES_PER_PORT_MAX: usize = 4_096;
+/// What waits for the controller; more is lost, as it is in a switch.
+const SAYINGS_MAX: usize = 65_536;
+
+/// A switch in memory; cheap to clone.
+#[derive(Clone)]
+pub struct SimulatedSwitch {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    hive: Hive,
+    pub(super) node: NodeId,
+    pub(super) knows_owners: bool,
+    pub(super) counters: Arc<Counters>,
+    pub(super) wake: Notify,
+    state: Mutex<State>,
+}
+
+struct State {
+    ports: BTreeMap<PortNo, Interface>,
+    table: FlowTable,
+    said: VecDeque<Saying>,
+    connected: bool,
+}
+
+struct Interface {
+    up: bool,
+    sent: VecDeque<Bytes>,
+}
+
+/// Something for the controller.
+pub(super) enum Saying {
+    Packet(PacketIn),
+    Event(Event),
+}
+
+impl SimulatedSwitch {
+    /// A switch with ports 1 to `ports`, all of them up. `knows_owners`: see
+    /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
+    pub fn new(hive: &Hive, node: NodeId, ports: u32, knows_owners: bool) -> SimulatedSwitch {
+        let interface = |number| (PortNo(number), Interface { up: true, sent: VecDeque::new() });
+        let state = State {
+            ports: (1..=ports).map(interface).collect(),
+            table: FlowTable::default(),
+            said: VecDeque::new(),
+            connected: false,
+        };
+        let inner = Inner {
+            hive: hive.clone(),
+            node,
+            knows_owners,
+            counters: Arc::default(),
+            wake: Notify::new(),
+            state: Mutex::new(state),
+        };
+        SimulatedSwitch { inner: Arc::new(inner) }
+    }
+
+    /// Connects it to its hive.
+    pub fn connect(&self) {
+        self.inner.state.lock().connected = true;
+        self.inner.say([Saying::Event(Event::Joined {
+            node: self.inner.node,
+            ports: self.ports(),
+            knows_owners: self.inner.knows_owners,
+        })]);
+        let switch = self.clone();
+        self.inner.hive.spawn_io(format!("simulated switch {}", self.inner.node), Restart::Never, move |io| {
+            let driver = SimulatedDriver::new(switch.clone());
+            async move {
+                crate::driver::drive(io, driver).await;
+                Ok(())
+            }
+        })
+    }
+
+    /// Cuts the connection. The switch goes on with the flows that it has.
+    pub fn disconnect(&self) {
+        self.inner.state.lock().connected = false;
+        self.inner.wake.notify_one()
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> Vec<Port> {
+        let state = self.inner.state.lock();
+        state.ports.iter().map(|(number, interface)| describe(*number, interface.up)).collect()
+    }
+
+    /// A frame comes in on `port`.
+    pub fn receive(&self, port: PortNo, data: Bytes) {
+        self.inner.receive(port, data)
+    }
+
+    /// Frames that went out of `port` since this was asked last.
+    pub fn sent(&self, port: PortNo) -> Vec<Bytes> {
+        let mut state = self.inner.state.lock();
+        state.ports.get_mut(&port).map(|interface| interface.sent.drain(..).collect()).unwrap_or_default()
+    }
+
+    /// Switches a port on or off.
+    pub fn set_up(&self, port: PortNo, up: bool) {
+        let node = self.inner.node;
+        let mut state = self.inner.state.lock();
+        let Some(interface) = state.ports.get_mut(&port) else { return };
+        if std::mem::replace(&mut interface.up, up) == up {
+            return;
+        }
+        drop(state);
+        self.inner.say([Saying::Event(match up {
+            true => Event::PortUp(PortUp { node, port: describe(port, up) }),
+            false => Event::PortDown(PortDown { node, port, removed: false }),
+        })])
+    }
+
+    /// Its flows, the highest priority first.
+    pub fn flows(&self) -> Vec<Flow> {
+        self.inner.expire();
+        self.inner.state.lock().table.flows().cloned().collect()
+    }
+}
+
+fn describe(number: PortNo, up: bool) -> Port {
+    Port {
+        number,
+        address: Mac::from_u64(0x0200_0000_0000 | u64::from(number.0)),
+        name: format!("port{number}"),
+        up,
+    }
+}
+
+impl Inner {
+    pub(super) fn is_connected(&self) -> bool {
+        self.state.lock().connected
+    }
+
+    pub(super) fn take_said(&self) -> VecDeque<Saying> {
+        std::mem::take(&mut self.state.lock().said)
+    }
+
+    fn say(&self, sayings: impl IntoIterator<Item = Saying>) {
+        let mut state = self.state.lock();
+        for saying in sayings {
+            if state.connected && state.said.len() < SAYINGS_MAX {
+                state.said.push_back(saying)
+            }
+        }
+        drop(state);
+        self.wake.notify_one()
+    }
+
+    fn receive(&self, port: PortNo, data: Bytes) {
+        self.expire();
+        let mut state = self.state.lock();
+        if !state.ports.get(&port).is_some_and(|interface| interface.up) {
+            return;
+        }
+        let taken = Ethernet::read(&data)
+            .and_then(|header| state.table.take(port, &header, data.len(), self.hive.now()));
+        let up = match taken {
+            Some(actions) => state.process(port, &data, &actions),
+            None => vec![(PacketInReason::Miss, data)],
+        };
+        drop(state);
+        self.say(up.into_iter().map(|(reason, data)| self.packet_in(port, reason, data)))
+    }
+
+    fn packet_in(&self, port: PortNo, reason: PacketInReason, data: Bytes) -> Saying {
+        let length = data.len().min(usize::from(u16::MAX)) as u16;
+        Saying::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
+    }
+
+    pub(super) fn install(&self, flow: &Flow) {
+        self.state.lock().table.install(flow, self.hive.now())
+    }
+
+    pub(super) fn withdraw(&self, flows: &WithdrawFlows) {
+        let gone = self.state.lock().table.withdraw(flows, self.knows_owners);
+        self.report(gone)
+    }
+
+    pub(super) fn send(&self, packet: &PacketOut) {
+        if let Payload::Whole(data) = &packet.payload {
+            let up = self.state.lock().process(packet.port, data, &packet.actions);
+            self.say(up.into_iter().map(|(reason, data)| self.packet_in(packet.port, reason, data)))
+        }
+    }
+
+    fn expire(&self) {
+        let gone = self.state.lock().table.expire(self.hive.now());
+        self.report(gone)
+    }
+
+    /// As with real switches, only the end of an intended flow is reported.
+    fn report(&self, gone: Vec<Gone>) {
+        let node = self.node;
+        self.say(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
+            |Gone { flow, reason, packets, bytes }| {
+                let Flow { owner, priority, matching, .. } = flow;
+                Saying::Event(Event::FlowRemoved(FlowRemoved {
+                    node,
+                    owner,
+                    priority,
+                    matching,
+                    reason,
+                    packets,
+                    bytes,
+                }))
+            },
+        ))
+    }
+}
+
+impl State {
+    /// Does `actions` to a frame; returns what goes up.
+    fn process(&mut self, port: PortNo, data: &Bytes, actions: &Actions) -> Vec<(PacketInReason, Bytes)> {
+        let mut data = data.clone();
+        let mut up = Vec::new();
+        for action in actions.as_slice() {
+            match *action {
+                Action::Output(PortNo::CONTROLLER) => up.push((PacketInReason::Action, data.clone())),
+                Action::Output(PortNo::FLOOD | PortNo::ALL) => {
+                    let others: Vec<_> = self.ports.keys().copied().filter(|other| *other != port).collect();
+                    others.into_iter().for_each(|other| self.output(other, &data))
+                }
+                Action::Output(PortNo::IN_PORT) => self.output(port, &data),
+                // a switch sends nothing back where it came from, unless told IN_PORT
+                Action::Output(out) if out == port => {}
+                Action::Output(out) => self.output(out, &data),
+                Action::SetDestination(mac) => data = with_address(&data, 0, mac),
+                Action::SetSource(mac) => data = with_address(&data, 6, mac),
+                Action::PopTag => data = without_tag(&data),
+            }
+        }
+        up
+    }
+
+    fn output(&mut self, port: PortNo, data: &Bytes) {
+        if let Some(interface) = self.ports.get_mut(&port)
+            && interface.up
+        {
+            if interface.sent.len() >= FRAMES_PER_PORT_MAX {
+                interface.sent.pop_front();
+            }
+            interface.sent.push_back(data.clone())
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The OpenFlow driver over real TCP: how it greets, serves, refuses, and what hostile switches can do to it.
+
+mod greeting;
+mod hostile;
+mod identity;
+mod peer;
+mod service;

@@ -1,0 +1,87 @@
+//! What a switch that is set up can expect.
+
+use crate::peer::{Controller, encode, eventually, frame_between, output};
+use beehive_of::any::{Echo, FlowCommand, Message};
+use beehive_of::{PortNo, Version};
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_are_answered_and_flows_installed() {
+    let controller = Controller::start().await;
+    for version in [Version::V1_0, Version::V1_3] {
+        let mut peer = controller.join(version, version.wire().into()).await;
+        let (there, back) = (frame_between(1, 2), frame_between(2, 1));
+        peer.packet_in(1, &there).await;
+        assert_eq!(peer.packet_out().await, Some((PortNo::FLOOD, there)));
+        peer.packet_in(2, &back).await;
+        let mut flow = None;
+        let mut packet = None;
+        while flow.is_none() || packet.is_none() {
+            let (f, p) = peer
+                .until(|m, _| match m {
+                    Message::FlowMod(f) if f.command == FlowCommand::Add => {
+                        Some((Some((f.match_fields.in_port, output(&f.actions), f.hard_timeout)), None))
+                    }
+                    Message::PacketOut(p) => Some((None, Some((output(&p.actions), p.data.to_vec())))),
+                    _ => None,
+                })
+                .await
+                .unwrap();
+            flow = flow.or(f);
+            packet = packet.or(p);
+        }
+        assert_eq!(flow, Some((Some(PortNo(2)), PortNo(1), 150)));
+        assert_eq!(packet, Some((PortNo(1), back)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_packet_is_used_and_a_cut_off_one_is_not_sent_on() {
+    let controller = Controller::start().await;
+    let mut peer = controller.join(Version::V1_0, 1).await;
+    let frame = frame_between(1, 2);
+    peer.packet_in_of(1, &frame, 1500, None).await;
+    peer.packet_in_of(1, &frame, 1500, Some(77)).await;
+    let first = peer.until(|m, _| match m {
+        Message::PacketOut(p) => Some((p.buffer_id, p.data.len())),
+        _ => None,
+    });
+    assert_eq!(first.await, Some((Some(77), 0)), "only what the switch keeps can be sent");
+    assert!(eventually(|| controller.directory.totals().packet_outs_cut_off == 1).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn echoes_are_answered_with_their_data() {
+    let controller = Controller::start().await;
+    let mut peer = controller.join(Version::V1_3, 1).await;
+    let request = encode(&Message::EchoRequest(Echo { data: b"are you there" }), Version::V1_3, 9);
+    peer.send(&request).await;
+    let answer = peer.until(|m, xid| match m {
+        Message::EchoReply(Echo { data }) => Some((xid, data.to_vec())),
+        _ => None,
+    });
+    assert_eq!(answer.await, Some((9, b"are you there".to_vec())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_switch_is_given_up() {
+    let controller = Controller::impatient().await;
+    let mut peer = controller.join(Version::V1_0, 1).await;
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        // answering keeps it
+        let _ = tokio::time::timeout(Duration::from_millis(20), peer.until(|_, _| None::<()>)).await;
+    }
+    assert_eq!(controller.directory.nodes(), 1);
+    assert!(eventually(|| controller.directory.is_empty()).await, "nobody answers, and it is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hive_stops_while_switches_are_connected() {
+    let controller = Controller::start().await;
+    let mut peer = controller.join(Version::V1_3, 1).await;
+    let before = std::time::Instant::now();
+    controller.hive.stop(Duration::from_secs(3)).await;
+    assert!(before.elapsed() < Duration::from_secs(2));
+    peer.closed().await;
+}
