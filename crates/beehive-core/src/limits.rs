@@ -9,11 +9,14 @@ pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 /// Hops from the message that came in from outside to the last one it caused. More is taken for a cycle.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
-/// Stateless handlers that may run inside one another before the rest is sent as an ordinary message.
+/// Stateless handlers that may run inside one another. More is taken for a cycle.
 pub const STATELESS_DEPTH_MAX: usize = 16;
 
 /// Messages from outside that one IO bee may have under way (see [`crate::io::Io`]), unless it asks for another figure.
 pub const CREDITS_PER_IO_BEE: u32 = 4_096;
+
+/// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
+pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
 /// Letters kept of transactions that panicked; the oldest goes first.
 pub const DEAD_LETTERS_MAX: usize = 1_024;

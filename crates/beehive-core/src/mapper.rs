@@ -69,6 +69,18 @@ impl<K: Key> DictMeta<K> {
     }
 }
 
+fn whole_of(group_seed: u64, seed: u64) -> CellId {
+    let mut hasher = CellHasher::new(group_seed ^ seed);
+    hasher.word(u64::MAX);
+    CellId(hasher.finish())
+}
+
+impl DictInfo {
+    pub(crate) fn whole(&self, seed: u64) -> CellId {
+        whole_of(self.group_seed, seed)
+    }
+}
+
 impl<K> DictMeta<K> {
     /// The bit of this dictionary in a mask of dictionaries.
     pub const fn bit(&self) -> u64 {
@@ -97,9 +109,7 @@ impl<K> DictMeta<K> {
     /// The one cell of the whole group.
     #[inline]
     pub(crate) fn whole(&self, seed: u64) -> CellId {
-        let mut hasher = CellHasher::new(self.group_seed ^ seed);
-        hasher.word(u64::MAX);
-        CellId(hasher.finish())
+        whole_of(self.group_seed, seed)
     }
 }
 

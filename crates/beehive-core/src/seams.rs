@@ -80,16 +80,3 @@ impl Platform for TokioPlatform {
         self.runtime.metrics().num_workers()
     }
 }
-
-/// Lets other tasks have a turn.
-pub(crate) async fn yield_now() {
-    let mut yielded = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return std::task::Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-    .await
-}

@@ -110,6 +110,12 @@ impl<M: Message> Shared<M> {
     }
 }
 
+impl<M: Message> Clone for Shared<M> {
+    fn clone(&self) -> Self {
+        Shared { batch: self.batch.clone(), index: self.index }
+    }
+}
+
 impl<M: Message> std::ops::Deref for Shared<M> {
     type Target = M;
     fn deref(&self) -> &M {

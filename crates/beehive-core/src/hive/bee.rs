@@ -12,11 +12,13 @@ use crate::hive::link::Executing;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::tail::Tail;
 use crate::hive::turn::{Runnable, Turn};
+use crate::hive::unwinding;
 use crate::limits;
 use crate::time::Time;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -36,8 +38,6 @@ pub(crate) struct Delivery<A: App> {
     pub(crate) position: Option<u16>,
     /// What the messages map to: the same for all of the run.
     pub(crate) cells: CellSet,
-    /// Visits the cells of a dictionary: `cells`, or all that the bee holds if that is empty.
-    pub(crate) sweep: bool,
 }
 
 /// Whether a bee takes messages.
@@ -290,12 +290,8 @@ impl<A: App> Bee<A> {
             (std::mem::take(&mut mailbox.cells), std::mem::take(&mut mailbox.queue))
         };
         let mut mailbox = self.mailbox.lock();
-        // a sweep visits what its bee held when it was sent there
-        confine(&mut queue, &cells);
-        let Mailbox { queue: own, cells: owned, .. } = &mut *mailbox;
-        confine(own, owned);
-        own.append(&mut queue);
-        owned.extend(cells.iter().copied());
+        mailbox.queue.append(&mut queue);
+        mailbox.cells.extend(cells.iter().copied());
         cells
     }
 
@@ -330,12 +326,6 @@ impl<A: App> Bee<A> {
     /// Messages that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.mailbox.lock().queue.len()
-    }
-}
-
-fn confine<A: App>(queue: &mut VecDeque<Delivery<A>>, cells: &[CellId]) {
-    for sweep in queue.iter_mut().filter(|d| d.sweep && d.cells.is_empty()) {
-        sweep.cells = CellSet::from_slice(cells)
     }
 }
 
@@ -395,9 +385,22 @@ impl<A: App> Bee<A> {
             taken
         };
         let Some(mut body) = taken else { return self.push(delivery, turn) };
-        (delivery.run)(&self, &mut body, delivery, turn);
+        self.run_one(&mut body, delivery, turn);
         self.run_body(body, VecDeque::new(), false, turn);
         Ok(())
+    }
+
+    /// Runs a delivery. Whatever unwinds out of it that is not the handler (a value that panics when it is dropped or
+    /// encoded) must not take the body along.
+    #[inline]
+    fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
+        let run = delivery.run;
+        if let Err(panic) = unwinding::catch(AssertUnwindSafe(|| run(self, body, delivery, turn))) {
+            let why = unwinding::text(&*panic);
+            tracing::error!(app = A::NAME, bee = %self.id, %why, "something that the handler left behind panicked");
+            turn.discard();
+            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+        }
     }
 
     /// Runs what is queued and what comes meanwhile, and puts the body back.
@@ -412,7 +415,7 @@ impl<A: App> Bee<A> {
         loop {
             // somebody waits for the body: nothing new is begun, so that it settles
             while !waited_for && let Some(delivery) = queue.pop_front() {
-                (delivery.run)(&self, &mut body, delivery, turn);
+                self.run_one(&mut body, delivery, turn);
                 body.reconcile(&self.app, &mut queue, turn);
                 if turn.is_over() {
                     break;

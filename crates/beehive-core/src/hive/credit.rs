@@ -4,7 +4,7 @@
 //! wait: two full bees that talk to each other would wait for ever.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// The credits of one IO bee.
@@ -70,17 +70,42 @@ impl Credits {
 pub(crate) struct Cause {
     credits: Arc<Credits>,
     count: u32,
+    under_way: Arc<UnderWay>,
+}
+
+/// Everything of a hive that is not done: so many causes.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    causes: AtomicU64,
+    none: Notify,
+}
+
+impl UnderWay {
+    /// Waits until nothing is under way. Cancel-safe.
+    pub(crate) async fn done(&self) {
+        loop {
+            let none = self.none.notified();
+            if self.causes.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            none.await
+        }
+    }
 }
 
 impl Cause {
-    pub(crate) fn new(credits: &Arc<Credits>, count: u32) -> Arc<Cause> {
-        Arc::new(Cause { credits: credits.clone(), count })
+    pub(crate) fn new(credits: &Arc<Credits>, count: u32, under_way: &Arc<UnderWay>) -> Arc<Cause> {
+        under_way.causes.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Cause { credits: credits.clone(), count, under_way: under_way.clone() })
     }
 }
 
 impl Drop for Cause {
     fn drop(&mut self) {
-        self.credits.give_back(self.count)
+        self.credits.give_back(self.count);
+        if self.under_way.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.under_way.none.notify_waiters()
+        }
     }
 }
 
@@ -92,7 +117,7 @@ mod tests {
     fn credits_come_back_with_the_last_cause() {
         let credits = Credits::new(10);
         assert!(credits.take_all(8));
-        let cause = Cause::new(&credits, 8);
+        let cause = Cause::new(&credits, 8, &Arc::default());
         let derived = cause.clone();
         assert!(!credits.take_all(3) && credits.take_all(2) && !credits.take_all(1));
         drop(cause);

@@ -311,7 +311,7 @@ impl Io {
             first_seq: 0,
             chance: self.chance,
         };
-        self.route(source, Some(Cause::new(&self.credits, credits)))
+        self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().under_way)))
     }
 
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {

@@ -104,7 +104,7 @@ async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
         let Some(united) = lane.waiting.lock().parked.first().map(|p| p.unite(&hive)) else { return };
         united.await;
         let any = Turn::with(&hive, Place::Runners, |turn| lane.retry(turn));
-        if !any || hive.is_stopped() {
+        if !any || hive.is_over() {
             return;
         }
     }

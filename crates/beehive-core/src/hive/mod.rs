@@ -42,7 +42,7 @@ pub use supervise::Restart;
 
 use crate::cell::HiveId;
 use crate::hive::batch::{Batch, Source};
-use crate::hive::credit::{Cause, Credits};
+use crate::hive::credit::{Cause, Credits, UnderWay};
 use crate::hive::dead_letters::DeadLetters;
 use crate::hive::io::IoBees;
 use crate::hive::journal::Fact;
@@ -77,6 +77,7 @@ pub(crate) struct HiveInner {
     pub(crate) timers: Timers,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) credits: Arc<Credits>,
+    pub(crate) under_way: Arc<UnderWay>,
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
@@ -85,7 +86,10 @@ pub(crate) struct HiveInner {
     apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
     stopped: AtomicBool,
+    /// Nothing is finished any more.
+    over: AtomicBool,
     pub(crate) stopping: Notify,
+    pub(crate) ended: Notify,
     stop_done: Notify,
     /// IO bees that have not returned.
     tasks: AtomicUsize,
@@ -125,8 +129,11 @@ impl Hive {
     ///
     /// Messages that one task emits one after the other arrive in that order. An IO bee does it in batches and is faster.
     pub async fn emit<M: Message>(&self, message: M) {
-        self.0.credits.take(1).await;
-        self.emit_with_credit(message)
+        tokio::select! {
+            biased;
+            () = self.0.credits.take(1) => self.emit_with_credit(message),
+            () = self.stopped() => tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped"),
+        }
     }
 
     /// Emits a message from outside if there is a credit for it.
@@ -157,7 +164,7 @@ impl Hive {
         let batch = Arc::new(Batch { messages: vec![message], source, sink: None });
         let kind = inner.types.kind::<M>();
         Turn::with(inner, Place::Runners, |turn| {
-            turn.cause = Some(Cause::new(&inner.credits, 1));
+            turn.cause = Some(Cause::new(&inner.credits, 1, &inner.under_way));
             kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
         })
     }
@@ -214,8 +221,7 @@ impl Hive {
                 }
                 done.await
             }
-            // everything that clients of this handle brought in
-            inner.credits.take(inner.credits.limit()).await
+            inner.under_way.done().await
         };
         tokio::select! {
             () = finished => {}
@@ -223,6 +229,8 @@ impl Hive {
                 tracing::warn!(tasks = inner.tasks.load(Ordering::Acquire), "stopped without waiting any longer");
             }
         }
+        inner.over.store(true, Ordering::Release);
+        inner.ended.notify_waiters();
         inner.timers.clear();
         for app in inner.apps.read().iter() {
             app.clear()
@@ -239,6 +247,11 @@ impl HiveInner {
         let now = self.platform.now().as_nanoseconds();
         let last = self.last_now.fetch_max(now, Ordering::Relaxed);
         Time::from_nanoseconds(now.max(last))
+    }
+
+    /// Whether it has stopped altogether; what was under way when it was told to stop goes on until then.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

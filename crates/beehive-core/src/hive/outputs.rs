@@ -13,6 +13,10 @@ use crate::time::Time;
 use std::any::{Any, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
+const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
 
 /// Where a message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +109,9 @@ impl<M: Message> Slot for Typed<M> {
         match target {
             Routed::All => self.kind.route(batch, span, lane, turn),
             Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
-            Routed::Later { at, app } => turn.hive.timers.after(at, app, &self.kind, batch, span),
+            Routed::Later { at, app } => {
+                turn.hive.timers.after(at, app, &self.kind, batch, span, &turn.hive.types)
+            }
         }
     }
 
@@ -146,12 +152,12 @@ pub(crate) struct Outputs {
     total: u32,
     /// Messages before the transaction that is running.
     base: u32,
-    overflown: bool,
+    overflown: Option<&'static str>,
 }
 
 impl Outputs {
     pub(crate) fn new(types: Arc<Types>) -> Outputs {
-        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, base: 0, overflown: false }
+        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, base: 0, overflown: None }
     }
 
     #[inline(always)]
@@ -174,10 +180,10 @@ impl Outputs {
         }
     }
 
-    /// Whether the transaction has emitted more than it may. Asking clears it.
+    /// The limit that the transaction has passed, if any. Asking clears it.
     #[inline(always)]
-    pub(crate) fn take_overflow(&mut self) -> bool {
-        std::mem::take(&mut self.overflown)
+    pub(crate) fn take_overflow(&mut self) -> Option<&'static str> {
+        self.overflown.take()
     }
 
     /// Forgets what was emitted since `mark`.
@@ -219,10 +225,14 @@ impl Outputs {
     #[inline]
     fn push<M: Message>(&mut self, target: Target, message: M) {
         if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
-            self.overflown = true;
+            self.overflown = Some(TOO_MANY_EMITS);
             return;
         }
         let later = matches!(target, Target::Later(_));
+        if later && self.types.timers_waiting.load(Ordering::Relaxed) >= limits::TIMERS_WAITING_MAX {
+            self.overflown = Some(TOO_MANY_TIMERS);
+            return;
+        }
         let wanted = (TypeId::of::<M>(), later);
         let at = match self.slots.iter().position(|(id, _)| *id == wanted) {
             Some(at) => at,

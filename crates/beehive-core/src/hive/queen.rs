@@ -8,7 +8,7 @@ use crate::hive::journal::Record;
 use crate::hive::registry::{Decision, Proposal, Unavailable};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
-use crate::seams::{BoxFuture, Platform};
+use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use std::future::Future;
 use std::pin::Pin;
@@ -37,14 +37,26 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// The owner of each set of cells; all that are not known are claimed with one proposal.
-    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>) -> Vec<Owner<A>> {
+    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
         let mut queen = self.queen.lock();
         let proposals = sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect();
-        let decisions = match poll_once(self.registry.propose(proposals)) {
+        let mut proposed = self.registry.propose(proposals);
+        let decisions = match poll_once(&mut proposed) {
             Poll::Ready(Ok(decisions)) => decisions,
             // the caller's messages wait at their sender, whose lane asks again and waits for the answer
-            Poll::Ready(Err(Unavailable)) | Poll::Pending => {
-                return sets.iter().map(|_| Owner::NotYet).collect();
+            Poll::Ready(Err(Unavailable)) => return sets.iter().map(|_| Owner::NotYet).collect(),
+            Poll::Pending => {
+                // what is decided must be carried out, whoever waits for it: a bee may have been made
+                let waiting = sets.iter().map(|_| Owner::NotYet).collect();
+                let app = self.clone();
+                hive.platform.spawn(Box::pin(async move {
+                    let Ok(decisions) = proposed.await else { return };
+                    let mut queen = app.queen.lock();
+                    for (cells, decision) in sets.iter().zip(decisions) {
+                        app.carry_out(&mut queen.bees, cells, decision);
+                    }
+                }));
+                return waiting;
             }
         };
         let bees = &mut queen.bees;
@@ -88,7 +100,7 @@ impl<A: App> AppRuntime<A> {
     pub(crate) fn unite(self: &Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         let (app, hive) = (self.clone(), hive.clone());
         Box::pin(async move {
-            while !hive.is_stopped() {
+            while !hive.is_over() {
                 let proposal = Proposal::Claim { cells: cells.clone() };
                 let Ok(decisions) = app.registry.propose(vec![proposal]).await else {
                     hive.platform.sleep(RETRY).await;
@@ -146,28 +158,39 @@ impl<A: App> AppRuntime<A> {
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, %from, %into, "merged");
         // told until it is heard, before anybody can make the target do something else
-        while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_stopped()
-        {
+        while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await
         }
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
     }
 
+    /// Tells the registry that a bee is no more, for as long as it takes to be heard. Until then the registry names a bee
+    /// that is not there, and whoever asks for its cells asks again.
+    fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
+        let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
+        if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
+            return;
+        }
+        let (app, hive) = (self.clone(), hive.clone());
+        let platform = hive.platform.clone();
+        platform.spawn(Box::pin(async move {
+            while !hive.is_over() && app.registry.propose(vec![Proposal::Release { bee }]).await.is_err() {
+                hive.platform.sleep(RETRY).await
+            }
+        }))
+    }
+
     /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
-    pub(crate) fn retire_idle(self: &Arc<Self>, platform: &dyn Platform) -> usize {
+    pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
         let mut retired = 0;
         for bee in self.take_idle() {
             let mut queen = self.queen.lock();
             let ended = bee.retire(|cells| {
-                // a registry that cannot decide at once keeps the bee: it is idle and may stay
-                let released = poll_once(self.registry.propose(vec![Proposal::Release { bee: bee.id }]));
-                if !matches!(released, Poll::Ready(Ok(_))) {
-                    return false;
-                }
+                self.release(bee.id, hive);
                 if let Some(link) = &self.link {
                     // nobody waits for it: until it is committed the log has a bee without content
                     let (link, record) = (link.clone(), Record::Release { app: self.index, bee: bee.id });
-                    platform.spawn(Box::pin(async move { link.commit(record).await }))
+                    hive.platform.spawn(Box::pin(async move { link.commit(record).await }))
                 }
                 for cell in cells {
                     self.routes.remove(*cell, &bee)
@@ -184,6 +207,6 @@ impl<A: App> AppRuntime<A> {
     }
 }
 
-fn poll_once<T>(mut future: Pin<Box<dyn Future<Output = T> + Send>>) -> Poll<T> {
+fn poll_once<T>(future: &mut Pin<Box<dyn Future<Output = T> + Send>>) -> Poll<T> {
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -137,7 +137,6 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                     count,
                     position,
                     cells: run.cells.clone(),
-                    sweep: false,
                 };
                 deliver(&self.app, delivery, lane, turn)
             }
@@ -155,6 +154,15 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let app = &self.app;
         if turn.depth >= limits::STATELESS_DEPTH_MAX {
             turn.hive.cycle(batch.source.hops, A::NAME, M::NAME);
+            let error = Error::of(ErrorKind::Limit, "too many stateless handlers inside one another");
+            if let Some(sink) = &batch.sink {
+                for index in range {
+                    match position {
+                        Some(_) => sink.answers(AnswerRun::<M>::from_iter([Err(error.clone())]), &turn.cause),
+                        None => sink.observed(batch, index, Err(error.clone())),
+                    }
+                }
+            }
             return;
         }
         let kept = turn.local::<Local<A>>(app.index).stateless.take();
@@ -181,7 +189,7 @@ pub(crate) fn deliver<A: Handlers>(
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),
-                None => app.claim(vec![delivery.cells.clone()]).pop().unwrap_or(Owner::NotYet),
+                None => app.claim(vec![delivery.cells.clone()], turn.hive).pop().unwrap_or(Owner::NotYet),
             };
             match owner {
                 Owner::NotYet => break,
@@ -236,7 +244,7 @@ impl<A: Handlers> Parked for ParkedDelivery<A> {
     }
 }
 
-fn run_delivery<A: Handles<M>, M: Message>(
+pub(crate) fn run_delivery<A: Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -376,9 +384,10 @@ fn execute<A: Handles<M>, M: Message>(
         ctx.chance = chance(batch, index);
         let mark = ctx.out.mark();
         let result = unwinding::catch(AssertUnwindSafe(|| state.handle(message, ctx)));
+        let overflow = ctx.out.take_overflow();
         let result = match (result, held.violation()) {
-            (Ok(Ok(answer)), None) if !ctx.out.take_overflow() => Ok(answer),
-            (result, violation) => Err(failure(result, violation, ctx.out.take_overflow())),
+            (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
+            (result, violation) => Err(failure(result, violation, overflow)),
         };
         match result {
             Ok(answer) => {
@@ -425,19 +434,19 @@ fn chance<M: Message>(batch: &Batch<M>, index: u32) -> u64 {
 fn failure<T>(
     result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
     violation: Option<crate::state::guard::Violation>,
-    overflow: bool,
+    overflow: Option<&'static str>,
 ) -> Error {
     match (result, violation) {
         // also when the handler caught the unwinding and went on
         (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
         (Ok(Err(error)), None) => error,
-        (Err(panic), None) => Error::of(ErrorKind::Panicked, unwinding::text(&*panic)),
-        (Ok(Ok(_)), None) => {
-            debug_assert!(overflow);
-            let text =
-                format!("the transaction emitted more than {} messages", limits::EMITS_PER_TRANSACTION_MAX);
-            Error::of(ErrorKind::Limit, text)
+        (Err(panic), None) => {
+            let text = unwinding::text(&*panic);
+            // what a panic carries may panic when it is dropped
+            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+            Error::of(ErrorKind::Panicked, text)
         }
+        (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
     }
 }
 

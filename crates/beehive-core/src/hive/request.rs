@@ -150,7 +150,7 @@ impl Hive {
             let batch = Arc::new(Batch { messages: vec![message], source, sink });
             let kind = inner.types.kind::<M>();
             Turn::with(inner, Place::Runners, |turn| {
-                turn.cause = Some(Cause::new(&inner.credits, 1));
+                turn.cause = Some(Cause::new(&inner.credits, 1, &inner.under_way));
                 kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
             });
             // the question lives on where the message went, and nowhere else

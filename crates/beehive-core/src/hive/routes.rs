@@ -67,16 +67,18 @@ impl<A: App> Routes<A> {
 
     pub(crate) const SHARDS: usize = SHARDS;
 
-    /// Calls `f` for every bee whose first cell is in the shard.
-    pub(crate) fn for_each_bee_of_shard(&self, shard: usize, mut f: impl FnMut(&Arc<Bee<A>>)) {
-        // collected first: `f` may come back here
-        let bees: Vec<Arc<Bee<A>>> = match self.shards.get(shard) {
-            Some(s) => {
-                s.read().iter().filter(|(c, bee)| bee.first_cell() == *c).map(|(_, b)| b.clone()).collect()
-            }
+    /// The cells of one shard with their bees. A cell is always in the same shard.
+    pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee<A>>)> {
+        match self.shards.get(shard) {
+            Some(shard) => shard.read().iter().cloned().collect(),
             None => Vec::new(),
-        };
-        bees.iter().for_each(&mut f)
+        }
+    }
+
+    fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
+        let cells = self.cells_of_shard(shard);
+        // collected first: `f` may come back here
+        cells.iter().filter(|(cell, bee)| bee.first_cell() == *cell).map(|(_, bee)| bee).for_each(f)
     }
 
     pub(crate) fn clear(&self) {

@@ -159,6 +159,12 @@ impl<A: App> AppRuntime<A> {
         self.swept.get()?.get(handler).copied().flatten()
     }
 
+    /// The one cell of a dictionary that is one.
+    pub(crate) fn whole_cell(&self, dict: u32) -> Option<CellId> {
+        let info = A::DICTS.iter().find(|d| d.index == dict)?;
+        (self.whole & (1 << dict) != 0).then(|| info.whole(self.seed))
+    }
+
     pub(crate) fn bees(&self) -> usize {
         self.queen.lock().bees.len()
     }

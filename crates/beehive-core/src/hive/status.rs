@@ -4,7 +4,7 @@ use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::{Hive, HiveInner};
-use crate::seams::{BoxFuture, Platform};
+use crate::seams::BoxFuture;
 use crate::state::DecodeError;
 use serde::Serialize;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
     fn status(&self) -> AppStatus;
-    fn retire_idle(self: Arc<Self>, platform: &dyn Platform);
+    fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     fn clear(&self);
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
@@ -168,8 +168,8 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         }
     }
 
-    fn retire_idle(self: Arc<Self>, platform: &dyn Platform) {
-        AppRuntime::retire_idle(&self, platform);
+    fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>) {
+        AppRuntime::retire_idle(&self, hive);
     }
 
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {

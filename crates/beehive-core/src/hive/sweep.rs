@@ -1,30 +1,33 @@
 //! Sweeps: a message to every cell of a dictionary, one transaction each.
 //!
-//! A sweep visits bees; each bee sends one ordinary message to every cell that it holds at that moment. When bees merge
-//! between the visit and the answer to it, each visit keeps to the cells that its own bee held, so no cell is met twice.
+//! A sweep goes through the table of cells, shard by shard, and visits each bee with the cells it holds there. A cell never
+//! changes its shard, so it is met once, however bees merge meanwhile; a visit that waits in the mailbox of a bee that
+//! merges goes along with its cells.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::{CellSet, Outcome};
+use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::Address;
-use crate::hive::batch::{Batch, Shared, Source};
+use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
-use crate::hive::receiver::AppReceiver;
+use crate::hive::receiver::{AppReceiver, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
 use crate::key::Key;
-use crate::message::{Each, Message};
+use crate::message::{Each, Error, Message};
 use crate::state::column::Columns;
 use crate::state::image::decode;
 use crate::time::Time;
+use parking_lot::Mutex;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An app with a handler for each cell of dictionary `dict`, as a receiver of `M`.
+/// An app with a handler for each cell of a dictionary, as a receiver of `M`.
 pub(crate) struct EachReceiver<A: Handlers, K, M> {
     pub(crate) app: Arc<AppRuntime<A>>,
     pub(crate) run: RunDelivery<A>,
@@ -58,31 +61,125 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
         turn: &mut Turn,
     ) {
         for index in range {
-            // all at once: a later message of the same sender must not overtake the sweep
-            self.app.routes.for_each_bee(|bee| visit(bee, batch, index, self.run, turn))
+            let Some(visit) = Visit::of(batch, index) else { continue };
+            for shard in 0..Routes::<A>::SHARDS {
+                // all at once: a later message of the same sender must not overtake the sweep
+                visit_shard(&self.app, shard, &visit, self.run, turn)
+            }
         }
     }
 }
 
-fn visit<A: Handlers, M: Message>(
-    bee: &Arc<Bee<A>>,
-    batch: &Arc<Batch<M>>,
+/// The message of a sweep, and who waits for all cells to be done with it.
+pub(crate) struct Visit<M: Message> {
+    message: Shared<M>,
+    source: Source,
+    report: Option<Arc<Report<M>>>,
+}
+
+impl<M: Message> Visit<M> {
+    pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
+        let message = Shared::of(batch, index)?;
+        let report = batch
+            .sink
+            .as_ref()
+            .filter(|sink| sink.counts())
+            .map(|_| Arc::new(Report { batch: batch.clone(), index, failed: Mutex::new(None) }));
+        Some(Arc::new(Visit { message, source: batch.source.clone(), report }))
+    }
+}
+
+impl<M: Message> AnyBatch for Visit<M> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn message_name(&self) -> &'static str {
+        M::NAME
+    }
+}
+
+/// Tells whoever asked that all cells are done, when the last of them lets go of it.
+struct Report<M: Message> {
+    batch: Arc<Batch<M>>,
     index: u32,
+    failed: Mutex<Option<Error>>,
+}
+
+impl<M: Message> Drop for Report<M> {
+    fn drop(&mut self) {
+        if let Some(sink) = &self.batch.sink {
+            let result = self.failed.get_mut().take().map_or(Ok(()), Err);
+            sink.observed(&self.batch, self.index, result)
+        }
+    }
+}
+
+/// Hears of the cells of one visit.
+struct Cells<M: Message>(Arc<Report<M>>);
+
+impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Cells<M> {
+    fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: u32) {}
+    fn answers(&self, _: AnswerRun<Each<K, M>>, _: &Option<Arc<Cause>>) {}
+    fn observed(&self, _: &Batch<Each<K, M>>, _: u32, result: Result<(), Error>) {
+        if let Err(error) = result {
+            self.0.failed.lock().get_or_insert(error);
+        }
+    }
+    fn unanswered(&self, _: &Batch<Each<K, M>>, _: u32) {}
+    fn counts(&self) -> bool {
+        true
+    }
+}
+
+fn visit_shard<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    shard: usize,
+    visit: &Arc<Visit<M>>,
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
-    let delivery = Delivery {
-        run,
-        batch: batch.clone(),
-        cause: turn.cause.clone(),
-        first: index,
-        count: 1,
-        position: None,
-        cells: CellSet::new(),
-        sweep: true,
-    };
-    // refused: it has no cells any more
-    let _ = bee.clone().push(delivery, turn);
+    let mut cells = app.routes.cells_of_shard(shard);
+    cells.sort_unstable_by_key(|(cell, bee)| (bee.id, *cell));
+    let mut rest = cells.as_slice();
+    while let Some((_, bee)) = rest.first() {
+        let count = rest.iter().take_while(|(_, other)| other.id == bee.id).count();
+        let (its, others) = rest.split_at(count);
+        rest = others;
+        let delivery = Delivery {
+            run,
+            batch: visit.clone(),
+            cause: turn.cause.clone(),
+            first: 0,
+            count: 0,
+            position: None,
+            cells: its.iter().map(|(cell, _)| *cell).collect(),
+        };
+        send_visit(app, bee, delivery, turn)
+    }
+}
+
+/// Brings a visit to the bee, or, if that has merged a moment ago, to where its cells are now.
+fn send_visit<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    bee: &Arc<Bee<A>>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    let Err(refused) = bee.clone().push(delivery, turn) else { return };
+    for cell in &refused.cells {
+        // a cell that nobody owns is empty
+        let Some(bee) = app.routes.find(*cell) else { continue };
+        let one = Delivery {
+            run: refused.run,
+            batch: refused.batch.clone(),
+            cause: refused.cause.clone(),
+            first: 0,
+            count: 0,
+            position: None,
+            cells: CellSet::from_slice(&[*cell]),
+        };
+        let _ = bee.push(one, turn);
+    }
 }
 
 /// How a sweep is spread.
@@ -93,27 +190,27 @@ pub(crate) struct Pace {
     pub(crate) period: Duration,
 }
 
-/// Visits one part of the bees after the other, spread over `period`.
+/// Visits one part of the cells after the other, spread over half of the period, so that the next sweep finds this one
+/// over.
 pub(crate) fn paced<A: Handlers, M: Message>(
     app: Arc<AppRuntime<A>>,
-    batch: Arc<Batch<M>>,
+    visit: Arc<Visit<M>>,
     run: RunDelivery<A>,
     part: usize,
     pace: Pace,
     turn: &mut Turn,
 ) {
     turn.cause = Some(pace.cause.clone());
-    app.routes.for_each_bee_of_shard(part, |bee| visit(bee, &batch, 0, run, turn));
+    visit_shard(&app, part, &visit, run, turn);
     turn.cause = None;
     let part = part + 1;
     if part < Routes::<A>::SHARDS {
-        // done by half of the period, so that the next sweep finds this one over
         let at = pace.start + pace.period.mul_f64(0.5 * part as f64 / Routes::<A>::SHARDS as f64);
-        turn.hive.timers.at(at, Box::new(move |turn| paced(app, batch, run, part, pace, turn)));
+        turn.hive.timers.at(at, Box::new(move |turn| paced(app, visit, run, part, pace, turn)));
     }
 }
 
-/// Sends the swept message to every cell of dictionary `D` that the bee holds.
+/// Gives the swept message to every visited cell that the bee holds, in key order, before anything that came later.
 pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -121,28 +218,49 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
     turn: &mut Turn,
 ) {
     let app = &bee.app;
-    turn.cause = delivery.cause;
-    let Ok(batch) = (delivery.batch as Arc<dyn std::any::Any + Send + Sync>).downcast::<Batch<M>>() else {
-        return;
-    };
+    let Some(visit) = delivery.batch.as_any().downcast_ref::<Visit<M>>() else { return };
     let Some(dict) = app.swept(A::HANDLER) else { return };
-    let confined = &delivery.cells;
+    // where a dictionary is one cell, its entries are visited with that cell
+    let whole = app.whole_cell(dict);
+    let visited = |cell: &CellId| delivery.cells.contains(whole.as_ref().unwrap_or(cell));
     let messages: Vec<Each<K, M>> = body
         .app
         .cells_of(dict)
         .into_iter()
-        .filter(|(cell, _)| confined.is_empty() || confined.contains(cell))
-        .filter_map(|(_, key)| {
-            Some(Each { key: decode("a key", &key).ok()?, msg: Shared::of(&batch, delivery.first)? })
-        })
+        .filter(|(cell, _)| visited(cell))
+        .filter_map(|(_, key)| Some(Each { key: decode("a key", &key).ok()?, msg: visit.message.clone() }))
         .collect();
     if messages.is_empty() {
         return;
     }
     let source =
-        Source { sender: Address::App(app.index), bee: Some(bee.id), lane: 0, ..batch.source.clone() };
+        Source { sender: Address::App(app.index), bee: Some(bee.id), lane: 0, ..visit.source.clone() };
+    let sink = visit.report.clone().map(|report| Arc::new(Cells(report)) as Arc<dyn AnswerSink<Each<K, M>>>);
     let count = messages.len() as u32;
-    let batch = Arc::new(Batch { messages, source, sink: None });
-    AppReceiver::<A, Each<K, M>>::new(app.clone()).route(&batch, 0..count, None, &mut body.lane, turn);
-    turn.cause = None;
+    let batch = Arc::new(Batch { messages, source, sink });
+    let mut mapper = app.mapper(batch.source.origin);
+    for index in 0..count {
+        let Some(message) = batch.messages.get(index as usize) else { break };
+        mapper.clear();
+        A::map(message, &mut mapper);
+        let here = app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee));
+        if here {
+            let one = Delivery {
+                run: run_delivery::<A, Each<K, M>>,
+                batch: batch.clone(),
+                cause: delivery.cause.clone(),
+                first: index,
+                count: 1,
+                position: None,
+                cells: CellSet::from_slice(mapper.cells()),
+            };
+            run_delivery::<A, Each<K, M>>(bee, body, one, turn)
+        } else {
+            // it needs cells of others, too
+            turn.cause = delivery.cause.clone();
+            let range = index..index + 1;
+            AppReceiver::<A, Each<K, M>>::new(app.clone()).route(&batch, range, None, &mut body.lane, turn);
+            turn.cause = None;
+        }
+    }
 }

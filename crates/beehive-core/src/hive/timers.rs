@@ -7,7 +7,7 @@ use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
-use crate::hive::types::MessageType;
+use crate::hive::types::{MessageType, Types};
 use crate::hive::{Address, HiveInner};
 use crate::message::{Message, Tick};
 use crate::time::Time;
@@ -57,11 +57,14 @@ impl Timers {
         kind: &Arc<MessageType<M>>,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
+        types: &Types,
     ) {
         let (kind, batch) = (kind.clone(), batch.clone());
         let fire = move |turn: &mut Turn| {
+            turn.hive.types.timers_waiting.fetch_sub(1, Ordering::Relaxed);
             kind.send(&batch, range, Address::App(app), &mut SenderLane::default(), turn);
         };
+        types.timers_waiting.fetch_add(1, Ordering::Relaxed);
         self.at(at, Box::new(fire))
     }
 
@@ -90,7 +93,7 @@ impl Timers {
 
 /// Fires what is due until the hive stops.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
-    while !hive.is_stopped() {
+    while !hive.is_over() {
         let sooner = hive.timers.sooner.notified();
         let now = hive.now();
         let (fires, next) = hive.timers.take_due(now);
@@ -102,7 +105,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         tokio::select! {
             () = hive.platform.sleep(wait) => {}
             () = sooner => {}
-            () = hive.stopping.notified() => {}
+            () = hive.ended.notified() => {}
         }
     }
 }
@@ -132,10 +135,13 @@ pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
         one: Arc<Credits>,
         turn: &mut Turn,
     ) {
+        if turn.hive.is_stopped() {
+            return;
+        }
         if one.take_all(1) {
             let source = source(turn.hive, turn.now);
             let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
-            turn.cause = Some(Cause::new(&one, 1));
+            turn.cause = Some(Cause::new(&one, 1, &turn.hive.under_way));
             let kind = turn.hive.types.kind::<Tick<N>>();
             kind.send(&batch, 0..1, Address::App(app.index), &mut SenderLane::default(), turn);
             turn.cause = None;
@@ -169,12 +175,21 @@ fn start_sweep<A: Handlers, const N: u32>(
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
+    if turn.hive.is_stopped() {
+        return;
+    }
     let next = turn.now + period;
     if one.take_all(1) {
         let source = source(turn.hive, turn.now);
         let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
-        let pace = crate::hive::sweep::Pace { cause: Cause::new(&one, 1), start: turn.now, period };
-        crate::hive::sweep::paced(app.clone(), batch, run, 0, pace, turn);
+        let pace = crate::hive::sweep::Pace {
+            cause: Cause::new(&one, 1, &turn.hive.under_way),
+            start: turn.now,
+            period,
+        };
+        if let Some(visit) = crate::hive::sweep::Visit::of(&batch, 0) {
+            crate::hive::sweep::paced(app.clone(), visit, run, 0, pace, turn)
+        }
     } else {
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
     }

@@ -70,14 +70,15 @@ impl<'h> Turn<'h> {
         begin: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> R {
         let mut turn = Turn::new(hive);
-        turn.here = place == Place::Here && !guard::in_transaction() && hive.enter();
+        let entered = (place == Place::Here && !guard::in_transaction()).then(|| hive.enter()).flatten();
+        turn.here = entered.is_some();
         let result = begin(&mut turn);
         turn.cause = None;
-        if turn.here {
-            turn.here = false;
-            turn.run();
-            hive.leave();
+        turn.here = false;
+        if entered.is_some() {
+            turn.run()
         }
+        drop(entered);
         if !hive.is_idle(turn.slot) {
             hive.give_to_runners(turn.slot);
         }
@@ -113,7 +114,7 @@ impl<'h> Turn<'h> {
         while !self.is_over()
             && let Some(bee) = self.hive.next_bee(self.slot)
         {
-            bee.run(self)
+            bee.run(self);
         }
     }
 
@@ -165,6 +166,12 @@ impl<'h> Turn<'h> {
     /// Gives outputs back, to be used again.
     pub(crate) fn give_back(&mut self, outputs: Outputs) {
         self.scratch.spare.push(outputs)
+    }
+
+    /// Forgets what a run left that did not end as it should.
+    pub(crate) fn discard(&mut self) {
+        self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
+        self.cause = None;
     }
 
     /// What the code of app `index` keeps on this thread.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
 
 /// An app that handles messages of type `M`.
 pub(crate) trait Receiver<M: Message>: Send + Sync {
@@ -184,7 +185,7 @@ fn resend<M: Message>(
     let batch = Arc::new(Batch { messages, source, sink: None });
     let (kind, to) = (types.kind::<M>(), emit.fact.app);
     match emit.at {
-        Some(at) => turn.hive.timers.after(at, to, &kind, &batch, 0..1),
+        Some(at) => turn.hive.timers.after(at, to, &kind, &batch, 0..1, types),
         None => kind.send(&batch, 0..1, Address::App(to), &mut SenderLane::default(), turn),
     }
     Ok(())
@@ -194,6 +195,8 @@ fn resend<M: Message>(
 pub(crate) struct Types {
     io: Arc<IoBees>,
     kinds: RwLock<HashMap<TypeId, Registered>>,
+    /// Timers that handlers have set and not seen fire.
+    pub(crate) timers_waiting: AtomicUsize,
     /// By stable name: how to send a message again that a log remembers.
     resend: RwLock<HashMap<&'static str, Resend>>,
     /// Receivers while the hive is being built.
@@ -202,7 +205,13 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(io: Arc<IoBees>) -> Arc<Types> {
-        Arc::new(Types { io, kinds: RwLock::default(), resend: RwLock::default(), pending: Mutex::default() })
+        Arc::new(Types {
+            io,
+            kinds: RwLock::default(),
+            timers_waiting: AtomicUsize::new(0),
+            resend: RwLock::default(),
+            pending: Mutex::default(),
+        })
     }
 
     /// The type `M`; made known if it is not.

@@ -1,7 +1,7 @@
 //! Who runs bees: the threads that wake them, the hive's runners, and relief for those that a handler holds.
 //!
 //! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A turn that may not run them
-//! itself leaves them to the *runners*, tasks that share a queue. A *relief* looks at all slots every few milliseconds,
+//! itself leaves them to the *runners*, threads that share a queue. A *relief* looks at all slots every few milliseconds,
 //! from a thread of its own; when a handler holds its thread, the bees that wait behind it are taken to others. So a
 //! handler that spins or blocks delays its own cells only.
 
@@ -9,14 +9,14 @@ use crate::hive::HiveInner;
 use crate::hive::turn::{Runnable, Turn};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Threads that are told apart; more of them share slots, which does no harm.
-const SLOTS: usize = 64;
+const SLOTS: usize = 256;
 /// How often the relief looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// A run that lasts for longer holds its thread.
@@ -24,9 +24,30 @@ const HELD: Duration = Duration::from_millis(4);
 /// A handler that runs for longer is named in the log.
 const TOO_LONG: Duration = Duration::from_secs(1);
 
+/// Slots that no living thread has.
+static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
+    static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
+}
+
+/// A thread's slot, until the thread ends.
+struct Lease(usize);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        FREE.lock().push(self.0)
+    }
+}
+
+#[cold]
+fn lease() -> usize {
+    let slot = FREE.lock().pop().unwrap_or_else(|| NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SLOTS);
+    SLOT.set(slot);
+    // a thread that is ending has no place for it; its slot is then not used again
+    let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(slot))));
+    slot
 }
 
 type Bees = VecDeque<Arc<dyn Runnable>>;
@@ -53,13 +74,22 @@ pub(crate) struct Workers {
     pub(crate) relieved: AtomicU64,
 }
 
+/// A worker that runs bees.
+pub(crate) struct Entered<'a>(&'a AtomicUsize);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Workers {
     pub(crate) fn new(workers: usize) -> Self {
         Workers {
             slots: (0..SLOTS).map(|_| CachePadded::default()).collect(),
             queue: Mutex::default(),
             runners: AtomicUsize::new(0),
-            runners_max: workers.saturating_sub(1).max(1),
+            runners_max: workers.max(1),
             turns: AtomicUsize::new(0),
             turns_max: workers.saturating_sub(1).max(1),
             relieved: AtomicU64::new(0),
@@ -70,12 +100,10 @@ impl Workers {
 impl HiveInner {
     #[inline]
     pub(crate) fn slot_of_thread(&self) -> usize {
-        SLOT.with(|slot| {
-            if slot.get() == usize::MAX {
-                slot.set(NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SLOTS)
-            }
-            slot.get()
-        })
+        match SLOT.get() {
+            usize::MAX => lease(),
+            slot => slot,
+        }
     }
 
     /// A run of `handler` begins on this thread.
@@ -111,19 +139,12 @@ impl HiveInner {
         self.workers.slots[slot].woken.lock().is_empty()
     }
 
-    /// Takes one of the workers for running bees.
+    /// Takes one of the workers for running bees, until the return value is dropped.
     #[inline]
-    pub(crate) fn enter(&self) -> bool {
-        if self.workers.turns.fetch_add(1, Ordering::Relaxed) < self.workers.turns_max {
-            return true;
-        }
-        self.leave();
-        false
-    }
-
-    #[inline]
-    pub(crate) fn leave(&self) {
-        self.workers.turns.fetch_sub(1, Ordering::Relaxed);
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        let entered = Entered(&self.workers.turns);
+        let taken = self.workers.turns.fetch_add(1, Ordering::Relaxed) < self.workers.turns_max;
+        taken.then_some(entered)
     }
 
     /// Leaves the bees that wait at `slot` to the runners.
@@ -134,11 +155,17 @@ impl HiveInner {
     }
 
     fn start_runner(self: &Arc<Self>) {
-        let workers = &self.workers;
-        let more = |n: usize| (n < workers.runners_max).then_some(n + 1);
-        if workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok() {
-            self.platform.spawn(Box::pin(run(self.clone())))
+        if self.count_runner() {
+            let hive = self.clone();
+            // on a thread of its own and not on a worker: what a worker wakes waits for it, and a handler may hold it
+            self.platform.spawn_blocking(Box::new(move || run(&hive)))
         }
+    }
+
+    fn count_runner(&self) -> bool {
+        let max = self.workers.runners_max;
+        let more = |n: usize| (n < max).then_some(n + 1);
+        self.workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
 
     // No two of these locks are ever held at once: who holds what would depend on how many threads share a slot.
@@ -156,34 +183,16 @@ impl HiveInner {
 }
 
 /// A runner: runs what is queued until nothing is.
-async fn run(hive: Arc<HiveInner>) {
+fn run(hive: &Arc<HiveInner>) {
+    let slot = hive.slot_of_thread();
     loop {
-        loop {
-            let slot = hive.slot_of_thread();
-            if !hive.take_queued(slot) {
-                break;
-            }
-            if hive.enter() {
-                Turn::run_slot(&hive, slot);
-                hive.leave();
-            } else {
-                // all workers but one are held: on a thread of its own, for as long as it takes
-                let on_thread = hive.clone();
-                let bees = std::mem::take(&mut *hive.workers.slots[slot].woken.lock());
-                hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
-            }
+        while hive.take_queued(slot) {
+            Turn::run_slot(hive, slot);
             hive.give_back(slot);
-            // sockets and timers have their turn
-            crate::seams::yield_now().await
         }
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
         // what was queued since the last look had no runner started for it if this one was counted
-        if hive.workers.queue.lock().is_empty() {
-            return;
-        }
-        let workers = &hive.workers;
-        let more = |n: usize| (n < workers.runners_max).then_some(n + 1);
-        if workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_err() {
+        if hive.workers.queue.lock().is_empty() || !hive.count_runner() {
             return;
         }
     }
@@ -235,7 +244,7 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
     loop {
         std::thread::sleep(LOOK);
         let Some(hive) = hive.upgrade() else { return };
-        if hive.is_stopped() {
+        if hive.is_over() {
             return;
         }
         let now = Instant::now();
@@ -258,9 +267,7 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
             }
             let bees = std::mem::take(&mut *slot.woken.lock());
             if !bees.is_empty() {
-                hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
-                let on_thread = hive.clone();
-                hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+                relieve_of(&hive, bees)
             }
             if held >= TOO_LONG && !before.reported {
                 before.reported = true;
@@ -268,15 +275,20 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
             }
         }
         // runners that are held cannot take what is queued
-        let waiting = hive.workers.queue.lock().len();
-        let held = seen.iter().flatten().filter(|s| now.duration_since(s.since) >= HELD).count();
-        if waiting > 0 && held > 0 {
+        let held = seen.iter().flatten().any(|s| now.duration_since(s.since) >= HELD);
+        if held {
             let bees = std::mem::take(&mut *hive.workers.queue.lock());
-            hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
-            let on_thread = hive.clone();
-            hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+            if !bees.is_empty() {
+                relieve_of(&hive, bees)
+            }
         }
     }
+}
+
+fn relieve_of(hive: &Arc<HiveInner>, bees: Bees) {
+    hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
+    let on_thread = hive.clone();
+    hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
 }
 
 /// Retires what is idle, until the hive stops.
@@ -289,7 +301,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         }
         let apps: Vec<_> = hive.apps.read().clone();
         for app in apps {
-            app.retire_idle(&*hive.platform);
+            app.retire_idle(&hive);
         }
     }
 }

@@ -78,9 +78,9 @@ impl<K: Key, V: Value> Dict<K, V> {
     fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
         match self.cells.find_mut(id, &key) {
             Some(slot) => {
-                let old = std::mem::replace(&mut slot.content, value);
-                log(&mut self.undo, id, &slot.key, || Some(old.clone()));
-                Some(old)
+                // before anything changes: a `clone` may panic
+                log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
+                Some(std::mem::replace(&mut slot.content, value))
             }
             None => {
                 log(&mut self.undo, id, &key, || None);
@@ -104,9 +104,9 @@ impl<K: Key, V: Value> Dict<K, V> {
     where
         K: Borrow<Q>,
     {
-        let slot = self.cells.remove(id, key)?;
+        let slot = self.cells.find(id, key)?;
         log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
-        Some(slot.content)
+        self.cells.remove(id, key).map(|slot| slot.content)
     }
 
     /// The place of `key`, to be filled if it is empty.

@@ -58,15 +58,57 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// A guard set for a run of transactions over the same cells; closes when dropped, also by a panic.
-pub(crate) struct Held(());
+/// A guard set for a run of transactions over the same cells; closes when dropped, also by a panic. If another was open
+/// (a handler has used a hive directly, against all advice), that one is put back.
+pub(crate) struct Held(Option<Box<Outer>>);
+
+/// An open guard that is out of force for a while.
+struct Outer {
+    mode: Mode,
+    first: [u64; 3],
+    more: Option<Vec<CellId>>,
+    seed: u64,
+    whole: u64,
+    violated: bool,
+    violation: Option<Violation>,
+}
+
+impl Outer {
+    #[cold]
+    fn take(guard: &Guard) -> Box<Outer> {
+        let more = guard.has_more.replace(false).then(|| MORE.with_borrow_mut(std::mem::take));
+        Box::new(Outer {
+            mode: guard.mode.replace(Mode::Closed),
+            first: [guard.first[0].get(), guard.first[1].get(), guard.first[2].get()],
+            more,
+            seed: guard.seed.get(),
+            whole: guard.whole.get(),
+            violated: guard.violated.replace(false),
+            violation: VIOLATION.with_borrow_mut(Option::take),
+        })
+    }
+
+    #[cold]
+    fn put_back(self, guard: &Guard) {
+        for (slot, cell) in guard.first.iter().zip(self.first) {
+            slot.set(cell)
+        }
+        guard.has_more.set(self.more.is_some());
+        MORE.with_borrow_mut(|more| *more = self.more.unwrap_or_default());
+        guard.seed.set(self.seed);
+        guard.whole.set(self.whole);
+        guard.violated.set(self.violated);
+        VIOLATION.with_borrow_mut(|violation| *violation = self.violation);
+        guard.mode.set(self.mode);
+    }
+}
 
 impl Held {
     /// Lets transactions on this thread touch exactly `cells`.
     #[inline]
     pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
         GUARD.with(|guard| {
-            debug_assert_eq!(guard.mode.get(), Mode::Closed, "transactions do not nest");
+            let outer = (guard.mode.get() != Mode::Closed).then(|| Outer::take(guard));
             guard.seed.set(seed);
             guard.whole.set(whole);
             guard.violated.set(false);
@@ -83,8 +125,8 @@ impl Held {
                 });
             }
             guard.mode.set(Mode::Strict);
-        });
-        Held(())
+            Held(outer)
+        })
     }
 
     /// Lets everything pass and writes it down.
@@ -96,7 +138,7 @@ impl Held {
             guard.violated.set(false);
             guard.mode.set(Mode::Record);
         });
-        Held(())
+        Held(None)
     }
 
     /// What was touched since [`Held::record`], in words, without repetition.
@@ -116,7 +158,12 @@ impl Held {
 impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
-        GUARD.with(|guard| guard.mode.set(Mode::Closed));
+        GUARD.with(|guard| {
+            guard.mode.set(Mode::Closed);
+            if let Some(outer) = self.0.take() {
+                outer.put_back(guard)
+            }
+        });
     }
 }
 

@@ -59,9 +59,9 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     pub fn insert(&mut self, row: R, value: V) -> Option<V> {
         match self.rows.get_mut(&row) {
             Some(slot) => {
-                let old = std::mem::replace(slot, value);
-                log(&mut self.undo, &row, || Some(old.clone()));
-                Some(old)
+                // before anything changes: a `clone` may panic
+                log(&mut self.undo, &row, || Some(slot.clone()));
+                Some(std::mem::replace(slot, value))
             }
             None => {
                 log(&mut self.undo, &row, || None);
@@ -73,9 +73,9 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     /// Removes `row`; returns its value.
     #[inline]
     pub fn remove(&mut self, row: &R) -> Option<V> {
-        let old = self.rows.remove(row)?;
+        let old = self.rows.get(row)?;
         log(&mut self.undo, row, || Some(old.clone()));
-        Some(old)
+        self.rows.remove(row)
     }
 
     /// The place of `row`, to be filled if it is empty.

@@ -1,1 +1,448 @@
-//! Placeholder.
+//! A handler that panics, spins or blocks harms its own place only: others are served, and whoever waits is told in time.
+
+use crate::load::{On, eventually, on_workers, start};
+use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+/// What a handler does to the thread it runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Manner {
+    Well,
+    Panics,
+    /// For so many milliseconds.
+    Spins(u64),
+    /// For so many milliseconds.
+    Blocks(u64),
+}
+
+impl Manner {
+    fn behave(self) {
+        match self {
+            Manner::Well => {}
+            Manner::Panics => panic!("as asked"),
+            Manner::Spins(milliseconds) => {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(milliseconds) {
+                    std::hint::spin_loop()
+                }
+            }
+            Manner::Blocks(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
+        }
+    }
+}
+
+#[derive(Message, Clone, Debug)]
+#[message(reply = u64)]
+struct Visit {
+    place: u64,
+    manner: Manner,
+}
+/// Needs no cell.
+#[derive(Message)]
+struct Nothing;
+
+#[derive(App)]
+struct Places {
+    visits: Dict<u64, u64>,
+}
+#[handlers]
+impl Places {
+    #[rcv(sharded)]
+    fn visit(&mut self, msg: &Visit) -> u64 {
+        let visits = self.visits.entry(msg.place).or_default();
+        *visits += 1;
+        msg.manner.behave();
+        *visits
+    }
+    #[rcv(stateless)]
+    fn nothing(&mut self, _: &Nothing, ctx: &mut Ctx) {
+        ctx.emit(Nowhere)
+    }
+}
+#[derive(Message)]
+struct Nowhere;
+
+fn well(place: u64) -> Visit {
+    Visit { place, manner: Manner::Well }
+}
+
+/// What nine hundred and ninety in a thousand are served within, in a debug build on a busy machine.
+const SERVED: Duration = Duration::from_millis(100);
+
+fn percentile(mut all: Vec<Duration>, of_thousand: usize) -> Duration {
+    all.sort_unstable();
+    all[(all.len() * of_thousand / 1_000).min(all.len() - 1)]
+}
+
+/// Asks other places for a while; nothing may be slow.
+async fn others_are_served(hive: &Hive, what: &str, during: Duration) {
+    let mut asking = Vec::new();
+    for asker in 0..4u64 {
+        let hive = hive.clone();
+        asking.push(tokio::spawn(async move {
+            let (began, mut took, mut place) = (Instant::now(), Vec::new(), 1_000 * (asker + 1));
+            while began.elapsed() < during {
+                place += 1;
+                let one = Instant::now();
+                hive.request(well(place)).await.unwrap();
+                took.push(one.elapsed());
+                tokio::time::sleep(Duration::from_micros(500)).await
+            }
+            took
+        }))
+    }
+    let mut all = Vec::new();
+    for asker in asking {
+        all.extend(asker.await.unwrap())
+    }
+    let slow = percentile(all.clone(), 990);
+    assert!(slow < SERVED, "{what}: {slow:?} at the 99th percentile of {} requests", all.len());
+    assert!(all.len() > 100, "{what}: {} requests in {during:?}", all.len());
+}
+
+async fn credits_are_back(hive: &Hive) {
+    let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
+    eventually("credits", Duration::from_secs(20), all_free).await
+}
+
+#[test]
+fn a_handler_that_panics_on_every_message_harms_nobody() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let bad = hive.clone();
+        let panicking = tokio::spawn(async move {
+            let mut io = bad.io();
+            loop {
+                for _ in 0..50 {
+                    io.emit(Visit { place: 1, manner: Manner::Panics })
+                }
+                io.flush().await;
+                tokio::time::sleep(Duration::from_millis(2)).await
+            }
+        });
+        others_are_served(&hive, "panics", Duration::from_millis(700)).await;
+        panicking.abort();
+        assert!(hive.status().dead_letters > 100);
+        assert_eq!(hive.request(well(1)).await, Ok(1), "no panic has left anything");
+        credits_are_back(&hive).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+fn stuck(manners: [Manner; 2]) {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let mut io = hive.io();
+        for (place, manner) in manners.into_iter().enumerate() {
+            io.emit(Visit { place: place as u64, manner })
+        }
+        io.flush().await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        // who asks a place that is stuck is told so in time
+        let asked = Instant::now();
+        let limit = Duration::from_millis(200);
+        let answer = hive.request_within(limit, well(0)).await;
+        assert_eq!(answer, Err(RequestError::Timeout { after: limit }));
+        assert!(asked.elapsed() < limit + Duration::from_millis(200), "{:?}", asked.elapsed());
+        others_are_served(&hive, &format!("{manners:?}"), Duration::from_millis(700)).await;
+        // what waited is done afterwards, in its order
+        assert_eq!(hive.request_within(Duration::from_secs(20), well(0)).await, Ok(3));
+        assert_eq!(hive.request_within(Duration::from_secs(20), well(1)).await, Ok(2));
+        credits_are_back(&hive).await;
+        assert!(hive.status().relieved > 0);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
+fn handlers_that_block_delay_their_own_places_only() {
+    stuck([Manner::Blocks(1_500), Manner::Blocks(1_500)])
+}
+
+#[test]
+fn a_handler_that_spins_delays_its_own_place_only() {
+    stuck([Manner::Spins(1_500), Manner::Well])
+}
+
+/// The stuck ones come first, the others behind them in the same batch.
+#[test]
+fn what_lies_behind_stuck_handlers_in_one_batch_is_served() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let feeding = hive.clone();
+        let fed = tokio::spawn(async move {
+            let mut io = feeding.io();
+            io.emit(Visit { place: 0, manner: Manner::Blocks(1_500) });
+            io.emit(Visit { place: 1, manner: Manner::Spins(1_000) });
+            for place in 2..40 {
+                io.emit(well(place))
+            }
+            let began = Instant::now();
+            io.flush().await;
+            assert!(began.elapsed() < SERVED, "a flush waits for no handler");
+            let mut answers = 0;
+            while answers < 38 {
+                let mail = io.receive().await;
+                answers += mail.into_answers::<Visit>().ok().unwrap().into_iter().count();
+            }
+            began.elapsed()
+        });
+        let took = fed.await.unwrap();
+        assert!(took < SERVED * 3, "{took:?}");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// One socket's IO bee feeds a place that is stuck again and again, and others.
+#[test]
+fn an_io_bee_is_answered_by_other_places_while_one_of_its_own_is_stuck() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let feeding = hive.clone();
+        let fed = tokio::spawn(async move {
+            let mut io = feeding.io();
+            let mut took = Vec::new();
+            for round in 0..60u64 {
+                let began = Instant::now();
+                io.emit(well(100 + round));
+                if round % 20 == 0 {
+                    io.emit(Visit { place: 0, manner: Manner::Blocks(600) });
+                }
+                io.emit(well(200 + round));
+                io.flush().await;
+                let mut answers = 0;
+                while answers < 2 {
+                    let mail = io.receive().await;
+                    // what the stuck place has to say comes some day
+                    let fresh = mail.into_answers::<Visit>().ok().unwrap().into_iter();
+                    answers += fresh.filter(|answer| *answer == Ok(1)).count()
+                }
+                took.push(began.elapsed());
+                tokio::time::sleep(Duration::from_millis(2)).await
+            }
+            took
+        });
+        let took = fed.await.unwrap();
+        let worst = percentile(took, 1_000);
+        assert!(worst < SERVED * 2, "{worst:?}");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
+fn a_hundred_places_that_are_stuck_at_once_do_not_stop_the_others() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let mut io = hive.io();
+        for place in 0..100 {
+            io.emit(Visit { place, manner: Manner::Blocks(700) })
+        }
+        io.flush().await;
+        others_are_served(&hive, "a hundred stuck places", Duration::from_millis(600)).await;
+        for place in 0..100 {
+            assert_eq!(hive.request_within(Duration::from_secs(20), well(place)).await, Ok(2));
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Threads that use the hive are many in a process that lives for long; they must not hide that a worker is held.
+#[test]
+fn more_threads_than_are_told_apart_do_not_hide_a_stuck_handler() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let mut io = hive.io();
+        io.emit(Visit { place: 0, manner: Manner::Blocks(2_000) });
+        io.flush().await;
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        const THREADS: usize = 200;
+        let together = Arc::new(Barrier::new(THREADS));
+        let threads: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let (hive, together) = (hive.clone(), together.clone());
+                std::thread::spawn(move || {
+                    together.wait();
+                    hive.try_emit(Nothing).unwrap();
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        others_are_served(&hive, "more threads than slots", Duration::from_millis(700)).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+// ---- hives inside hives ----
+
+static INNER: reachable::Slot = reachable::Slot::new();
+
+/// A place for a hive that handlers can reach though they should not.
+mod reachable {
+    use beehive_core::{Hive, Io};
+    use std::sync::Mutex;
+
+    pub(super) struct Slot(Mutex<Option<(Hive, Io)>>);
+
+    impl Slot {
+        pub(super) const fn new() -> Self {
+            Slot(Mutex::new(None))
+        }
+        pub(super) fn set(&self, content: Option<(Hive, Io)>) {
+            *self.0.lock().unwrap() = content
+        }
+        pub(super) fn with(&self, use_it: impl FnOnce(&Hive, &mut Io)) {
+            if let Some((hive, io)) = &mut *self.0.lock().unwrap() {
+                use_it(hive, io)
+            }
+        }
+    }
+}
+
+static STATELESS: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Message)]
+struct Counted;
+#[derive(Message)]
+#[message(reply = u64)]
+struct Meddle {
+    place: u64,
+    by_io: bool,
+}
+#[derive(App)]
+struct Meddler {
+    count: Dict<u64, u64>,
+}
+#[handlers]
+impl Meddler {
+    #[rcv(sharded)]
+    fn meddle(&mut self, msg: &Meddle) -> u64 {
+        *self.count.entry(msg.place).or_default() += 1;
+        INNER.with(|hive, io| {
+            if msg.by_io {
+                io.emit(Counted);
+                io.emit(well(msg.place));
+                io.try_flush().unwrap()
+            } else {
+                hive.try_emit(Counted).unwrap();
+                hive.try_emit(well(msg.place)).unwrap()
+            }
+        });
+        // the guard is still there, and still lets through what it did before
+        *self.count.entry(msg.place).or_default() += 1;
+        self.count.get(&msg.place).copied().unwrap_or(0)
+    }
+    #[rcv(stateless)]
+    fn counted(&mut self, _: &Counted, ctx: &mut Ctx) {
+        STATELESS.fetch_add(1, Ordering::Relaxed);
+        ctx.emit(Nowhere)
+    }
+}
+
+/// A handler that reaches for a hive, its own or another one, starts a transaction of its own, not one inside its own.
+#[test]
+fn a_handler_that_uses_a_hive_does_not_disturb_its_own_transaction() {
+    for own in [true, false] {
+        on_workers(2, async {
+            let (outer, _) = start(Hive::builder().app::<Meddler>().app::<Places>(), On::Memory);
+            let (other, _) = start(Hive::builder().app::<Meddler>().app::<Places>(), On::Memory);
+            let inner = if own { outer.clone() } else { other.clone() };
+            INNER.set(Some((inner.clone(), inner.io())));
+            let before = STATELESS.load(Ordering::Relaxed);
+            for (round, by_io) in [false, true, false, true].into_iter().enumerate() {
+                let got = outer.request(Meddle { place: 5, by_io }).await;
+                assert_eq!(got, Ok(2 * round as u64 + 2), "by_io {by_io}, own {own}");
+            }
+            let all = || STATELESS.load(Ordering::Relaxed) == before + 4;
+            eventually("what it emitted is handled", Duration::from_secs(5), all).await;
+            assert_eq!(inner.request(well(5)).await, Ok(5));
+            credits_are_back(&inner).await;
+            INNER.set(None);
+            outer.stop(Duration::from_secs(5)).await;
+            other.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Two hives with different apps at the same numbers, used in turn by one thread.
+#[test]
+fn hives_that_share_a_thread_share_nothing_else() {
+    on_workers(1, async {
+        let (one, _) = start(Hive::builder().app::<Thrower>().app::<Places>(), On::Memory);
+        let (two, _) = start(Hive::builder().app::<Places>().app::<Thrower>(), On::Memory);
+        let (mut io_one, mut io_two) = (one.io(), two.io());
+        io_one.run_here();
+        io_two.run_here();
+        for round in 1..50u64 {
+            for (hive, io) in [(&one, &mut io_one), (&two, &mut io_two)] {
+                io.emit(well(1));
+                io.emit(Throw(1));
+                io.emit(Nothing);
+                io.flush().await;
+                let (mut visits, mut throws) = (None, None);
+                while visits.is_none() || throws.is_none() {
+                    let mail = tokio::time::timeout(Duration::from_secs(5), io.receive()).await.unwrap();
+                    match mail.into_answers::<Visit>() {
+                        Ok(answers) => visits = answers.into_iter().next(),
+                        Err(mail) => {
+                            throws = mail.into_answers::<Throw>().ok().and_then(|a| a.into_iter().next())
+                        }
+                    }
+                }
+                assert_eq!((visits, throws), (Some(Ok(round)), Some(Ok(round))));
+                assert_eq!(hive.status().apps.iter().map(|app| app.bees).sum::<usize>(), 2);
+            }
+        }
+        one.stop(Duration::from_secs(5)).await;
+        two.stop(Duration::from_secs(5)).await;
+    })
+}
+
+// ---- what unwinds where no handler runs ----
+
+/// Panics again when somebody looks away from its panic.
+struct Grenade(Arc<AtomicBool>);
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        if self.0.swap(false, Ordering::AcqRel) {
+            panic!("when dropped")
+        }
+    }
+}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Throw(u64);
+#[derive(App)]
+struct Thrower {
+    count: Dict<u64, u64>,
+}
+#[handlers]
+impl Thrower {
+    #[rcv(sharded)]
+    fn throw(&mut self, msg: &Throw) -> u64 {
+        let count = self.count.entry(msg.0).or_default();
+        *count += 1;
+        if msg.0 == 0 {
+            std::panic::panic_any(Grenade(Arc::new(AtomicBool::new(true))))
+        }
+        *count
+    }
+}
+
+/// A panic whose payload panics when it is dropped is as good a panic as any.
+#[test]
+fn a_panic_that_panics_again_when_it_is_dropped_harms_nobody() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Thrower>(), On::Memory);
+        for round in 1..20 {
+            let limit = Duration::from_secs(2);
+            let failed = hive.request_within(limit, Throw(0)).await;
+            assert!(matches!(failed, Err(RequestError::Handler(_))), "round {round}: {failed:?}");
+            assert_eq!(hive.request_within(limit, Throw(1)).await, Ok(round));
+        }
+        credits_are_back(&hive).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}

@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod atomicity;
 mod isolation;
 mod journal;
 mod load;

@@ -1,1 +1,458 @@
-//! Placeholder.
+//! Every request ends in exactly one way, and in time: a value, the handler's error, nobody, too late, unavailable.
+
+use crate::load::{On, eventually, on_workers, start};
+use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers, limits};
+use std::time::{Duration, Instant};
+
+/// What is to happen to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Fate {
+    Answered,
+    Failed,
+    Panicked,
+    /// After so many milliseconds.
+    Slow(u64),
+    /// The map says drop.
+    Dropped,
+    /// The handler has no answer.
+    PassedOn,
+}
+
+#[derive(Message, Clone, Debug)]
+#[message(reply = String)]
+struct Ask {
+    key: u64,
+    first: Fate,
+    second: Fate,
+}
+
+fn answer(who: &str, fate: Fate) -> Result<Option<String>, Error> {
+    match fate {
+        Fate::Answered => Ok(Some(who.to_string())),
+        Fate::Failed => Err(format!("{who} says no").into()),
+        Fate::Panicked => panic!("{who} panics"),
+        Fate::Slow(milliseconds) => {
+            std::thread::sleep(Duration::from_millis(milliseconds));
+            Ok(Some(who.to_string()))
+        }
+        Fate::Dropped | Fate::PassedOn => Ok(None),
+    }
+}
+
+#[derive(App)]
+struct First {
+    asked: Dict<u64, u64>,
+}
+#[handlers]
+impl First {
+    #[rcv(sharded)]
+    fn ask(&mut self, msg: &Ask) -> Result<Option<String>, Error> {
+        if msg.first == Fate::Dropped {
+            return Ok(None);
+        }
+        *self.asked.entry(msg.key).or_default() += 1;
+        answer("first", msg.first)
+    }
+    #[rcv(sharded)]
+    fn count(&mut self, msg: &Count) -> Option<u64> {
+        let count = *self.asked.get(&msg.0)?;
+        Some(count)
+    }
+}
+#[derive(App)]
+struct Second {
+    asked: Dict<u64, u64>,
+}
+#[handlers]
+impl Second {
+    #[rcv(sharded)]
+    fn ask(&mut self, msg: &Ask) -> Result<Option<String>, Error> {
+        if msg.second == Fate::Dropped {
+            return Ok(None);
+        }
+        *self.asked.entry(msg.key + 1_000_000).or_default() += 1;
+        answer("second", msg.second)
+    }
+    #[rcv(sharded)]
+    fn count(&mut self, msg: &CountSecond) -> Option<u64> {
+        let count = *self.asked.get(&msg.0)?;
+        Some(count)
+    }
+}
+/// How often the first app changed something because of a question.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Count(u64);
+#[derive(Message)]
+#[message(reply = u64)]
+struct CountSecond(u64);
+/// Sees every question and has no say.
+#[derive(App)]
+struct Observer {
+    seen: Dict<u64, u64>,
+}
+#[handlers]
+impl Observer {
+    #[rcv(sharded)]
+    fn ask(&mut self, msg: &Ask) -> Result<(), Error> {
+        *self.seen.entry(msg.key).or_default() += 1;
+        // an observer's failure is nobody's answer
+        if msg.key % 2 == 1 { Err("observers have no say".into()) } else { Ok(()) }
+    }
+}
+
+/// Nobody handles it.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Unheard;
+
+fn expected(ask: &Ask) -> Result<String, RequestError> {
+    let mut fates = [("first", ask.first), ("second", ask.second)].into_iter();
+    loop {
+        return match fates.next() {
+            Some((_, Fate::Dropped | Fate::PassedOn)) => continue,
+            Some((who, Fate::Answered | Fate::Slow(_))) => Ok(who.into()),
+            Some((who, Fate::Failed)) => Err(RequestError::Handler(Error::new(format!("{who} says no")))),
+            // the text is looked at apart
+            Some((_, Fate::Panicked)) => Err(RequestError::Unavailable),
+            None => Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }),
+        };
+    }
+}
+
+const FATES: [Fate; 6] =
+    [Fate::Answered, Fate::Failed, Fate::Panicked, Fate::Slow(2), Fate::Dropped, Fate::PassedOn];
+
+#[test]
+fn the_first_answer_in_the_order_of_apps_is_the_answer() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let builder = Hive::builder().app::<First>().app::<Observer>().app::<Second>();
+            let (hive, _journal) = start(builder, on);
+            let mut key = 0;
+            for first in FATES {
+                for second in FATES {
+                    for twice in 0..2 {
+                        key += 1;
+                        let ask = Ask { key, first, second };
+                        let want = expected(&ask);
+                        let got = hive.request_within(Duration::from_secs(20), ask.clone()).await;
+                        match (&want, &got) {
+                            (Err(RequestError::Unavailable), Err(RequestError::Handler(error))) => {
+                                assert_eq!(error.kind(), ErrorKind::Panicked, "{ask:?}")
+                            }
+                            _ => assert_eq!(got, want, "{ask:?}, {twice}"),
+                        }
+                        // who comes behind an answer is not asked, and an error is an answer; a failure changes nothing
+                        let ran = match first {
+                            Fate::Answered | Fate::Slow(_) | Fate::PassedOn => Ok(1),
+                            _ => Err(RequestError::NoAnswer { message: <Count as Message>::NAME }),
+                        };
+                        assert_eq!(hive.request(Count(key)).await, ran, "{ask:?}");
+                        let reached = matches!(first, Fate::Dropped | Fate::PassedOn);
+                        let ran = match second {
+                            Fate::Answered | Fate::Slow(_) | Fate::PassedOn if reached => Ok(1),
+                            _ => Err(RequestError::NoAnswer { message: <CountSecond as Message>::NAME }),
+                        };
+                        assert_eq!(hive.request(CountSecond(key + 1_000_000)).await, ran, "{ask:?}");
+                    }
+                }
+            }
+            let unheard = hive.request(Unheard).await;
+            assert_eq!(unheard, Err(RequestError::NoAnswer { message: <Unheard as Message>::NAME }));
+            let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
+            eventually("credits", Duration::from_secs(5), all_free).await;
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+#[test]
+fn the_order_of_apps_is_the_order_of_the_chain() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Second>().app::<First>(), On::Memory);
+        let ask = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
+        assert_eq!(hive.request(ask).await, Ok("second".to_string()));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// How late an answer may be on a busy machine.
+const SLACK: Duration = Duration::from_millis(300);
+
+#[test]
+fn no_request_ends_after_its_deadline() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<First>().app::<Second>().credits(64), On::Memory);
+        let mut asking = Vec::new();
+        // far more than there are credits, most of them behind handlers that are slow
+        for n in 0..400u64 {
+            let hive = hive.clone();
+            asking.push(tokio::spawn(async move {
+                let limit = Duration::from_millis(50 + n % 7 * 30);
+                let first = if n % 4 == 0 { Fate::Slow(100) } else { Fate::Answered };
+                let began = Instant::now();
+                let got =
+                    hive.request_within(limit, Ask { key: n % 20, first, second: Fate::Answered }).await;
+                let took = began.elapsed();
+                assert!(took < limit + SLACK, "{took:?} of {limit:?}");
+                match got {
+                    Ok(who) => assert_eq!(who, "first"),
+                    Err(error) => {
+                        assert_eq!(error, RequestError::Timeout { after: limit });
+                        assert!(took >= limit, "{took:?} of {limit:?}")
+                    }
+                }
+            }))
+        }
+        for task in asking {
+            task.await.unwrap()
+        }
+        // what timed out has been handled or has gone; nothing of it stays
+        eventually("credits", Duration::from_secs(20), || hive.status().credits_free == 64).await;
+        let again = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
+        assert_eq!(hive.request(again).await, Ok("first".to_string()));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+// ---- "handled and committed" ----
+
+#[derive(Message)]
+struct Note {
+    key: u64,
+    fail: u64,
+}
+#[derive(Message)]
+#[message(reply = u64)]
+struct Noted(u64);
+
+macro_rules! noting {
+    ($name:ident, $number:literal, $($read:item)*) => {
+        #[derive(App)]
+        struct $name {
+            notes: Dict<u64, u64>,
+        }
+        #[handlers]
+        impl $name {
+            #[rcv(sharded)]
+            fn note(&mut self, msg: &Note) -> Result<(), Error> {
+                if msg.key == 1_000 + $number {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis($number * 5));
+                *self.notes.entry(msg.key).or_default() += 1;
+                if msg.fail == $number {
+                    return Err("as asked".into());
+                }
+                Ok(())
+            }
+            #[rcv(sharded)]
+            fn noted(&mut self, msg: &Noted) -> Option<u64> {
+                if msg.0 / 10_000 != $number {
+                    return None;
+                }
+                let count = self.notes.get(&(msg.0 % 10_000)).copied().unwrap_or(0);
+                Some(count)
+            }
+        }
+    };
+}
+noting!(NoteOne, 1,);
+noting!(NoteTwo, 2,);
+
+#[test]
+fn a_unit_answer_means_that_all_who_handle_it_have_committed() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(3, async {
+            let (hive, _journal) = start(Hive::builder().app::<NoteOne>().app::<NoteTwo>(), on);
+            for key in 0..20 {
+                assert_eq!(hive.request(Note { key, fail: 0 }).await, Ok(()));
+                for app in [1, 2] {
+                    assert_eq!(hive.request(Noted(app * 10_000 + key)).await, Ok(1), "{on:?}");
+                }
+                // one of them fails: that is the answer, and the other's part stays
+                let failed = hive.request(Note { key, fail: 1 + key % 2 }).await;
+                assert_eq!(failed, Err(RequestError::Handler(Error::new("as asked"))));
+                let kept = [1, 2].map(|app| if app == 1 + key % 2 { 1 } else { 2 });
+                for (app, kept) in [1, 2].into_iter().zip(kept) {
+                    assert_eq!(hive.request(Noted(app * 10_000 + key)).await, Ok(kept));
+                }
+            }
+            // one of them drops it
+            assert_eq!(hive.request(Note { key: 1_001, fail: 0 }).await, Ok(()));
+            assert_eq!(hive.request(Noted(21_001)).await, Ok(1));
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Handled once per cell.
+#[derive(Message)]
+struct Roll {
+    fail: bool,
+}
+#[derive(App)]
+struct Calling {
+    names: Dict<u64, u64>,
+}
+#[handlers]
+impl Calling {
+    #[rcv(sharded)]
+    fn name(&mut self, msg: &Note) {
+        self.names.put(msg.key, 0);
+    }
+    #[rcv(each = names)]
+    fn roll(&mut self, key: &u64, msg: &Roll) -> Result<(), Error> {
+        std::thread::sleep(Duration::from_millis(2));
+        *self.names.entry(*key).or_default() += 1;
+        if msg.fail && *key == 3 { Err("not here".into()) } else { Ok(()) }
+    }
+    #[rcv(sharded)]
+    fn noted(&mut self, msg: &Noted) -> u64 {
+        self.names.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+#[test]
+fn a_sweep_is_answered_when_every_cell_has_committed() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Calling>(), on);
+            // nobody there: all of nobody have committed
+            assert_eq!(hive.request(Roll { fail: false }).await, Ok(()), "{on:?}");
+            for key in 0..10 {
+                hive.request(Note { key, fail: 0 }).await.unwrap();
+            }
+            for round in 1..4 {
+                assert_eq!(hive.request(Roll { fail: false }).await, Ok(()), "{on:?}");
+                for key in 0..10 {
+                    assert_eq!(hive.request(Noted(key)).await, Ok(round));
+                }
+            }
+            let failed = hive.request(Roll { fail: true }).await;
+            assert_eq!(failed, Err(RequestError::Handler(Error::new("not here"))));
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Goes through more stateless handlers, one inside the other, than may be.
+#[derive(Message)]
+struct Down {
+    left: u64,
+}
+#[derive(App)]
+struct Stairs {
+    arrived: Dict<u64, u64>,
+}
+#[derive(Message)]
+struct Arrived;
+#[handlers]
+impl Stairs {
+    #[rcv(stateless)]
+    fn down(&mut self, msg: &Down, ctx: &mut Ctx) {
+        if msg.left == 0 { ctx.emit(Arrived) } else { ctx.emit(Down { left: msg.left - 1 }) }
+    }
+    #[rcv(centralized)]
+    fn arrived(&mut self, _: &Arrived) {
+        *self.arrived.entry(0).or_default() += 1
+    }
+    #[rcv(centralized)]
+    fn noted(&mut self, _: &Noted) -> u64 {
+        self.arrived.get(&0).copied().unwrap_or(0)
+    }
+}
+
+#[test]
+fn stateless_handlers_nested_too_deep_are_sent_on_as_ordinary_messages() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Stairs>(), On::Memory);
+        for depth in
+            [0, 5, limits::STATELESS_DEPTH_MAX as u64 - 1, limits::STATELESS_DEPTH_MAX as u64 + 5, 200]
+        {
+            let before = hive.request(Noted(0)).await.unwrap();
+            hive.emit(Down { left: depth }).await;
+            let mut now = before;
+            for _ in 0..200 {
+                now = hive.request(Noted(0)).await.unwrap();
+                if now > before {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
+            assert_eq!(now, before + 1, "{depth} deep");
+        }
+        assert_eq!(hive.status().cycles, 0);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+// ---- while the hive stops ----
+
+#[test]
+fn requests_while_the_hive_stops_end_too() {
+    for grace in [Duration::ZERO, Duration::from_millis(50), Duration::from_secs(5)] {
+        on_workers(2, async {
+            let (hive, _) = start(Hive::builder().app::<First>().app::<Second>(), On::Memory);
+            let mut asking = Vec::new();
+            for n in 0..200u64 {
+                let hive = hive.clone();
+                asking.push(tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_micros(n * 200)).await;
+                    let limit = Duration::from_secs(2);
+                    let began = Instant::now();
+                    let first = if n % 10 == 0 { Fate::Slow(20) } else { Fate::Answered };
+                    let got =
+                        hive.request_within(limit, Ask { key: n % 30, first, second: Fate::Answered }).await;
+                    assert!(began.elapsed() < limit + SLACK);
+                    match got {
+                        Ok(_) => true,
+                        Err(RequestError::Unavailable) => false,
+                        Err(other) => panic!("{n}: {other}"),
+                    }
+                }))
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let began = Instant::now();
+            hive.stop(grace).await;
+            assert!(began.elapsed() < grace + SLACK, "{:?}", began.elapsed());
+            let mut answered = 0;
+            for task in asking {
+                answered += task.await.unwrap() as usize
+            }
+            assert!(answered > 0 && answered < 200, "{answered}");
+            let ask = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
+            assert_eq!(hive.request(ask).await, Err(RequestError::Unavailable));
+        })
+    }
+}
+
+#[test]
+fn nobody_waits_for_ever_on_a_hive_that_has_stopped() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<First>().credits(4), On::Memory);
+        hive.stop(Duration::from_secs(1)).await;
+        let ask = || Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
+        let limit = Duration::from_secs(1);
+        tokio::time::timeout(limit, async {
+            for _ in 0..20 {
+                hive.emit(ask()).await
+            }
+        })
+        .await
+        .expect("what is emitted to a hive that has stopped is dropped at once");
+        let mut io = hive.io_with_credits(4);
+        tokio::time::timeout(limit, async {
+            for _ in 0..20 {
+                io.emit(ask());
+                io.flush().await
+            }
+        })
+        .await
+        .expect("so is what an IO bee flushes");
+        tokio::time::timeout(limit, hive.stop(Duration::from_secs(5)))
+            .await
+            .expect("stopping twice is no harm");
+    })
+}

@@ -1,0 +1,68 @@
+//! A registry as a cluster has it: it answers late, or says that it cannot decide.
+
+use beehive_core::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
+use beehive_core::seams::BoxFuture;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// When a proposal takes effect, seen from whoever proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// At once, though the answer comes late: who does not wait for it never learns of it.
+    BeforeTheAnswer,
+    /// With the answer: who does not wait for it has proposed nothing.
+    WithTheAnswer,
+}
+
+/// A registry that takes its time, and refuses one round of proposals in so many.
+pub(crate) struct LateRegistry {
+    ownership: Arc<Mutex<Ownership>>,
+    effect: Effect,
+    refuse_one_in: u64,
+    asked: Mutex<u64>,
+}
+
+impl LateRegistry {
+    pub(crate) fn new(effect: Effect, refuse_one_in: u64) -> Self {
+        LateRegistry { ownership: Arc::default(), effect, refuse_one_in, asked: Mutex::new(0) }
+    }
+}
+
+impl Registry for LateRegistry {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        let asked = {
+            let mut asked = self.asked.lock().unwrap();
+            *asked += 1;
+            *asked
+        };
+        let delay = Duration::from_micros(asked * 7_919 % 700);
+        if self.refuse_one_in > 0 && asked.is_multiple_of(self.refuse_one_in) {
+            return Box::pin(async move {
+                tokio::time::sleep(delay).await;
+                Err(Unavailable)
+            });
+        }
+        let ownership = self.ownership.clone();
+        let decide = move || {
+            let mut ownership = ownership.lock().unwrap();
+            proposals.iter().map(|proposal| ownership.apply(proposal)).collect::<Vec<_>>()
+        };
+        match self.effect {
+            Effect::BeforeTheAnswer => {
+                let decisions = decide();
+                Box::pin(async move {
+                    tokio::time::sleep(delay).await;
+                    Ok(decisions)
+                })
+            }
+            Effect::WithTheAnswer => Box::pin(async move {
+                tokio::time::sleep(delay).await;
+                Ok(decide())
+            }),
+        }
+    }
+
+    fn index(&self) -> u64 {
+        0
+    }
+}
