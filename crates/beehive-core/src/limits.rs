@@ -9,7 +9,7 @@ pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 /// Hops from the message that came in from outside to the last one it caused. More is taken for a cycle.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
-/// Stateless handlers that may run inside one another. More is taken for a cycle.
+/// Stateless handlers that may run inside one another; what they emit beyond that is sent from a task of its own.
 pub const STATELESS_DEPTH_MAX: usize = 16;
 
 /// Messages from outside that one IO bee may have under way (see [`crate::io::Io`]), unless it asks for another figure.

@@ -14,6 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) trait Parked: Send {
     fn app(&self) -> u16;
     fn cells(&self) -> &[CellId];
+    /// Goes to all cells of the app.
+    fn is_sweep(&self) -> bool {
+        false
+    }
     /// Delivers it if its cells have one owner.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>>;
     /// Completes when its cells had one owner.
@@ -53,6 +57,16 @@ impl SenderLane {
         }
     }
 
+    /// Whether a message to all cells of an app must wait behind an earlier one.
+    pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
+        match &self.0 {
+            Some(lane) if lane.any.load(Ordering::Acquire) => {
+                lane.waiting.lock().parked.iter().any(|p| p.app() == app)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire))
@@ -72,7 +86,11 @@ impl SenderLane {
 }
 
 fn intersect(parked: &dyn Parked, app: u16, cells: &[CellId]) -> bool {
-    parked.app() == app && parked.cells().iter().any(|c| cells.contains(c))
+    parked.app() == app && (parked.is_sweep() || parked.cells().iter().any(|c| cells.contains(c)))
+}
+
+fn in_the_way(earlier: &dyn Parked, later: &dyn Parked) -> bool {
+    intersect(earlier, later.app(), later.cells()) || (later.is_sweep() && earlier.app() == later.app())
 }
 
 impl Lane {
@@ -85,7 +103,7 @@ impl Lane {
         let mut waiting = self.waiting.lock();
         let mut left: Vec<Box<dyn Parked>> = Vec::new();
         for parked in std::mem::take(&mut waiting.parked) {
-            if left.iter().any(|earlier| intersect(&**earlier, parked.app(), parked.cells())) {
+            if left.iter().any(|earlier| in_the_way(&**earlier, &*parked)) {
                 left.push(parked)
             } else if let Err(parked) = parked.try_deliver(turn) {
                 left.push(parked)

@@ -12,7 +12,7 @@ use crate::hive::outputs::Outputs;
 use crate::hive::queen::Owner;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::tail::{self, LetGo};
-use crate::hive::turn::Turn;
+use crate::hive::turn::{Place, Turn};
 use crate::hive::types::{MessageType, Receiver};
 use crate::hive::{HiveInner, unwinding};
 use crate::limits;
@@ -143,6 +143,27 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         }
     }
 
+    /// Routes from a task of its own: the stack has been used up. The limit on hops still ends a cycle.
+    #[cold]
+    fn route_later(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &SenderLane,
+        turn: &mut Turn,
+    ) {
+        let (receiver, batch, hive) = (Self::new(self.app.clone()), batch.clone(), turn.hive.clone());
+        let (mut lane, cause) = (lane.clone(), turn.cause.clone());
+        let platform = hive.platform.clone();
+        platform.spawn(Box::pin(async move {
+            Turn::with(&hive, Place::Runners, |turn| {
+                turn.cause = cause;
+                receiver.route(&batch, range, position, &mut lane, turn)
+            })
+        }))
+    }
+
     fn run_stateless(
         &self,
         batch: &Arc<Batch<M>>,
@@ -153,17 +174,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     ) {
         let app = &self.app;
         if turn.depth >= limits::STATELESS_DEPTH_MAX {
-            turn.hive.cycle(batch.source.hops, A::NAME, M::NAME);
-            let error = Error::of(ErrorKind::Limit, "too many stateless handlers inside one another");
-            if let Some(sink) = &batch.sink {
-                for index in range {
-                    match position {
-                        Some(_) => sink.answers(AnswerRun::<M>::from_iter([Err(error.clone())]), &turn.cause),
-                        None => sink.observed(batch, index, Err(error.clone())),
-                    }
-                }
-            }
-            return;
+            return self.route_later(batch, range, position, lane, turn);
         }
         let kept = turn.local::<Local<A>>(app.index).stateless.take();
         let mut instance = kept.unwrap_or_else(|| Box::new(app.fresh()));

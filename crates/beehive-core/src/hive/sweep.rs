@@ -6,18 +6,19 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
-use crate::hive::Address;
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
-use crate::hive::lane::SenderLane;
+use crate::hive::lane::{Parked, SenderLane};
 use crate::hive::receiver::{AppReceiver, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
+use crate::hive::{Address, HiveInner};
 use crate::key::Key;
 use crate::message::{Each, Error, Message};
+use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use crate::state::image::decode;
 use crate::time::Time;
@@ -57,14 +58,16 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
         _: Option<u16>,
-        _: &mut SenderLane,
+        lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
-            for shard in 0..Routes::<A>::SHARDS {
-                // all at once: a later message of the same sender must not overtake the sweep
-                visit_shard(&self.app, shard, &visit, self.run, turn)
+            if lane.blocks_sweep(self.app.index) {
+                let (app, run, cause) = (self.app.clone(), self.run, turn.cause.clone());
+                lane.park(Box::new(ParkedSweep { app, visit, run, cause }), turn.hive)
+            } else {
+                visit_all(&self.app, &visit, self.run, turn)
             }
         }
     }
@@ -131,6 +134,51 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Cells<M> {
     }
 }
 
+/// All at once: a later message of the same sender must not overtake the sweep.
+fn visit_all<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    visit: &Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    turn: &mut Turn,
+) {
+    for shard in 0..Routes::<A>::SHARDS {
+        visit_shard(app, shard, visit, run, turn)
+    }
+}
+
+/// A sweep that waits behind an earlier message of its sender.
+struct ParkedSweep<A: Handlers, M: Message> {
+    app: Arc<AppRuntime<A>>,
+    visit: Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    cause: Option<Arc<Cause>>,
+}
+
+impl<A: Handlers, M: Message> Parked for ParkedSweep<A, M> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
+    fn cells(&self) -> &[CellId] {
+        &[]
+    }
+
+    fn is_sweep(&self) -> bool {
+        true
+    }
+
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
+        turn.cause = self.cause;
+        visit_all(&self.app, &self.visit, self.run, turn);
+        turn.cause = None;
+        Ok(())
+    }
+
+    fn unite(&self, _: &Arc<HiveInner>) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
 fn visit_shard<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     shard: usize,
@@ -167,9 +215,7 @@ fn send_visit<A: Handlers>(
 ) {
     let Err(refused) = bee.clone().push(delivery, turn) else { return };
     for cell in &refused.cells {
-        // a cell that nobody owns is empty
-        let Some(bee) = app.routes.find(*cell) else { continue };
-        let one = Delivery {
+        let mut one = Delivery {
             run: refused.run,
             batch: refused.batch.clone(),
             cause: refused.cause.clone(),
@@ -178,7 +224,14 @@ fn send_visit<A: Handlers>(
             position: None,
             cells: CellSet::from_slice(&[*cell]),
         };
-        let _ = bee.push(one, turn);
+        // a cell that nobody owns is empty; one whose owner has merged again has another route by now
+        while let Some(bee) = app.routes.find(*cell) {
+            match bee.push(one, turn) {
+                Ok(()) => break,
+                Err(back) => one = back,
+            }
+            std::hint::spin_loop()
+        }
     }
 }
 

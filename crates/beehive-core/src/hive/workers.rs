@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Threads that are told apart; more of them share slots, which does no harm.
 const SLOTS: usize = 256;
+/// Threads among which the bees are divided that waited behind a handler.
+const RELIEF_THREADS: usize = 16;
 /// How often the relief looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// A run that lasts for longer holds its thread.
@@ -287,8 +289,14 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
 
 fn relieve_of(hive: &Arc<HiveInner>, bees: Bees) {
     hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
-    let on_thread = hive.clone();
-    hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, bees)));
+    // on several threads: others that will be held may be among them
+    let share = bees.len().div_ceil(RELIEF_THREADS).max(1);
+    let mut bees = bees;
+    while !bees.is_empty() {
+        let rest = bees.split_off(share.min(bees.len()));
+        let (on_thread, some) = (hive.clone(), std::mem::replace(&mut bees, rest));
+        hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, some)));
+    }
 }
 
 /// Retires what is idle, until the hive stops.

@@ -446,9 +446,8 @@ fn scenario(fault: Fault) {
             assert!(numbers.is_sorted_by(|a, b| a < b), "{cell:?}: overtaken: {numbers:?} of {sender}");
         }
         let owner = lock(&hive.routes).get(cell).cloned();
-        let filled = owner.is_some_and(|bee| {
-            lock(&bee.mailbox).body.as_ref().is_some_and(|body| body.contains(cell))
-        });
+        let filled =
+            owner.is_some_and(|bee| lock(&bee.mailbox).body.as_ref().is_some_and(|body| body.contains(cell)));
         assert_eq!(filled, happened.len() % 2 == 1, "{cell:?}: its content is lost or was made up");
     }
 }
@@ -460,7 +459,7 @@ fn explore(fault: Fault, runs: usize) {
 
 #[test]
 fn nothing_is_lost_overtaken_or_done_by_two_at_once() {
-    explore(Fault::None, 4_000)
+    explore(Fault::None, 2_000)
 }
 
 #[test]
