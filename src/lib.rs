@@ -50,7 +50,9 @@ pub use {beehive_nom as nom, beehive_of as of};
 pub mod prelude {
     // for `App::map_report()`
     pub use beehive_core::Handlers as _;
-    pub use beehive_core::{Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows};
+    pub use beehive_core::{
+        Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows,
+    };
     pub use beehive_core::{Table, Time, handlers, pure};
     pub use std::time::Duration;
 }

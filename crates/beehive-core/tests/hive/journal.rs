@@ -33,7 +33,7 @@ impl Front {
     #[rcv(sharded)]
     fn hit(&mut self, msg: &Hit, ctx: &mut Ctx) {
         self.hits.entry(msg.key).or_default().push(msg.seq);
-        if msg.seq % 3 == 0 {
+        if msg.seq.is_multiple_of(3) {
             ctx.after(Duration::from_millis(msg.seq % 7), Passed { group: msg.key % 4, seq: msg.seq })
         } else {
             ctx.emit(Passed { group: msg.key % 4, seq: msg.seq })
@@ -47,7 +47,7 @@ impl Front {
     fn passed(&mut self, msg: &Passed, ctx: &mut Ctx) {
         // what `after` sends comes back to the app that asked for it
         let _ = self.hits.contains(&(1_000_000 + msg.group));
-        if msg.seq % 3 == 0 {
+        if msg.seq.is_multiple_of(3) {
             ctx.emit(Late { group: msg.group, seq: msg.seq })
         }
     }
@@ -65,7 +65,7 @@ struct Back {
 impl Back {
     #[rcv(sharded)]
     fn passed(&mut self, msg: &Passed) {
-        if msg.seq % 3 != 0 {
+        if !msg.seq.is_multiple_of(3) {
             self.groups.entry(msg.group).or_default().push(msg.seq);
         }
     }
