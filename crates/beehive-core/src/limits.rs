@@ -12,7 +12,7 @@ pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 /// Stateless handlers that may run inside one another; what they emit beyond that is sent from a task of its own.
 pub const STATELESS_DEPTH_MAX: usize = 16;
 
-/// Messages from outside that one IO bee may have under way (see [`crate::io::Io`]), unless it asks for another figure.
+/// Messages from outside that one IO bee may have under way (see [`Io`](crate::Io)), unless it asks for another figure.
 pub const CREDITS_PER_IO_BEE: u32 = 4_096;
 
 /// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
