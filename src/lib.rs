@@ -56,3 +56,8 @@ pub mod prelude {
     pub use beehive_core::{Table, Time, handlers, pure};
     pub use std::time::Duration;
 }
+
+/// The README's code is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -207,6 +207,8 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
             }
         }
     }
+    // settings for an app that has none are a mistake of whoever wrote them
+    let none = (!fields.iter().any(|f| matches!(f.kind, Kind::Config))).then(|| quote!(source.none()?;));
     let ident = &input.ident;
     let generics = with_key_bounds(input, fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
@@ -218,6 +220,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
             fn configured(source: &::beehive::__private::ConfigSource)
                 -> ::core::result::Result<Self, ::beehive::__private::ConfigError>
             {
+                #none
                 ::core::result::Result::Ok(Self { #(#configured),* })
             }
             fn fresh(&self) -> Self {

@@ -57,6 +57,17 @@ impl ConfigSource {
         ConfigSource { app, table }
     }
 
+    /// Accepts only that there are no settings: the app has none.
+    pub fn none(&self) -> Result<(), ConfigError> {
+        match self.table.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(ConfigError {
+                table: format!("apps.{}", self.app),
+                why: format!("unknown key `{key}`: this app has no settings"),
+            }),
+        }
+    }
+
     /// Reads the settings; keys that are left out take their defaults.
     pub fn config<T: DeserializeOwned>(&self) -> Result<Config<T>, ConfigError> {
         toml::Value::Table(self.table.clone()).try_into().map(|settings| Config(Arc::new(settings))).map_err(

@@ -5,6 +5,7 @@ use beehive_core::{
     App, Ctx, Dict, Error, ErrorKind, Hive, Key, Mapper, Message, RequestError, Table, handlers, limits,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How a transaction ends after it has changed everything that it can.
@@ -392,4 +393,84 @@ fn iteration_is_in_key_order_and_a_failed_transaction_over_all_of_it_is_undone()
             hive.stop(Duration::from_secs(5)).await;
         })
     }
+}
+
+// ---- values that cannot be copied just now ----
+
+static BRITTLE: AtomicBool = AtomicBool::new(false);
+
+/// Panics when it is copied at the wrong moment.
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Brittle(u64);
+impl Clone for Brittle {
+    fn clone(&self) -> Self {
+        assert!(!BRITTLE.load(Ordering::Relaxed), "cannot be copied");
+        Brittle(self.0)
+    }
+}
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+enum Way {
+    Put,
+    Remove,
+    Change,
+    InsertRow,
+    RemoveRow,
+    ChangeRow,
+}
+#[derive(Message)]
+#[message(reply = ())]
+struct Handle(Way);
+#[derive(Message)]
+#[message(reply = (Option<u64>, Option<u64>))]
+struct Held(u64);
+#[derive(App)]
+struct Glass {
+    one: Dict<Spot, Brittle>,
+    row: Table<Spot, u64, Brittle>,
+}
+#[handlers]
+impl Glass {
+    #[rcv(centralized)]
+    fn handle(&mut self, msg: &Handle) {
+        let spot = Spot(0);
+        match msg.0 {
+            Way::Put => drop(self.one.put(spot, Brittle(2))),
+            Way::Remove => drop(self.one.remove(&spot)),
+            Way::Change => {
+                if let Some(value) = self.one.get_mut(&spot) {
+                    value.0 = 2
+                }
+            }
+            Way::InsertRow => drop(self.row.at(spot).insert(1, Brittle(2))),
+            Way::RemoveRow => drop(self.row.at(spot).remove(&1)),
+            Way::ChangeRow => self.row.at(spot).entry(1).or_insert(Brittle(9)).0 = 2,
+        }
+    }
+    #[rcv(centralized)]
+    fn held(&mut self, msg: &Held) -> (Option<u64>, Option<u64>) {
+        if msg.0 > 0 {
+            self.one.put(Spot(0), Brittle(msg.0));
+            self.row.at(Spot(0)).insert(1, Brittle(msg.0));
+        }
+        (self.one.get(&Spot(0)).map(|b| b.0), self.row.at(Spot(0)).get(&1).map(|b| b.0))
+    }
+}
+
+#[test]
+fn a_value_that_panics_when_it_is_copied_for_the_undo_is_as_it_was() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Glass>(), On::Memory);
+        assert_eq!(hive.request(Held(1)).await, Ok((Some(1), Some(1))));
+        let ways =
+            [Way::Put, Way::Remove, Way::Change, Way::InsertRow, Way::RemoveRow, Way::ChangeRow];
+        for way in ways {
+            BRITTLE.store(true, Ordering::Relaxed);
+            let failed = hive.request(Handle(way)).await;
+            BRITTLE.store(false, Ordering::Relaxed);
+            let Err(RequestError::Handler(error)) = failed else { panic!("{way:?}: {failed:?}") };
+            assert_eq!(error.kind(), ErrorKind::Panicked);
+            assert_eq!(hive.request(Held(0)).await, Ok((Some(1), Some(1))), "{way:?}");
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
 }

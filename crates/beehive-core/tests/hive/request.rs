@@ -2,6 +2,7 @@
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers, limits};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What is to happen to a question.
@@ -337,6 +338,84 @@ fn a_sweep_is_answered_when_every_cell_has_committed() {
     }
 }
 
+static ROLLED: AtomicU64 = AtomicU64::new(0);
+
+/// Handled once per cell, each time for long.
+#[derive(Message)]
+struct Drill;
+#[derive(App)]
+struct Drilling {
+    names: Dict<u64, u64>,
+    before: Dict<u64, u64>,
+}
+#[handlers]
+impl Drilling {
+    #[rcv(sharded)]
+    fn name(&mut self, msg: &Note) {
+        self.names.put(msg.key, 0);
+    }
+    #[rcv(each = names)]
+    fn drill(&mut self, key: &u64, _: &Drill) {
+        *self.names.entry(*key).or_default() += 1;
+        std::thread::sleep(Duration::from_millis(10));
+        ROLLED.fetch_add(1, Ordering::AcqRel);
+    }
+    /// Its map cannot be computed for the first key.
+    #[rcv(each = names, joins)]
+    fn roll(&mut self, key: &u64, msg: &Roll) -> Result<(), Error> {
+        let left = *key - 1;
+        *self.before.entry(left).or_default() += 1;
+        *self.names.entry(*key).or_default() += 1;
+        if msg.fail { Err("as asked".into()) } else { Ok(()) }
+    }
+    #[rcv(sharded)]
+    fn noted(&mut self, msg: &Noted) -> u64 {
+        self.names.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+#[test]
+fn a_sweep_that_a_stop_cuts_off_is_not_said_to_be_done() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Drilling>(), On::Memory);
+        for key in 0..100 {
+            hive.request(Note { key, fail: 0 }).await.unwrap();
+        }
+        let asking = hive.clone();
+        let asked = tokio::spawn(async move {
+            let answer = asking.request(Drill).await;
+            (answer, ROLLED.load(Ordering::Acquire))
+        });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        hive.stop(Duration::ZERO).await;
+        let (answer, rolled) = asked.await.unwrap();
+        assert!(rolled < 100, "it was to be cut off");
+        assert_eq!(answer, Err(RequestError::Unavailable), "{rolled} of 100 are done");
+    })
+}
+
+#[test]
+fn a_sweep_whose_map_panics_for_one_cell_fails_there_and_reaches_the_others() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Drilling>(), On::Memory);
+        for key in 0..5 {
+            hive.request(Note { key, fail: 0 }).await.unwrap();
+        }
+        for round in 1..4 {
+            let failed = hive.request(Roll { fail: false }).await;
+            let Err(RequestError::Handler(error)) = failed else { panic!("round {round}: {failed:?}") };
+            assert_eq!(error.kind(), ErrorKind::Panicked);
+            for key in 0..5 {
+                let want = if key == 0 { 0 } else { round };
+                assert_eq!(hive.request(Noted(key)).await, Ok(want), "key {key}");
+            }
+        }
+        let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
+        eventually("credits", Duration::from_secs(5), all_free).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
 /// Goes through more stateless handlers, one inside the other, than may be.
 #[derive(Message)]
 struct Down {
@@ -454,5 +533,17 @@ fn nobody_waits_for_ever_on_a_hive_that_has_stopped() {
         tokio::time::timeout(limit, hive.stop(Duration::from_secs(5)))
             .await
             .expect("stopping twice is no harm");
+    })
+}
+
+#[test]
+fn settings_for_an_app_without_any_are_refused() {
+    on_workers(2, async {
+        let settings: toml::Table = "[first]\nsize = 3".parse().unwrap();
+        let error = Hive::builder().app::<First>().settings(settings).start().err().expect("refused");
+        assert!(error.to_string().contains("`size`"), "{error}");
+        let settings: toml::Table = "[frist]\nsize = 3".parse().unwrap();
+        let error = Hive::builder().app::<First>().settings(settings).start().err().expect("refused");
+        assert!(error.to_string().contains("first"), "{error}");
     })
 }
