@@ -13,6 +13,7 @@ use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
 use options::Options;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -121,18 +122,22 @@ fn welcome(options: &Options, switches: &[SocketAddr], http: Option<SocketAddr>)
     let list =
         |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let apps: Vec<_> = options.apps.iter().map(|app| app.name()).collect();
-    println!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then "));
-    println!("  switches (OpenFlow 1.0, 1.3) on {}", list(switches));
+    let mut text = Vec::new();
+    text.push(format!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then ")));
+    text.push(format!("  switches (OpenFlow 1.0, 1.3) on {}", list(switches)));
     match http {
-        Some(address) => println!("  http://{address}/api/v1/status, /metrics, /health"),
-        None => println!("  no HTTP"),
+        Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
+        None => text.push("  no HTTP".to_string()),
     }
     let (host, port) = match switches.first() {
         Some(address) if address.ip().is_unspecified() => ("127.0.0.1".to_string(), address.port()),
         Some(SocketAddr::V6(address)) => (format!("[{}]", address.ip()), address.port()),
         Some(address) => (address.ip().to_string(), address.port()),
+        // there is always one; without it there is nothing to point a switch at
         None => return,
     };
-    println!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}");
-    println!("  mininet:       mn --controller=remote,ip={host},port={port}");
+    text.push(format!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}"));
+    text.push(format!("  mininet:       mn --controller=remote,ip={host},port={port}"));
+    // whoever reads it may be gone: that is no reason to end
+    let _ = writeln!(std::io::stdout(), "{}", text.join("\n"));
 }

@@ -93,7 +93,7 @@ struct Neighbours {
 /// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
 /// handler, without cells: it will fail there, where the error has somebody to go to.
 #[inline(always)]
-fn map<A: Handles<M>, M: Message>(message: &M, mapper: &mut crate::mapper::Mapper) -> Outcome {
+pub(crate) fn map<A: Handles<M>, M: Message>(message: &M, mapper: &mut crate::mapper::Mapper) -> Outcome {
     match unwinding::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
         Ok(()) => mapper.outcome(),
         Err(_) => {

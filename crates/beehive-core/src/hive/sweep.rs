@@ -10,7 +10,7 @@ use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source}
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
 use crate::hive::lane::{Parked, SenderLane};
-use crate::hive::receiver::{AppReceiver, run_delivery};
+use crate::hive::receiver::{AppReceiver, map, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// An app with a handler for each cell of a dictionary, as a receiver of `M`.
@@ -83,11 +84,14 @@ pub(crate) struct Visit<M: Message> {
 impl<M: Message> Visit<M> {
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
         let message = Shared::of(batch, index)?;
-        let report = batch
-            .sink
-            .as_ref()
-            .filter(|sink| sink.counts())
-            .map(|_| Arc::new(Report { batch: batch.clone(), index, failed: Mutex::new(None) }));
+        let report = batch.sink.as_ref().filter(|sink| sink.counts()).map(|_| {
+            Arc::new(Report {
+                batch: batch.clone(),
+                index,
+                open: AtomicUsize::new(0),
+                failed: Mutex::new(None),
+            })
+        });
         Some(Arc::new(Visit { message, source: batch.source.clone(), report }))
     }
 }
@@ -101,18 +105,40 @@ impl<M: Message> AnyBatch for Visit<M> {
     }
 }
 
-/// Tells whoever asked that all cells are done, when the last of them lets go of it.
+/// Tells whoever asked that all cells are done. What is thrown away is never done, and then nothing is told.
 struct Report<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
+    /// Visits and messages to cells that are not done, and the sweep itself until all visits are sent.
+    open: AtomicUsize,
     failed: Mutex<Option<Error>>,
 }
 
-impl<M: Message> Drop for Report<M> {
-    fn drop(&mut self) {
-        if let Some(sink) = &self.batch.sink {
-            let result = self.failed.get_mut().take().map_or(Ok(()), Err);
+impl<M: Message> Report<M> {
+    fn opened(&self, count: usize) {
+        self.open.fetch_add(count, Ordering::AcqRel);
+    }
+
+    fn done(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(sink) = &self.batch.sink
+        {
+            let result = self.failed.lock().take().map_or(Ok(()), Err);
             sink.observed(&self.batch, self.index, result)
+        }
+    }
+}
+
+impl<M: Message> Visit<M> {
+    fn opened(&self, count: usize) {
+        if let Some(report) = &self.report {
+            report.opened(count)
+        }
+    }
+
+    fn done(&self) {
+        if let Some(report) = &self.report {
+            report.done()
         }
     }
 }
@@ -127,6 +153,7 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Cells<M> {
         if let Err(error) = result {
             self.0.failed.lock().get_or_insert(error);
         }
+        self.0.done()
     }
     fn unanswered(&self, _: &Batch<Each<K, M>>, _: u32) {}
     fn counts(&self) -> bool {
@@ -141,9 +168,11 @@ fn visit_all<A: Handlers, M: Message>(
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
+    visit.opened(1);
     for shard in 0..Routes::<A>::SHARDS {
         visit_shard(app, shard, visit, run, turn)
     }
+    visit.done()
 }
 
 /// A sweep that waits behind an earlier message of its sender.
@@ -202,15 +231,17 @@ fn visit_shard<A: Handlers, M: Message>(
             position: None,
             cells: its.iter().map(|(cell, _)| *cell).collect(),
         };
-        send_visit(app, bee, delivery, turn)
+        visit.opened(1);
+        send_visit(app, bee, delivery, visit, turn)
     }
 }
 
 /// Brings a visit to the bee, or, if that has merged a moment ago, to where its cells are now.
-fn send_visit<A: Handlers>(
+fn send_visit<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     bee: &Arc<Bee<A>>,
     delivery: Delivery<A>,
+    visit: &Visit<M>,
     turn: &mut Turn,
 ) {
     let Err(refused) = bee.clone().push(delivery, turn) else { return };
@@ -227,12 +258,16 @@ fn send_visit<A: Handlers>(
         // a cell that nobody owns is empty; one whose owner has merged again has another route by now
         while let Some(bee) = app.routes.find(*cell) {
             match bee.push(one, turn) {
-                Ok(()) => break,
+                Ok(()) => {
+                    visit.opened(1);
+                    break;
+                }
                 Err(back) => one = back,
             }
             std::hint::spin_loop()
         }
     }
+    visit.done()
 }
 
 /// How a sweep is spread.
@@ -275,7 +310,8 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
     let Some(dict) = app.swept(A::HANDLER) else { return };
     // where a dictionary is one cell, its entries are visited with that cell
     let whole = app.whole_cell(dict);
-    let visited = |cell: &CellId| delivery.cells.contains(whole.as_ref().unwrap_or(cell));
+    // the cells of a visit are in order
+    let visited = |cell: &CellId| delivery.cells.binary_search(whole.as_ref().unwrap_or(cell)).is_ok();
     let messages: Vec<Each<K, M>> = body
         .app
         .cells_of(dict)
@@ -283,9 +319,7 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
         .filter(|(cell, _)| visited(cell))
         .filter_map(|(_, key)| Some(Each { key: decode("a key", &key).ok()?, msg: visit.message.clone() }))
         .collect();
-    if messages.is_empty() {
-        return;
-    }
+    visit.opened(messages.len());
     let source =
         Source { sender: Address::App(app.index), bee: Some(bee.id), lane: 0, ..visit.source.clone() };
     let sink = visit.report.clone().map(|report| Arc::new(Cells(report)) as Arc<dyn AnswerSink<Each<K, M>>>);
@@ -295,7 +329,10 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
     for index in 0..count {
         let Some(message) = batch.messages.get(index as usize) else { break };
         mapper.clear();
-        A::map(message, &mut mapper);
+        if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+            visit.done();
+            continue;
+        }
         let here = app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee));
         if here {
             let one = Delivery {
@@ -316,4 +353,5 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
             turn.cause = None;
         }
     }
+    visit.done()
 }

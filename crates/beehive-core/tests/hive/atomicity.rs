@@ -461,8 +461,7 @@ fn a_value_that_panics_when_it_is_copied_for_the_undo_is_as_it_was() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Glass>(), On::Memory);
         assert_eq!(hive.request(Held(1)).await, Ok((Some(1), Some(1))));
-        let ways =
-            [Way::Put, Way::Remove, Way::Change, Way::InsertRow, Way::RemoveRow, Way::ChangeRow];
+        let ways = [Way::Put, Way::Remove, Way::Change, Way::InsertRow, Way::RemoveRow, Way::ChangeRow];
         for way in ways {
             BRITTLE.store(true, Ordering::Relaxed);
             let failed = hive.request(Handle(way)).await;

@@ -409,3 +409,112 @@ fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failu
         })
     }
 }
+
+/// Reminds itself again and again.
+#[derive(Message)]
+struct Again {
+    key: u64,
+    left: u64,
+}
+#[derive(App)]
+struct Snooze {
+    rounds: Dict<u64, u64>,
+}
+#[handlers]
+impl Snooze {
+    #[rcv(sharded)]
+    fn again(&mut self, msg: &Again, ctx: &mut Ctx) {
+        *self.rounds.entry(msg.key).or_default() += 1;
+        if msg.left > 0 {
+            ctx.after(Duration::ZERO, Again { key: msg.key, left: msg.left - 1 })
+        }
+    }
+    #[rcv(sharded)]
+    fn rounds(&mut self, msg: &Rounds) -> u64 {
+        self.rounds.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+#[derive(Message)]
+#[message(reply = u64)]
+struct Rounds(u64);
+
+#[test]
+fn what_goes_on_through_time_is_no_cycle() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Snooze>(), On::Memory);
+        let rounds = limits::HOPS_PER_CAUSE_MAX as u64 * 2;
+        hive.emit(Again { key: 1, left: rounds }).await;
+        let mut got = 0;
+        for _ in 0..2_000 {
+            got = hive.request(Rounds(1)).await.unwrap();
+            if got == rounds + 1 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        assert_eq!((got, hive.status().cycles), (rounds + 1, 0));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Writes down the time at keys, which it joins.
+#[derive(Message)]
+struct Stamp(Vec<u64>);
+#[derive(App)]
+struct Stamps {
+    times: Dict<u64, Vec<Time>>,
+}
+#[handlers]
+impl Stamps {
+    #[rcv(joins)]
+    fn stamp(&mut self, msg: &Stamp, ctx: &mut Ctx) {
+        for key in &msg.0 {
+            self.times.entry(*key).or_default().push(ctx.now())
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    #[rcv(sharded)]
+    fn times(&mut self, msg: &Ticks) -> Vec<Time> {
+        self.times.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+
+#[test]
+fn time_never_runs_backwards_in_a_cell_also_when_its_bee_merges() {
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Stamps>(), On::Memory);
+        const KEYS: u64 = 16;
+        for round in 0..8 {
+            let first = round * 100;
+            let mut stamping = Vec::new();
+            for sender in 0..4 {
+                let hive = hive.clone();
+                stamping.push(tokio::spawn(async move {
+                    let mut io = hive.io();
+                    let mut chance = Chance(round * 10 + sender);
+                    for at in 0..100 {
+                        let key = first + chance.below(KEYS);
+                        let joins = at > 50 && chance.below(8) == 0;
+                        let keys = if joins { vec![key, first + chance.below(KEYS)] } else { vec![key] };
+                        io.emit(Stamp(keys));
+                        if chance.below(3) == 0 {
+                            io.flush().await
+                        }
+                    }
+                    io.flush().await;
+                    while io.credits() < limits::CREDITS_PER_IO_BEE {
+                        tokio::time::sleep(Duration::from_millis(1)).await
+                    }
+                }))
+            }
+            for task in stamping {
+                task.await.unwrap()
+            }
+            for key in first..first + KEYS {
+                let times = hive.request(Ticks(key)).await.unwrap();
+                assert!(times.is_sorted(), "key {key}: {times:?}");
+            }
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}

@@ -31,6 +31,8 @@ enum Fault {
     LaneIgnored,
     /// What a frozen bee is sent is refused, and dropped.
     FrozenDrops,
+    /// What a bee that is no more is sent is dropped.
+    GoneDrops,
     /// A bee that is put back does not look at what came meanwhile.
     QueueUnlooked,
     /// A credit is given back when the message is handed over.
@@ -161,6 +163,7 @@ impl Hive {
         }
         let mut mailbox = lock(&bee.mailbox);
         match mailbox.mode {
+            Mode::Gone if self.fault == Fault::GoneDrops => return Ok(()),
             Mode::Gone => return Err(delivery),
             Mode::Frozen if self.fault == Fault::FrozenDrops => return Ok(()),
             Mode::Frozen => mailbox.queue.push_back(delivery),
@@ -473,6 +476,7 @@ fn every_seeded_fault_is_caught() {
         Fault::RoutesFirst,
         Fault::LaneIgnored,
         Fault::FrozenDrops,
+        Fault::GoneDrops,
         Fault::QueueUnlooked,
         Fault::CreditEarly,
     ];
