@@ -158,6 +158,8 @@ struct Mailbox<A: App> {
     mode: Mode,
     /// On some turn's list of bees to run, or running.
     scheduled: bool,
+    /// The slot at which it was last scheduled.
+    waits_at: u16,
     /// Noted as a candidate for retirement.
     idle_noted: bool,
     /// The cells it owns. Here and not in the body, because the queen may add one while a handler runs.
@@ -185,6 +187,7 @@ impl<A: App> Bee<A> {
             mailbox: Mutex::new(Mailbox {
                 mode: Mode::Active,
                 scheduled: false,
+                waits_at: 0,
                 idle_noted: false,
                 cells: SmallVec::from_slice(cells),
                 body: Some(Box::new(body)),
@@ -211,7 +214,13 @@ impl<A: App> Bee<A> {
                     mailbox.queue = queue
                 }
                 mailbox.queue.push_back(delivery);
-                if !std::mem::replace(&mut mailbox.scheduled, true) {
+                let first = !std::mem::replace(&mut mailbox.scheduled, true);
+                // it waits at another thread, which may not get to run for a while: a turn that runs bees itself does
+                // not wait for it. Who comes later finds nothing to do.
+                let stranded =
+                    mailbox.body.is_some() && turn.runs_here() && mailbox.waits_at != turn.slot as u16;
+                if first || stranded {
+                    mailbox.waits_at = turn.slot as u16;
                     drop(mailbox);
                     turn.schedule(self);
                 }

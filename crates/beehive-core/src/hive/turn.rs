@@ -53,6 +53,8 @@ pub(crate) struct Turn<'h> {
     done: usize,
     /// Stateless handlers that run inside one another.
     pub(crate) depth: usize,
+    /// The turn runs the bees it wakes.
+    runs_here: bool,
     /// What comes in may be run at once.
     here: bool,
     /// What is held until that which is being routed or run is done.
@@ -72,6 +74,7 @@ impl<'h> Turn<'h> {
         let mut turn = Turn::new(hive);
         let entered = (place == Place::Here && !guard::in_transaction()).then(|| hive.enter()).flatten();
         turn.here = entered.is_some();
+        turn.runs_here = turn.here;
         let result = begin(&mut turn);
         turn.cause = None;
         turn.here = false;
@@ -107,7 +110,17 @@ impl<'h> Turn<'h> {
                 })
             });
         let slot = hive.slot_of_thread();
-        Turn { hive, now: hive.now(), slot, done: 0, depth: 0, here: false, cause: None, scratch }
+        Turn {
+            hive,
+            now: hive.now(),
+            slot,
+            done: 0,
+            depth: 0,
+            runs_here: false,
+            here: false,
+            cause: None,
+            scratch,
+        }
     }
 
     fn run(&mut self) {
@@ -133,6 +146,12 @@ impl<'h> Turn<'h> {
     #[inline(always)]
     pub(crate) fn take_here(&mut self) -> bool {
         std::mem::take(&mut self.here)
+    }
+
+    /// Whether the turn runs the bees it wakes, before it ends.
+    #[inline(always)]
+    pub(crate) fn runs_here(&self) -> bool {
+        self.runs_here
     }
 
     /// Gives back what [`Turn::take_here`] took.

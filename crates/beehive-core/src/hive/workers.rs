@@ -22,7 +22,9 @@ const RELIEF_THREADS: usize = 16;
 /// How often the relief looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// A run that lasts for longer holds its thread.
-const HELD: Duration = Duration::from_millis(4);
+///
+/// Not much more than what the operating system takes a thread off its core for: that is no reason to move anything.
+const HELD: Duration = Duration::from_millis(8);
 /// A handler that runs for longer is named in the log.
 const TOO_LONG: Duration = Duration::from_secs(1);
 
