@@ -18,6 +18,9 @@ pub const CREDITS_PER_IO_BEE: u32 = 4_096;
 /// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
+/// Empty queues that a thread keeps for an app, to be used again.
+pub const QUEUES_KEPT_PER_THREAD: usize = 16;
+
 /// Letters kept of transactions that panicked; the oldest goes first.
 pub const DEAD_LETTERS_MAX: usize = 1_024;
 

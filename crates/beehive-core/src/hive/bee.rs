@@ -126,7 +126,7 @@ impl<A: App> Default for Local<A> {
 impl<A: App> Local<A> {
     fn keep(&mut self, queue: VecDeque<Delivery<A>>) {
         // a queue that once was long is not worth keeping
-        if (1..=64).contains(&queue.capacity()) && self.queues.len() < 1024 {
+        if (1..=64).contains(&queue.capacity()) && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD {
             self.queues.push(queue)
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 fn load_time() -> Duration {
     match std::env::var_os("BEEHIVE_LONG") {
         Some(_) => Duration::from_secs(30),
-        None => Duration::from_secs(3),
+        None => Duration::from_secs(2),
     }
 }
 
@@ -212,11 +212,14 @@ fn a_cycle_is_cut_off_counted_and_gives_its_credit_back() {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Left>().app::<Right>(), on);
             hive.emit(Ping { key: 1, left: u64::MAX }).await;
-            eventually("cut off", Duration::from_secs(30), || hive.status().cycles == 1).await;
+            eventually("cut off", Duration::from_secs(30), || hive.status().cycles > 0).await;
             credits_are_back(&hive, &[], 0).await;
             let left = hive.request(ReadLeft(1)).await.unwrap();
             let right = hive.request(ReadRight(1)).await.unwrap();
             assert_eq!(left + right, limits::HOPS_PER_CAUSE_MAX as u64 + 1, "{on:?}");
+            // what is run again because its record was refused is counted again
+            let cycles = hive.status().cycles;
+            assert!(cycles == 1 || on == On::Journal, "{cycles}");
             // as long as may be: not cut off
             hive.emit(Ping { key: 2, left: limits::HOPS_PER_CAUSE_MAX as u64 }).await;
             let all = limits::HOPS_PER_CAUSE_MAX as u64 + 1;
@@ -228,7 +231,7 @@ fn a_cycle_is_cut_off_counted_and_gives_its_credit_back() {
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
-            assert_eq!((sum, hive.status().cycles), (all, 1), "{on:?}");
+            assert_eq!((sum, hive.status().cycles), (all, cycles), "{on:?}");
             hive.stop(Duration::from_secs(5)).await;
         })
     }

@@ -138,6 +138,8 @@ async fn a_switch_that_comes_back_starts_with_what_it_should_have() {
     let matching = FlowMatch { source: Some(Mac([2, 0, 0, 0, 0, 0x66])), ..FlowMatch::ANY };
     let wall = AddFlow::new(NodeId(1), firewall, matching, Actions::None).priority(900);
     lab.hive.request(wall.clone()).await.unwrap();
+    // answered when it is committed; the switch hears of it then
+    lab.settled().await;
     assert_eq!(lab.flows().len(), 3);
     lab.switch.disconnect();
     lab.settled().await;
