@@ -78,6 +78,8 @@ struct Typed<M: Message> {
     kind: Arc<MessageType<M>>,
     later: bool,
     messages: Vec<M>,
+    /// Length of the last batch: the next one is likely to be as long, and need not grow step by step.
+    usual: usize,
     batch: Option<Arc<Batch<M>>>,
 }
 
@@ -94,6 +96,7 @@ impl<M: Message> Slot for Typed<M> {
         if !self.messages.is_empty() {
             let sink = sink.map(|inbox| inbox.clone() as _);
             let messages = std::mem::take(&mut self.messages);
+            self.usual = messages.len();
             let mut source = source.clone();
             source.first_seq = *next_seq;
             *next_seq += messages.len() as u64;
@@ -243,6 +246,9 @@ impl Outputs {
         };
         let Some(slot) = self.slots[at].1.as_any_mut().downcast_mut::<Typed<M>>() else { return };
         let first = slot.messages.len() as u32;
+        if first == 0 {
+            slot.messages.reserve(slot.usual)
+        }
         slot.messages.push(message);
         self.total += 1;
         match self.spans.last_mut() {
@@ -263,7 +269,7 @@ impl Outputs {
         }
         self.slots.push((
             (TypeId::of::<M>(), later),
-            Box::new(Typed { kind, later, messages: Vec::new(), batch: None }),
+            Box::new(Typed { kind, later, messages: Vec::new(), usual: 0, batch: None }),
         ));
         Some(self.slots.len() - 1)
     }

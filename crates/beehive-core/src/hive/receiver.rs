@@ -376,6 +376,9 @@ fn execute<A: Handles<M>, M: Message>(
     mut redo: Option<&mut Vec<Op>>,
 ) -> Executed<M> {
     let mut done = Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() };
+    if A::ANSWERS && batch.sink.is_some() {
+        done.answers.reserve(range.len())
+    }
     let count = range.len() as u32;
     turn.count(count);
     app.handlers[A::HANDLER].messages.fetch_add(count as u64, Ordering::Relaxed);

@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod dict;
 pub(crate) mod guard;
 pub(crate) mod image;
+mod ordered;
 mod rows;
 mod slots;
 mod table;

@@ -2,35 +2,41 @@
 
 use crate::message::Value;
 use crate::state::image::encode;
+use crate::state::ordered::Ordered;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::ops::RangeBounds;
 
-/// A key of a row inside a cell.
-pub trait RowKey: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
-impl<R: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
+/// A key of a row inside a cell: ordered, because rows are seen in order; hashed, because one of many is found that way.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a table's rows",
+    label = "not a row key",
+    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize"
+)]
+pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
 /// Free to use once the cell is mapped. A change costs its own row, whatever the size of the cell.
 #[derive(Debug)]
 pub struct Rows<R, V> {
-    rows: BTreeMap<R, V>,
+    rows: Ordered<R, V>,
     undo: Vec<(R, Option<V>)>,
 }
 
 impl<R, V> Default for Rows<R, V> {
     fn default() -> Self {
-        Rows { rows: BTreeMap::new(), undo: Vec::new() }
+        Rows { rows: Ordered::default(), undo: Vec::new() }
     }
 }
 
 impl<R: RowKey, V: Value> Rows<R, V> {
     /// The value of `row`.
     #[inline]
-    pub fn get<Q: Ord + ?Sized>(&self, row: &Q) -> Option<&V>
+    pub fn get<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> Option<&V>
     where
         R: Borrow<Q>,
     {
@@ -39,11 +45,11 @@ impl<R: RowKey, V: Value> Rows<R, V> {
 
     /// Whether there is a `row`.
     #[inline]
-    pub fn contains<Q: Ord + ?Sized>(&self, row: &Q) -> bool
+    pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
     where
         R: Borrow<Q>,
     {
-        self.rows.contains_key(row)
+        self.rows.get(row).is_some()
     }
 
     /// The value of `row`, to be changed.
@@ -65,7 +71,8 @@ impl<R: RowKey, V: Value> Rows<R, V> {
             }
             None => {
                 log(&mut self.undo, &row, || None);
-                self.rows.insert(row, value)
+                self.rows.add(row, value);
+                None
             }
         }
     }
@@ -96,28 +103,28 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     }
 
     /// All rows, in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&R, &V)> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&R, &V)> {
         self.rows.iter()
     }
 
     /// The keys of all rows, in order.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator {
-        self.rows.keys()
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &R> {
+        self.rows.iter().map(|(row, _)| row)
     }
 
     /// The values of all rows, in the order of their keys.
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
-        self.rows.values()
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.rows.iter().map(|(_, value)| value)
     }
 
     /// The first row.
     pub fn first(&self) -> Option<(&R, &V)> {
-        self.rows.first_key_value()
+        self.rows.iter().next()
     }
 
     /// The last row.
     pub fn last(&self) -> Option<(&R, &V)> {
-        self.rows.last_key_value()
+        self.rows.iter().next_back()
     }
 
     /// Number of rows.
@@ -217,18 +224,16 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     /// The value, after that of `make` is put in an empty place.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        use std::collections::btree_map::Entry;
         let RowEntry { rows, row } = self;
-        match rows.rows.entry(row) {
-            Entry::Occupied(slot) => {
-                log(&mut rows.undo, slot.key(), || Some(slot.get().clone()));
-                slot.into_mut()
-            }
-            Entry::Vacant(slot) => {
-                log(&mut rows.undo, slot.key(), || None);
-                slot.insert(make())
+        match rows.rows.get_mut(&row) {
+            // found a second time: what was borrowed for a look cannot be returned
+            Some(slot) => log(&mut rows.undo, &row, || Some(slot.clone())),
+            None => {
+                log(&mut rows.undo, &row, || None);
+                return rows.rows.add(row, make());
             }
         }
+        rows.rows.get_mut(&row).expect("found a moment ago")
     }
 
     /// The value, made with `Default` in an empty place.

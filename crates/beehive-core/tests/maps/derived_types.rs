@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 mod private_fields {
     use super::*;
 
-    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Key)]
+    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
     pub(crate) struct Mac([u8; 6]);
 
     impl Mac {
