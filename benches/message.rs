@@ -65,6 +65,49 @@ impl Second {
     }
 }
 
+/// Reads rows of one cell: so many that the message itself costs nothing beside them.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Look {
+    cell: u64,
+    rows: u64,
+}
+
+/// Fills a cell with rows.
+#[derive(Message)]
+struct Fill {
+    cell: u64,
+    rows: u64,
+}
+
+#[derive(App)]
+struct Tables {
+    rows: Table<u64, u64, u64>,
+}
+
+const LOOKS: u64 = 4096;
+
+#[handlers]
+impl Tables {
+    #[rcv(sharded)]
+    fn fill(&mut self, msg: &Fill) {
+        let rows = self.rows.at(msg.cell);
+        for row in 0..msg.rows {
+            rows.insert(row * 7919, row);
+        }
+    }
+
+    #[rcv(sharded)]
+    fn look(&mut self, msg: &Look) -> u64 {
+        let rows = self.rows.at(msg.cell);
+        let (mut state, mut sum) = (1, 0);
+        for _ in 0..LOOKS {
+            sum += rows.get(&(next(&mut state) % msg.rows * 7919)).copied().unwrap_or(0);
+        }
+        sum
+    }
+}
+
 /// The next of a sequence that looks like chance.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -147,5 +190,33 @@ fn path(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, map, path);
+/// A row of a table, found by its key.
+fn table(c: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let hive = Hive::builder().app::<Tables>().start().unwrap();
+    let mut group = c.benchmark_group("table");
+    group.throughput(Throughput::Elements(LOOKS));
+    for (cell, rows) in [10, 100, 10_000].into_iter().enumerate() {
+        let cell = cell as u64;
+        let mut io = hive.io();
+        io.run_here();
+        // as many in one transaction as there are, for they are not many
+        io.emit(Fill { cell, rows });
+        io.try_flush().expect("nothing is under way");
+        let mut mail = VecDeque::new();
+        group.bench_function(format!("point-access/{rows}-rows"), |b| {
+            b.iter(|| {
+                io.emit(Look { cell, rows });
+                io.try_flush().expect("all earlier ones are done");
+                io.receive_into(&mut mail);
+                assert!(!mail.is_empty());
+                mail.clear();
+            })
+        });
+    }
+    group.finish()
+}
+
+criterion_group!(benches, map, path, table);
 criterion_main!(benches);
