@@ -24,6 +24,12 @@ pub const QUEUES_KEPT_PER_THREAD: usize = 16;
 /// Letters kept of transactions that panicked; the oldest goes first.
 pub const DEAD_LETTERS_MAX: usize = 1_024;
 
+/// Bytes of all letters kept; the oldest goes first.
+pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of the message, and of the error's text, of one letter: a larger message is left out, a longer text is cut.
+pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes of one encoded key, row, value or message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 

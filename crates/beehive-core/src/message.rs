@@ -63,6 +63,14 @@ impl Error {
         Error { kind, text: text.into() }
     }
 
+    /// Keeps the first `bytes_max` bytes of the text, to the end of a character.
+    pub(crate) fn cut(&mut self, bytes_max: usize) {
+        if self.text.len() > bytes_max {
+            self.text.truncate(self.text.floor_char_boundary(bytes_max));
+            self.text.shrink_to_fit()
+        }
+    }
+
     /// Who is to blame.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -42,6 +42,8 @@ pub struct Status {
     pub ticks_collapsed: u64,
     /// Messages that could not be handled, since the start.
     pub dead_letters: u64,
+    /// Of these, letters that are not kept any more, to make room for later ones.
+    pub dead_letters_dropped: u64,
     /// Chains of messages that were cut off.
     pub cycles: u64,
     /// Times that bees were taken from behind a handler that held its thread.
@@ -228,6 +230,7 @@ impl Hive {
             timers: inner.timers.len(),
             ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
             dead_letters: inner.dead_letters.total(),
+            dead_letters_dropped: inner.dead_letters.dropped(),
             cycles: inner.cycles.load(Ordering::Relaxed),
             relieved: inner.workers.relieved.load(Ordering::Relaxed),
         }
