@@ -21,6 +21,7 @@ pub mod registry;
 mod request;
 mod routes;
 mod runtime;
+mod seen;
 mod status;
 mod supervise;
 pub(crate) mod sweep;
