@@ -33,6 +33,19 @@ pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one encoded key, row, value or message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 
+/// Numbers of one lane from outside between the oldest message that is not known to be committed and the newest. More
+/// waits at the sender. What must not wait (see [`Io::flush_control`](crate::Io::flush_control)) goes beyond it.
+pub const LANE_WINDOW_MAX: u64 = 4_096;
+
+/// Messages that stateless handlers may run for within one record; more are dropped, and taken for a cycle.
+pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
+
+/// Cells whose turn at a sweep one record begins.
+pub const SWEEP_STEP_MAX: usize = 1_024;
+
+/// Cells of one sweep whose turn has begun and is not committed.
+pub const SWEEP_WINDOW_MAX: usize = 4_096;
+
 /// Messages that one worker handles for others before it lets the scheduler have a look.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 

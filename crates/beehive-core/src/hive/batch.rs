@@ -1,8 +1,9 @@
 //! Messages on their way: batches, where they come from, and who waits for their answers.
 
 use crate::cell::{BeeId, HiveId};
+use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::credit::Cause;
-use crate::hive::journal::Fact;
+use crate::hive::journal::{Emit, Fact};
 use crate::message::{Error, Message};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -30,18 +31,33 @@ pub(crate) struct Source {
     pub(crate) bee: Option<BeeId>,
     /// Messages between the one from outside and this.
     pub(crate) hops: u16,
-    /// The sender's number line; zero for what is not sent again.
-    pub(crate) lane: u64,
-    /// Number of the first message of the batch there; the others follow.
-    pub(crate) first_seq: u64,
+    /// Where its messages are on the sender's number line.
+    pub(crate) numbers: Numbers,
     /// What `Ctx::rng` starts from.
     pub(crate) chance: u64,
 }
 
 impl Source {
+    /// Of something that comes from outside and is not sent again.
+    pub(crate) fn outside(origin: HiveId, chance: u64) -> Source {
+        Source { origin, sender: Address::Outside, bee: None, hops: 0, numbers: Numbers::NONE, chance }
+    }
+
+    /// Of a message that a log remembers.
+    pub(crate) fn again(emit: &Emit) -> Source {
+        Source {
+            origin: emit.origin,
+            sender: emit.sender,
+            bee: None,
+            hops: emit.hops,
+            numbers: Numbers::again(emit.fact),
+            chance: emit.chance,
+        }
+    }
+
     /// What identifies message `index` of a batch for one app.
     pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
-        Fact { lane: self.lane, seq: self.first_seq + index as u64, app }
+        self.numbers.fact(index, app)
     }
 }
 
@@ -50,12 +66,25 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) messages: Vec<M>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
+    /// From outside: to be told what of it is committed.
+    pub(crate) admitted: Option<Arc<Admitted>>,
+}
+
+impl<M: Message> Batch<M> {
+    /// Messages that nobody waits for.
+    pub(crate) fn new(messages: Vec<M>, source: Source) -> Arc<Self> {
+        Arc::new(Batch { messages, source, sink: None, admitted: None })
+    }
 }
 
 /// A batch whose type is not known here.
 pub(crate) trait AnyBatch: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn message_name(&self) -> &'static str;
+    /// Another delivery of it has to be committed.
+    fn opened(&self);
+    /// A delivery of it is committed, which had its turn for so many cells.
+    fn committed(&self, cells: usize);
 }
 
 impl<M: Message> AnyBatch for Batch<M> {
@@ -64,6 +93,16 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
     fn message_name(&self) -> &'static str {
         M::NAME
+    }
+    fn opened(&self) {
+        if let Some(admitted) = &self.admitted {
+            admitted.open()
+        }
+    }
+    fn committed(&self, _: usize) {
+        if let Some(admitted) = &self.admitted {
+            admitted.close()
+        }
     }
 }
 
@@ -97,16 +136,7 @@ impl<M: Message> Shared<M> {
 
     /// A message by itself.
     pub fn new(message: M) -> Self {
-        let source = Source {
-            origin: HiveId(0),
-            sender: Address::Outside,
-            bee: None,
-            hops: 0,
-            lane: 0,
-            first_seq: 0,
-            chance: 0,
-        };
-        Shared { batch: Arc::new(Batch { messages: vec![message], source, sink: None }), index: 0 }
+        Shared { batch: Batch::new(vec![message], Source::outside(HiveId(0), 0)), index: 0 }
     }
 }
 

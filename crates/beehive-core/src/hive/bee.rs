@@ -51,6 +51,16 @@ pub(crate) enum Mode {
     Gone,
 }
 
+/// Whether a bee that had become idle has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Retirement {
+    Ended,
+    /// It has something to do, or something in its cells.
+    Busy,
+    /// It will, unless it gets something to do.
+    Later,
+}
+
 /// What a bee is made of.
 pub(crate) struct Body<A: App> {
     pub(crate) app: A,
@@ -304,9 +314,10 @@ impl<A: App> Bee<A> {
         cells
     }
 
-    /// Ends the bee if it is idle, has nothing to do and owns nothing but empty cells. `release` runs before anybody
-    /// can be refused, so that whoever is refused finds the cells without an owner.
-    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId]) -> bool) -> bool {
+    /// Ends the bee if it is idle, has nothing to do and owns nothing but empty cells, and if nothing that it has handled
+    /// may be sent again. `release` runs before anybody can be refused, so that whoever is refused finds the cells without
+    /// an owner; it is told the floors below which everything is that the bee has seen.
+    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(u64, u64)>)) -> Retirement {
         use crate::state::column::Columns;
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
@@ -315,16 +326,26 @@ impl<A: App> Bee<A> {
             || !mailbox.queue.is_empty()
             || !mailbox.freezers.is_empty()
         {
-            return false;
+            return Retirement::Busy;
         }
         let mailbox = &mut *mailbox;
-        let Some(body) = mailbox.body.as_mut() else { return false };
-        if !body.is_settled() || !body.lane.is_empty() || !body.app.is_empty() || !release(&mailbox.cells) {
-            return false;
+        let Some(body) = mailbox.body.as_mut() else { return Retirement::Busy };
+        if !body.is_settled() || !body.lane.is_empty() || !body.app.is_empty() {
+            return Retirement::Busy;
         }
+        let floors = match &body.tail {
+            Some(tail) => tail.link().lanes.floors_above(&tail.seen),
+            None => Some(Vec::new()),
+        };
+        let Some(floors) = floors else {
+            // what it handled last is not known to be done at its sender
+            mailbox.idle_noted = true;
+            return Retirement::Later;
+        };
+        release(&mailbox.cells, floors);
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
-        true
+        Retirement::Ended
     }
 
     /// Looks at the body if the bee is idle.

@@ -2,20 +2,19 @@
 
 use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
-use crate::hive::Address;
-use crate::hive::batch::Source;
+use crate::hive::admission::lane_of;
 use crate::hive::credit::Credits;
 use crate::hive::dead_letters::DeadLetters;
 use crate::hive::io::IoBees;
 use crate::hive::journal::{BeeImage, Colony, Journal};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
+use crate::hive::recovery::{self, SenderLanes};
 use crate::hive::registrar::{Registrar, Seal, Start};
 use crate::hive::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::status::AnyApp;
 use crate::hive::timers::{self, Timers};
-use crate::hive::turn::{Place, Turn};
 use crate::hive::types::Types;
 use crate::hive::workers::{self, Workers};
 use crate::hive::{Hive, HiveInner};
@@ -41,6 +40,7 @@ struct Installing<'a> {
     last: u64,
     /// To be restored.
     bees: BTreeMap<(u16, BeeId), BeeImage>,
+    lanes: SenderLanes,
     apps: Vec<Arc<dyn AnyApp>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
@@ -204,8 +204,7 @@ impl Builder {
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderLane::shared(),
-            link: journal.map(|journal| Link::new(journal, colony.last)),
-            seen: std::mem::take(&mut colony.seen),
+            link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             under_way: Arc::default(),
@@ -226,6 +225,7 @@ impl Builder {
         if let Some(link) = &hive.link {
             link.attach(&hive)
         }
+        let dead = recovery::dead_lanes(&colony);
         let mut installing = Installing {
             hive: &hive,
             seed,
@@ -233,6 +233,7 @@ impl Builder {
             registry: self.registry,
             last: colony.last,
             bees: std::mem::take(&mut colony.bees),
+            lanes: SenderLanes::default(),
             apps: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
@@ -248,7 +249,7 @@ impl Builder {
             };
             install(&mut installing)?;
         }
-        let Installing { apps, seal, start, bees, .. } = installing;
+        let Installing { apps, seal, start, bees, mut lanes, .. } = installing;
         *hive.apps.write() = apps;
         seal.into_iter().for_each(|seal| seal(&hive.types));
         if let Some(((app, _), _)) = bees.first_key_value() {
@@ -256,21 +257,9 @@ impl Builder {
                 why: format!("it has bees of app number {app}, which is not there"),
             });
         }
-        Turn::with(&hive, Place::Runners, |turn| {
-            colony.outbox.values().try_for_each(|emit| {
-                let source = Source {
-                    origin: hive.id,
-                    sender: Address::Outside,
-                    bee: None,
-                    hops: emit.hops,
-                    lane: emit.fact.lane,
-                    first_seq: emit.fact.seq,
-                    chance: emit.fact.seq,
-                };
-                hive.types.resend(emit, source, turn)
-            })
-        })
-        .map_err(|error| StartError::Log { why: error.to_string() })?;
+        recovery::retire_lanes(&hive, dead);
+        recovery::send_again(&hive, &colony, &mut lanes)
+            .map_err(|error| StartError::Log { why: error.to_string() })?;
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(timers::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
@@ -298,7 +287,8 @@ impl Installing<'_> {
         };
         let runtime = AppRuntime::new(index, self.seed, prototype, registry, self.hive.link.clone());
         for ((_, bee), image) in mine {
-            runtime.restore(bee, image).map_err(|error| StartError::Log { why: error.to_string() })?
+            let lane = self.lanes.of(lane_of(index, bee));
+            runtime.restore(bee, image, lane).map_err(|error| StartError::Log { why: error.to_string() })?
         }
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);

@@ -4,9 +4,11 @@
 //! an IO bee that is ahead of the hive waits, or sheds, and memory stays flat. What apps send to its address, and the
 //! answers to what it emitted, come back as [`Mail`].
 
+use crate::hive::admission::{Admission, Numbers, OutsideLane, is_lasting};
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Source};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
+use crate::hive::link::Link;
 use crate::hive::outputs::Outputs;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::{Address, Hive};
@@ -181,9 +183,9 @@ pub struct Io {
     credits: Arc<Credits>,
     out: Outputs,
     lane: SenderLane,
-    /// Number line of its messages, where they are remembered; and the next number.
-    lane_id: u64,
-    next_seq: u64,
+    /// Its number line, where messages are remembered; and the next number.
+    line: Option<Arc<OutsideLane>>,
+    numbers: Numbers,
     chance: u64,
     place: Place,
     /// Mail that was taken in while waiting for credits, which it would have held.
@@ -194,6 +196,7 @@ impl Io {
     pub(crate) fn new(hive: &Hive, credits: u32) -> Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
+        let line = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
         Io {
             hive: hive.clone(),
             id,
@@ -201,8 +204,8 @@ impl Io {
             credits: Credits::new(credits),
             out: Outputs::new(inner.types.clone()),
             lane: SenderLane::default(),
-            lane_id: if inner.link.is_some() { inner.platform.random() | 1 } else { 0 },
-            next_seq: 0,
+            numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), 0)),
+            line,
             chance: inner.platform.random(),
             place: Place::Runners,
             received: VecDeque::new(),
@@ -217,13 +220,36 @@ impl Io {
         self.place = Place::Here
     }
 
-    /// Continues a number line: after a crash, messages sent again under their old numbers are handled once.
+    /// Continues the number line `lane`, which nobody else uses: after a crash, messages sent again under their old numbers
+    /// are handled once. Below `next_seq` nothing will be sent again. Without a journal it has no effect.
     ///
     /// Each flush numbers its messages in the order of their types' first use and then of emission, so an IO bee that
-    /// emits one type numbers them in the order of emission.
+    /// emits one type numbers them in the order of emission. What a stateless handler makes of a message is known by the
+    /// message: it must be a function of that alone.
+    ///
+    /// A log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
     pub fn resume(&mut self, lane: u64, next_seq: u64) {
-        self.lane_id = lane;
-        self.next_seq = next_seq
+        let Some(link) = &self.hive.inner().link else { return };
+        if let Some(unused) = self.line.take() {
+            end_unless_lasting(link, &unused)
+        }
+        let line = link.lanes.resume(lane, next_seq);
+        self.numbers = Numbers::new(line.id(), next_seq);
+        self.line = Some(line)
+    }
+
+    /// Says that nothing will ever come on its number line again, so that nobody needs to remember it. Ends the IO bee;
+    /// what has not been flushed is dropped.
+    pub fn retire(self) {
+        if let (Some(link), Some(line)) = (&self.hive.inner().link, &self.line) {
+            link.lanes.end(line)
+        }
+    }
+
+    /// The lowest number on its line that is not known to be done; zero without a journal. Those who go on after a crash
+    /// need not remember what is below.
+    pub fn floor(&self) -> u64 {
+        self.line.as_ref().map_or(0, |line| line.floor())
     }
 
     /// Where messages reach this IO bee.
@@ -263,16 +289,18 @@ impl Io {
     }
 
     /// Hands the batch over, in order, and runs what it causes; waits for credits first. A batch larger than all
-    /// credits takes all of them.
+    /// credits takes all of them. With a journal it also waits while the oldest message that is not committed is
+    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
     /// Cancel-safe: what has not been handed over stays in the batch.
     pub async fn flush(&mut self) {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
-            while !self.credits.take_all(wanted) {
+            while !(self.has_room() && self.credits.take_all(wanted)) {
                 self.take_in();
+                let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
-                    () = self.credits.available(wanted) => {}
+                    () = available(self.line.as_deref(), next, count, &self.credits, wanted) => {}
                     () = self.inbox.arrived.notified() => {}
                 }
             }
@@ -284,12 +312,19 @@ impl Io {
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
-            if !self.credits.take_all(wanted) {
+            if !(self.has_room() && self.credits.take_all(wanted)) {
                 return Err(Busy);
             }
             self.hand_over(wanted);
         }
         Ok(())
+    }
+
+    /// Whether the batch keeps within the window of its lane.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let count = self.out.len() as u64;
+        self.line.as_ref().is_none_or(|line| line.has_room(self.numbers.seq(), count))
     }
 
     /// Takes mail in, so that it holds no credits: they may be what is being waited for.
@@ -307,18 +342,18 @@ impl Io {
             sender: self.address(),
             bee: None,
             hops: 0,
-            lane: self.lane_id,
-            first_seq: 0,
+            numbers: self.numbers,
             chance: self.chance,
         };
         self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().under_way)))
     }
 
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
-        let (out, lane, inbox, next_seq) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.next_seq);
+        let (out, lane, inbox, numbers) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.numbers);
+        let by = self.line.as_ref().map_or(Admission::Inside, Admission::Lane);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
-            out.freeze(&source, Some(inbox), next_seq);
+            out.freeze(&source, Some(inbox), numbers, by);
             out.route(u16::MAX, lane, turn)
         })
     }
@@ -331,8 +366,7 @@ impl Io {
             sender: self.address(),
             bee: None,
             hops: 0,
-            lane: self.lane_id,
-            first_seq: 0,
+            numbers: self.numbers,
             chance: self.chance,
         };
         self.route(source, None)
@@ -381,6 +415,25 @@ impl Io {
 
 impl Drop for Io {
     fn drop(&mut self) {
-        self.hive.inner().io.close(self.id)
+        let inner = self.hive.inner();
+        inner.io.close(self.id);
+        if let (Some(link), Some(line)) = (&inner.link, &self.line) {
+            end_unless_lasting(link, line)
+        }
+    }
+}
+
+/// Completes when there may be room for `count` messages from `next` on, and `wanted` credits. Cancel-safe.
+async fn available(line: Option<&OutsideLane>, next: u64, count: u64, credits: &Credits, wanted: u32) {
+    if let Some(line) = line {
+        line.room_for(|| next, count).await
+    }
+    credits.available(wanted).await
+}
+
+/// A lane that nobody can go on with ends with its IO bee.
+fn end_unless_lasting(link: &Link, line: &OutsideLane) {
+    if !is_lasting(line.id()) {
+        link.lanes.end(line)
     }
 }

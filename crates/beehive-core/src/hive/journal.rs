@@ -4,7 +4,11 @@
 //! answers, timers) is held until the journal says that it is committed. When an append is refused, everything executed
 //! since then is forgotten and run again from the committed state.
 
-use crate::cell::{BeeId, CellId};
+use crate::cell::{BeeId, CellId, HiveId};
+use crate::hive::Address;
+use crate::hive::admission::is_lasting;
+pub use crate::hive::seen::Seen;
+use crate::key::CellHasher;
 use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -18,11 +22,13 @@ pub struct Fact {
     pub lane: u64,
     /// The message's number in it.
     pub seq: u64,
+    /// Which of the messages that were made of that number without a record of their own; zero: the message itself.
+    pub part: u64,
     /// The app, by its number.
     pub app: u16,
 }
 
-/// A message that a transaction emitted.
+/// A message that was emitted and has to be handled by one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emit {
     /// What identifies it.
@@ -33,11 +39,52 @@ pub struct Emit {
     pub bytes: Vec<u8>,
     /// Not before this moment.
     pub at: Option<Time>,
+    /// It goes to every cell of a dictionary, each in its turn.
+    pub is_sweep: bool,
+    /// Where in the chain of those that can answer it is; none: it is not passed on.
+    pub position: Option<u16>,
+    /// The hive where the chain of messages came in from outside.
+    pub origin: HiveId,
+    /// Who sent it.
+    pub sender: Address,
     /// Messages between the one from outside and this.
     pub hops: u16,
+    /// What chance is derived from when it is handled.
+    pub chance: u64,
 }
 
-/// What a run of transactions of one bee did.
+/// Messages of one lane that were consumed: `count` numbers from `seq` on, or one part of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// The sender's number line.
+    pub lane: u64,
+    /// Below it, says the sender, all are done: of what is there nothing will be sent again. Zero: it says nothing.
+    pub floor: u64,
+    /// The first number.
+    pub seq: u64,
+    /// So many numbers in a row.
+    pub count: u32,
+    /// As in [`Fact::part`]; not zero only with a count of one.
+    pub part: u64,
+}
+
+impl Input {
+    /// The numbers, and the part.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (u64, u64)> {
+        (self.seq..self.seq.saturating_add(self.count as u64)).map(|seq| (seq, self.part))
+    }
+}
+
+/// Cells that a bee had its turn at a sweep for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visited {
+    /// The sweep.
+    pub sweep: Fact,
+    /// The cells.
+    pub cells: Vec<CellId>,
+}
+
+/// What a run of transactions of one bee did, the stateless handlers included that ran because of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The app, by its number.
@@ -47,10 +94,12 @@ pub struct Work {
     /// The cells it owns.
     pub cells: Vec<CellId>,
     /// The messages it consumed; those that nobody would send again are left out.
-    pub inputs: Vec<Fact>,
+    pub inputs: Vec<Input>,
+    /// The turns at sweeps that it took.
+    pub visits: Vec<Visited>,
     /// What it changed.
     pub ops: Vec<Op>,
-    /// What it emitted to journaled apps.
+    /// What it emitted to journaled apps, in order.
     pub emits: Vec<Emit>,
     /// The number that its lane goes on with.
     pub next_seq: u64,
@@ -64,6 +113,28 @@ pub struct Work {
 pub enum Record {
     /// A bee has worked.
     Work(Work),
+    /// A message was consumed without a bee: it began a sweep, or a stateless handler made others of it.
+    Admit {
+        /// The app, by its number.
+        app: u16,
+        /// The handler, by its number.
+        handler: u16,
+        /// The message.
+        input: Input,
+        /// What is to be handled because of it.
+        emits: Vec<Emit>,
+    },
+    /// A sweep has gone on: these cells have their turn now.
+    Expand {
+        /// The sweep.
+        sweep: Fact,
+        /// The cells whose turn it is.
+        cells: Vec<CellId>,
+        /// Cells whose turn it was, and which nobody owned any more.
+        gone: Vec<CellId>,
+        /// The first cell, in the order of [`sweep_order`], that the sweep has not reached; none: it has reached all.
+        next: Option<CellId>,
+    },
     /// The cells of `from` are now with `into`.
     Fuse {
         /// The app.
@@ -73,14 +144,29 @@ pub enum Record {
         /// The bee that has its cells.
         into: BeeId,
     },
-    /// The bee has given its cells back.
+    /// The bee has given its cells back. Everything that it has seen is below these floors.
     Release {
         /// The app.
         app: u16,
         /// The bee that is no more.
         bee: BeeId,
+        /// Of lanes that may be gone on with: lane and floor.
+        floors: Vec<(u64, u64)>,
+    },
+    /// Nothing will ever come on these lanes again.
+    Retire {
+        /// The lanes.
+        lanes: Vec<u64>,
     },
 }
+
+/// The order in which a sweep goes through the cells.
+pub fn sweep_order(cell: CellId) -> (u8, CellId) {
+    (((cell.0 >> 48) % SWEEP_PARTS) as u8, cell)
+}
+
+/// Parts that the cells are divided into; a sweep goes through one after the other.
+pub const SWEEP_PARTS: u64 = 64;
 
 /// A record on its way into a log. It takes effect only if `after` is the number of the last one that did: so nothing
 /// can be committed that was executed on something that was not.
@@ -117,24 +203,57 @@ pub struct BeeImage {
     pub cells: BTreeSet<CellId>,
     /// What is in them.
     pub state: EncodedCells,
+    /// The messages from elsewhere that it has handled.
+    pub seen: Seen,
     /// The number that its lane goes on with.
     pub next_seq: u64,
     /// The time its handlers saw last.
     pub now: Time,
 }
 
-/// What a log of a colony folds to: the bees, the messages that are still to be handled, and those from outside that
-/// have been.
+/// A message that has been emitted and not been handled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its place in the order in which everything of the colony was emitted.
+    pub order: u64,
+    /// The message.
+    pub emit: Emit,
+}
+
+/// A sweep that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The message that every cell has a turn at.
+    pub waiting: Waiting,
+    /// The first cell, in the order of [`sweep_order`], that it has not reached; none: it has reached all.
+    pub next: Option<CellId>,
+    /// The cells that it has reached and that have not had their turn.
+    pub open: BTreeSet<CellId>,
+}
+
+/// What a log of a colony folds to: the bees, the messages that are still to be handled, the sweeps that go on, and what
+/// has been handled without a bee.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Colony {
     /// Number of the last entry that took effect.
     pub last: u64,
     /// The bees, by app and number.
     pub bees: BTreeMap<(u16, BeeId), BeeImage>,
-    /// Messages between bees that have been emitted and not been handled.
-    pub outbox: BTreeMap<Fact, Emit>,
-    /// Messages from outside that have been handled.
-    pub seen: BTreeSet<Fact>,
+    /// Messages that have been emitted and not been handled.
+    pub outbox: BTreeMap<Fact, Waiting>,
+    /// Sweeps that have begun and are not over.
+    pub sweeps: BTreeMap<Fact, Sweep>,
+    /// Messages emitted so far.
+    pub emitted: u64,
+    /// Of the lanes that may be gone on with from outside: their floors, and what was consumed without a bee.
+    pub seen: Seen,
+}
+
+/// How something that was consumed without a bee is remembered: several handlers may consume the same message.
+pub(crate) fn part_for(part: u64, app: u16, handler: u16) -> u64 {
+    let mut hasher = CellHasher::new(part);
+    hasher.word(((handler as u64) << 16) | app as u64);
+    hasher.finish()
 }
 
 impl Colony {
@@ -146,16 +265,45 @@ impl Colony {
         self.last = entry.number;
         match &entry.record {
             Record::Work(work) => self.work(work),
+            Record::Admit { app, handler, input, emits } => {
+                let mut others = Seen::default();
+                for (seq, part) in input.messages() {
+                    let fact = Fact { lane: input.lane, seq, part, app: *app };
+                    if self.outbox.remove(&fact).is_none() && is_lasting(input.lane) {
+                        others.insert(input.lane, seq, part_for(part, *app, *handler))
+                    }
+                }
+                self.seen.absorb(others);
+                self.state_floor(input);
+                self.emitted(emits)
+            }
+            Record::Expand { sweep, cells, gone, next } => {
+                if let Some(open) = self.sweeps.get_mut(sweep) {
+                    open.open.extend(cells.iter().copied());
+                    gone.iter().for_each(|cell| {
+                        open.open.remove(cell);
+                    });
+                    open.next = *next;
+                }
+                self.close(sweep)
+            }
             Record::Fuse { app, from, into } => {
                 if let Some(gone) = self.bees.remove(&(*app, *from)) {
                     let target = self.bees.entry((*app, *into)).or_default();
                     target.cells.extend(gone.cells);
                     target.state.absorb(gone.state);
+                    target.seen.absorb(gone.seen);
                     target.now = target.now.max(gone.now);
                 }
             }
-            Record::Release { app, bee } => {
+            Record::Release { app, bee, floors } => {
                 self.bees.remove(&(*app, *bee));
+                floors.iter().for_each(|(lane, floor)| self.seen.raise(*lane, *floor))
+            }
+            Record::Retire { lanes } => {
+                for seen in self.bees.values_mut().map(|bee| &mut bee.seen).chain([&mut self.seen]) {
+                    lanes.iter().for_each(|lane| seen.forget(*lane))
+                }
             }
         }
         true
@@ -167,13 +315,52 @@ impl Colony {
         work.ops.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
         bee.now = bee.now.max(work.now);
-        for fact in &work.inputs {
-            if self.outbox.remove(fact).is_none() {
-                self.seen.insert(*fact);
+        for input in &work.inputs {
+            for (seq, part) in input.messages() {
+                let fact = Fact { lane: input.lane, seq, part, app: work.app };
+                // what is in this log is consumed by the entry that takes it out
+                if self.outbox.remove(&fact).is_none() {
+                    bee.seen.insert(input.lane, seq, part);
+                }
+            }
+            bee.seen.raise(input.lane, input.floor);
+        }
+        work.inputs.iter().for_each(|input| self.state_floor(input));
+        for visited in &work.visits {
+            if let Some(sweep) = self.sweeps.get_mut(&visited.sweep) {
+                visited.cells.iter().for_each(|cell| {
+                    sweep.open.remove(cell);
+                })
+            }
+            self.close(&visited.sweep)
+        }
+        self.emitted(&work.emits)
+    }
+
+    /// The floor of a lane that may be gone on with is remembered also where no bee does.
+    fn state_floor(&mut self, input: &Input) {
+        if is_lasting(input.lane) {
+            self.seen.raise(input.lane, input.floor)
+        }
+    }
+
+    fn emitted(&mut self, emits: &[Emit]) {
+        for emit in emits {
+            self.emitted += 1;
+            let waiting = Waiting { order: self.emitted, emit: emit.clone() };
+            if emit.is_sweep {
+                let sweep = Sweep { waiting, next: Some(CellId(0)), open: BTreeSet::new() };
+                self.sweeps.insert(emit.fact, sweep);
+            } else {
+                self.outbox.insert(emit.fact, waiting);
             }
         }
-        for emit in &work.emits {
-            self.outbox.insert(emit.fact, emit.clone());
+    }
+
+    /// Forgets a sweep that is over.
+    fn close(&mut self, sweep: &Fact) {
+        if self.sweeps.get(sweep).is_some_and(|sweep| sweep.next.is_none() && sweep.open.is_empty()) {
+            self.sweeps.remove(sweep);
         }
     }
 

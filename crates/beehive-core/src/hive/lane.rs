@@ -18,6 +18,10 @@ pub(crate) trait Parked: Send {
     fn is_sweep(&self) -> bool {
         false
     }
+    /// A sweep that has reached all of these cells.
+    fn has_passed(&self, _: &[CellId]) -> bool {
+        false
+    }
     /// Delivers it if its cells have one owner.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>>;
     /// Completes when its cells had one owner.
@@ -86,7 +90,11 @@ impl SenderLane {
 }
 
 fn intersect(parked: &dyn Parked, app: u16, cells: &[CellId]) -> bool {
-    parked.app() == app && (parked.is_sweep() || parked.cells().iter().any(|c| cells.contains(c)))
+    parked.app() == app
+        && match parked.is_sweep() {
+            true => !parked.has_passed(cells),
+            false => parked.cells().iter().any(|c| cells.contains(c)),
+        }
 }
 
 fn in_the_way(earlier: &dyn Parked, later: &dyn Parked) -> bool {

@@ -1,8 +1,11 @@
 //! A hive's end of its journal: numbers entries, and knows which of them are committed and which are dead.
 
 use crate::hive::HiveInner;
-use crate::hive::journal::{Entry, Journal, JournalEvents, Record};
+use crate::hive::admission::{Lanes, OutsideLane};
+use crate::hive::journal::{Colony, Entry, Journal, JournalEvents, Record};
+use crate::hive::recovery;
 use crate::hive::turn::{Place, Turn};
+use crate::hive::unowned::Unowned;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,14 +63,29 @@ impl State {
 pub(crate) struct Link {
     journal: Arc<dyn Journal>,
     state: Mutex<State>,
+    /// Of those outside.
+    pub(crate) lanes: Lanes,
+    pub(crate) unowned: Unowned,
+    /// The lane of those who emit or ask through the hive itself.
+    pub(crate) own_lane: Arc<OutsideLane>,
     /// Goes up whenever the fate of an entry has changed.
     version: AtomicU64,
 }
 
 impl Link {
-    pub(crate) fn new(journal: Arc<dyn Journal>, last: u64) -> Arc<Link> {
+    /// Goes on where `colony` is; `chance` makes the hive's own lane.
+    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony, chance: u64) -> Arc<Link> {
+        let last = colony.last;
         let state = State { next: last, last, released: last, ..State::default() };
-        Arc::new(Link { journal, state: Mutex::new(state), version: AtomicU64::new(0) })
+        let lanes = Lanes::new(recovery::lasting_lanes(colony));
+        Arc::new(Link {
+            journal,
+            state: Mutex::new(state),
+            own_lane: lanes.open(chance),
+            lanes,
+            unowned: Unowned::new(colony.seen.clone()),
+            version: AtomicU64::new(0),
+        })
     }
 
     /// Has the journal call the hive back.

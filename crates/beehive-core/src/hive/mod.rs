@@ -4,18 +4,23 @@
 //! then runs, as one *turn*, the bees it has woken, and those that they wake, until nothing is left or its share is used
 //! up. A bee that somebody else is running takes what comes when it is through with what it has.
 
+pub(crate) mod admission;
 pub(crate) mod batch;
 pub(crate) mod bee;
 mod builder;
 pub(crate) mod credit;
+mod cursor;
 mod dead_letters;
+pub(crate) mod gate;
 pub(crate) mod io;
 pub mod journal;
+mod journaled;
 pub(crate) mod lane;
 mod link;
 pub(crate) mod outputs;
 mod queen;
 mod receiver;
+mod recovery;
 mod registrar;
 pub mod registry;
 mod request;
@@ -27,8 +32,10 @@ mod supervise;
 pub(crate) mod sweep;
 mod tail;
 mod timers;
+mod transaction;
 pub(crate) mod turn;
 pub(crate) mod types;
+mod unowned;
 pub(crate) mod unwinding;
 mod workers;
 
@@ -42,11 +49,10 @@ pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, Status};
 pub use supervise::Restart;
 
 use crate::cell::HiveId;
-use crate::hive::batch::{Batch, Source};
+use crate::hive::batch::{AnswerSink, Batch, Source};
 use crate::hive::credit::{Cause, Credits, UnderWay};
 use crate::hive::dead_letters::DeadLetters;
 use crate::hive::io::IoBees;
-use crate::hive::journal::Fact;
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::status::AnyApp;
@@ -82,8 +88,6 @@ pub(crate) struct HiveInner {
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
-    /// Messages from outside that were handled before the hive was started on a log.
-    pub(crate) seen: BTreeSet<Fact>,
     apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
     stopped: AtomicBool,
@@ -132,14 +136,15 @@ impl Hive {
     pub async fn emit<M: Message>(&self, message: M) {
         tokio::select! {
             biased;
-            () = self.0.credits.take(1) => self.emit_with_credit(message),
+            () = self.0.room_for_one() => self.emit_with_credit(message),
             () = self.stopped() => tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped"),
         }
     }
 
     /// Emits a message from outside if there is a credit for it.
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
-        if !self.0.credits.take_all(1) {
+        let room = self.0.link.as_ref().is_none_or(|link| link.own_lane.has_room_for_next());
+        if !room || !self.0.credits.take_all(1) {
             return Err(Busy);
         }
         self.emit_with_credit(message);
@@ -153,21 +158,7 @@ impl Hive {
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
-        let source = Source {
-            origin: inner.id,
-            sender: Address::Outside,
-            bee: None,
-            hops: 0,
-            lane: 0,
-            first_seq: 0,
-            chance: inner.platform.random(),
-        };
-        let batch = Arc::new(Batch { messages: vec![message], source, sink: None });
-        let kind = inner.types.kind::<M>();
-        Turn::with(inner, Place::Runners, |turn| {
-            turn.cause = Some(Cause::new(&inner.credits, 1, &inner.under_way));
-            kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
-        })
+        inner.route_from_outside(message, None)
     }
 
     /// The hands of a new IO bee, with the usual number of credits.
@@ -242,6 +233,37 @@ impl Hive {
 }
 
 impl HiveInner {
+    /// Waits for a credit of the hive itself, and for room on its lane. Cancel-safe.
+    pub(crate) async fn room_for_one(&self) {
+        if let Some(link) = &self.link {
+            link.own_lane.room().await
+        }
+        self.credits.take(1).await
+    }
+
+    /// Routes a message that came in through the hive itself, for which a credit was taken.
+    pub(crate) fn route_from_outside<M: Message>(
+        self: &Arc<Self>,
+        message: M,
+        sink: Option<Arc<dyn AnswerSink<M>>>,
+    ) {
+        let mut source = Source::outside(self.id, self.platform.random());
+        let admitted = self.link.as_ref().map(|link| {
+            let (numbers, admitted) = link.own_lane.admit_next(1);
+            source.numbers = numbers;
+            admitted
+        });
+        let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
+        let kind = self.types.kind::<M>();
+        Turn::with(self, Place::Runners, |turn| {
+            turn.cause = Some(Cause::new(&self.credits, 1, &self.under_way));
+            kind.route(&batch, 0..1, &mut self.lane.clone(), turn)
+        });
+        if let Some(admitted) = &batch.admitted {
+            admitted.close()
+        }
+    }
+
     /// The time; never runs backwards, whatever the platform says.
     #[inline]
     pub(crate) fn now(&self) -> Time {

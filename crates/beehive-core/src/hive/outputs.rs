@@ -1,9 +1,9 @@
 //! What transactions emit, in order, typed and without an allocation per message.
 
 use crate::hive::Address;
+use crate::hive::admission::{Admission, Numbers};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::io::Inbox;
-use crate::hive::journal::Emit;
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::Turn;
 use crate::hive::types::{MessageType, Types};
@@ -58,9 +58,7 @@ trait Slot: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn truncate(&mut self, len: u32);
     /// Makes a batch of what was emitted; called before the spans are routed.
-    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64);
-    /// Appends what the journaled apps among the receivers will have to handle.
-    fn emits(&self, span: Range<u32>, target: Routed, turn: &mut Turn, out: &mut Vec<Emit>);
+    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn);
     fn thaw(&mut self);
     fn name(&self) -> &'static str;
@@ -81,6 +79,8 @@ struct Typed<M: Message> {
     /// Length of the last batch: the next one is likely to be as long, and need not grow step by step.
     usual: usize,
     batch: Option<Arc<Batch<M>>>,
+    /// The batch was admitted by itself.
+    admitted: bool,
 }
 
 impl<M: Message> Slot for Typed<M> {
@@ -92,18 +92,23 @@ impl<M: Message> Slot for Typed<M> {
         self.messages.truncate(len as usize)
     }
 
-    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64) {
+    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission) {
         if !self.messages.is_empty() {
             let sink = sink.map(|inbox| inbox.clone() as _);
             let messages = std::mem::take(&mut self.messages);
             self.usual = messages.len();
             let mut source = source.clone();
-            source.first_seq = *next_seq;
-            *next_seq += messages.len() as u64;
+            source.numbers = numbers.take(messages.len());
+            self.admitted = matches!(by, Admission::Lane(_));
+            let admitted = match by {
+                Admission::Inside => None,
+                Admission::Lane(lane) => Some(lane.admit(source.numbers.seq(), messages.len())),
+                Admission::Part(of) => Some(of.clone()),
+            };
             if self.later {
                 source.hops = 0;
             }
-            self.batch = Some(Arc::new(Batch { messages, source, sink }));
+            self.batch = Some(Arc::new(Batch { messages, source, sink, admitted }));
         }
     }
 
@@ -112,25 +117,18 @@ impl<M: Message> Slot for Typed<M> {
         match target {
             Routed::All => self.kind.route(batch, span, lane, turn),
             Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
-            Routed::Later { at, app } => {
-                turn.hive.timers.after(at, app, &self.kind, batch, span, &turn.hive.types)
-            }
+            Routed::Later { at, app } => self.kind.send_later(batch, span, at, app, turn),
         }
     }
 
-    fn emits(&self, span: Range<u32>, target: Routed, turn: &mut Turn, out: &mut Vec<Emit>) {
-        let Some(batch) = &self.batch else { return };
-        let (app, at) = match target {
-            Routed::All => (None, None),
-            Routed::One(Address::App(app)) => (Some(app), None),
-            Routed::One(_) => return,
-            Routed::Later { at, app } => (Some(app), Some(at)),
-        };
-        self.kind.emits(batch, span, app, at, turn, out)
-    }
-
     fn thaw(&mut self) {
-        self.batch = None;
+        if let Some(batch) = self.batch.take()
+            && std::mem::take(&mut self.admitted)
+            && let Some(admitted) = &batch.admitted
+        {
+            // all of it is routed
+            admitted.close()
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -269,27 +267,22 @@ impl Outputs {
         }
         self.slots.push((
             (TypeId::of::<M>(), later),
-            Box::new(Typed { kind, later, messages: Vec::new(), usual: 0, batch: None }),
+            Box::new(Typed { kind, later, messages: Vec::new(), usual: 0, batch: None, admitted: false }),
         ));
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of what was emitted, and numbers the messages from `next_seq` on.
-    pub(crate) fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, next_seq: &mut u64) {
+    /// Makes batches of what was emitted, with the next of `numbers`.
+    pub(crate) fn freeze(
+        &mut self,
+        source: &Source,
+        sink: Option<&Arc<Inbox>>,
+        numbers: &mut Numbers,
+        by: Admission,
+    ) {
         for (_, slot) in &mut self.slots {
-            slot.freeze(source, sink, next_seq)
+            slot.freeze(source, sink, numbers, by)
         }
-    }
-
-    /// What journaled apps will have to handle of it. `app`: the app that emitted it.
-    pub(crate) fn emits(&self, app: u16, turn: &mut Turn) -> Vec<Emit> {
-        let mut out = Vec::new();
-        for span in &self.spans {
-            if let Some((_, slot)) = self.slots.get(span.slot as usize) {
-                slot.emits(span.range(), span.target.routed(app), turn, &mut out)
-            }
-        }
-        out
     }
 
     /// Hands over what was frozen, in order. `app`: the app that emitted it.

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::HiveInner;
-use crate::hive::bee::Bee;
+use crate::hive::bee::{Bee, Retirement};
 use crate::hive::journal::Record;
 use crate::hive::registry::{Decision, Proposal, Unavailable};
 use crate::hive::runtime::AppRuntime;
@@ -146,7 +146,8 @@ impl<A: App> AppRuntime<A> {
             let mut queen = self.queen.lock();
             body.app.absorb(&mut gone.app);
             if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
-                tail.base.absorb(std::mem::take(&mut other.base))
+                tail.base.absorb(std::mem::take(&mut other.base));
+                tail.seen.absorb(std::mem::take(&mut other.seen))
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(std::mem::take(&mut gone.traffic));
@@ -182,26 +183,31 @@ impl<A: App> AppRuntime<A> {
 
     /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
     pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
-        let mut retired = 0;
+        let (mut retired, mut later) = (0, Vec::new());
         for bee in self.take_idle() {
             let mut queen = self.queen.lock();
-            let ended = bee.retire(|cells| {
+            let ended = bee.retire(|cells, floors| {
                 self.release(bee.id, hive);
                 if let Some(link) = &self.link {
                     // nobody waits for it: until it is committed the log has a bee without content
-                    let (link, record) = (link.clone(), Record::Release { app: self.index, bee: bee.id });
+                    let (link, app, bee) = (link.clone(), self.index, bee.id);
+                    let record = Record::Release { app, bee, floors };
                     hive.platform.spawn(Box::pin(async move { link.commit(record).await }))
                 }
                 for cell in cells {
                     self.routes.remove(*cell, &bee)
                 }
-                true
             });
-            if ended {
-                queen.bees.remove(&bee.id);
-                retired += 1;
+            match ended {
+                Retirement::Ended => {
+                    queen.bees.remove(&bee.id);
+                    retired += 1;
+                }
+                Retirement::Busy => {}
+                Retirement::Later => later.push(bee),
             }
         }
+        later.iter().for_each(|bee| self.note_idle(bee));
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
         retired
     }

@@ -2,10 +2,14 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::HiveInner;
-use crate::hive::receiver::AppReceiver;
+use crate::hive::cursor;
+use crate::hive::journal::Sweep;
+use crate::hive::lane::SenderLane;
+use crate::hive::receiver::{AppReceiver, remembered_name};
 use crate::hive::runtime::AppRuntime;
-use crate::hive::sweep::{EachReceiver, run_sweep};
+use crate::hive::sweep::{EachReceiver, run_sweep, sweep_name};
 use crate::hive::timers;
+use crate::hive::turn::Turn;
 use crate::hive::types::Types;
 use crate::key::Key;
 use crate::message::{Each, Message, Tick};
@@ -34,8 +38,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         (self.swept, self.seal, self.start)
     }
 
-    fn receive<M: Message>(&mut self, receiver: Arc<dyn crate::hive::types::Receiver<M>>) {
-        self.hive.types.receive::<M>(receiver);
+    fn receive<M: Message>(&mut self, name: String, receiver: Arc<dyn crate::hive::types::Receiver<M>>) {
+        self.hive.types.receive::<M>(name, receiver);
         self.seal.push(Box::new(|types| types.seal::<M>()));
     }
 
@@ -44,7 +48,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<M>,
     {
-        self.receive::<M>(AppReceiver::<A, M>::new(self.app.clone()));
+        self.receive::<M>(remembered_name::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
     }
 
     /// A handler of messages of type `M` for each cell of dictionary `dict`.
@@ -54,7 +58,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     {
         self.note_swept::<K, M>(dict);
         let kind = std::marker::PhantomData::<fn(K, M)>;
-        self.receive::<M>(Arc::new(EachReceiver { app: self.app.clone(), run: run_sweep::<A, K, M>, kind }));
+        let receiver = Arc::new(EachReceiver { app: self.app.clone(), run: run_sweep::<A, K, M>, kind });
+        self.receive::<M>(sweep_name::<A, K, M>(), receiver);
     }
 
     /// Timer `N`.
@@ -62,7 +67,10 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<Tick<N>>,
     {
-        self.receive::<Tick<N>>(AppReceiver::<A, Tick<N>>::new(self.app.clone()));
+        self.receive::<Tick<N>>(
+            remembered_name::<A, Tick<N>>(),
+            AppReceiver::<A, Tick<N>>::new(self.app.clone()),
+        );
         let app = self.app.clone();
         self.start.push(Box::new(move |hive| timers::every::<A, N>(hive, app, period)));
     }
@@ -75,7 +83,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.note_swept::<K, Tick<N>>(dict);
         let app = self.app.clone();
         self.start.push(Box::new(move |hive| {
-            timers::every_each::<A, N>(hive, app, period, run_sweep::<A, K, Tick<N>>)
+            timers::every_each::<A, K, N>(hive, app, period, run_sweep::<A, K, Tick<N>>)
         }));
     }
 
@@ -86,5 +94,11 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         if let Some(slot) = self.swept.get_mut(<A as Handles<Each<K, M>>>::HANDLER) {
             *slot = Some(dict)
         }
+        let (types, app) = (&self.hive.types, self.app.clone());
+        types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
+        let resume = move |sweep: &Sweep, lane: &mut SenderLane, turn: &mut Turn| {
+            cursor::resume::<A, M>(&app, sweep, run_sweep::<A, K, M>, lane, turn)
+        };
+        types.remember_sweep(self.app.index, sweep_name::<A, K, M>(), Box::new(resume));
     }
 }

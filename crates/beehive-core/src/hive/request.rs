@@ -1,9 +1,8 @@
 //! Questions from outside: every one ends in exactly one way.
 
-use crate::hive::batch::{AnswerRun, AnswerSink, Batch, Source};
+use crate::hive::Hive;
+use crate::hive::batch::{AnswerRun, AnswerSink, Batch};
 use crate::hive::credit::Cause;
-use crate::hive::turn::{Place, Turn};
-use crate::hive::{Address, Hive};
 use crate::message::{Error, Message};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -134,27 +133,11 @@ impl Hive {
             if inner.is_stopped() {
                 return Err(RequestError::Unavailable);
             }
-            inner.credits.take(1).await;
+            inner.room_for_one().await;
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
-            let source = Source {
-                origin: inner.id,
-                sender: Address::Outside,
-                bee: None,
-                hops: 0,
-                lane: 0,
-                first_seq: 0,
-                chance: inner.platform.random(),
-            };
-            let sink: Option<Arc<dyn AnswerSink<M>>> = Some(Arc::new(Question(Mutex::new(waiting))));
-            let batch = Arc::new(Batch { messages: vec![message], source, sink });
-            let kind = inner.types.kind::<M>();
-            Turn::with(inner, Place::Runners, |turn| {
-                turn.cause = Some(Cause::new(&inner.credits, 1, &inner.under_way));
-                kind.route(&batch, 0..1, &mut inner.lane.clone(), turn)
-            });
-            // the question lives on where the message went, and nowhere else
-            drop(batch);
+            // the question lives on where the message goes, and nowhere else
+            inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))));
             tokio::select! {
                 answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
                 () = self.stopped() => Err(RequestError::Unavailable),

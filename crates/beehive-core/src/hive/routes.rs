@@ -3,12 +3,14 @@
 use crate::app::App;
 use crate::cell::CellId;
 use crate::hive::bee::Bee;
+use crate::hive::journal::{SWEEP_PARTS, sweep_order};
 use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
 use parking_lot::RwLock;
 use std::sync::Arc;
 
-const SHARDS: usize = 64;
+/// The parts of a sweep: what it has reached is all of a shard, or the lower part of one.
+const SHARDS: usize = SWEEP_PARTS as usize;
 
 type Shard<A> = RwLock<HashTable<(CellId, Arc<Bee<A>>)>>;
 
@@ -73,6 +75,24 @@ impl<A: App> Routes<A> {
             Some(shard) => shard.read().iter().cloned().collect(),
             None => Vec::new(),
         }
+    }
+
+    /// The next cells from `first` on in the order of a sweep, `most` at most, all of one part; and where the sweep goes
+    /// on, if it does.
+    pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
+        let (part, _) = sweep_order(first);
+        let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
+            Some(shard) => shard.read().iter().map(|(cell, _)| *cell).filter(|cell| *cell >= first).collect(),
+            None => Vec::new(),
+        };
+        cells.sort_unstable();
+        let next = match cells.get(most) {
+            Some(next) => Some(*next),
+            // where the next part begins
+            None => (part as usize + 1 < SHARDS).then(|| CellId((part as u64 + 1) << 48)),
+        };
+        cells.truncate(most);
+        (cells, next)
     }
 
     fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {

@@ -15,7 +15,7 @@ use crate::hive::tail::Tail;
 use crate::hive::turn::{Place, Turn};
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::state::column::Columns;
-use crate::state::image::{CellImage, DecodeError, EncodedCells, decode, encode};
+use crate::state::image::{CellImage, DecodeError, decode, encode};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,7 +96,7 @@ impl<A: App> AppRuntime<A> {
     pub(crate) fn body(&self) -> Body<A> {
         Body {
             app: self.fresh(),
-            tail: self.link.as_ref().map(|link| Tail::new(link, EncodedCells::default(), 0)),
+            tail: self.link.as_ref().map(|link| Tail::new(link)),
             lane: SenderLane::default(),
             now: Time::ZERO,
             traffic: Default::default(),
@@ -104,7 +104,12 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Makes the bee that a log describes.
-    pub(crate) fn restore(self: &Arc<Self>, id: BeeId, image: BeeImage) -> Result<(), DecodeError> {
+    pub(crate) fn restore(
+        self: &Arc<Self>,
+        id: BeeId,
+        image: BeeImage,
+        lane: SenderLane,
+    ) -> Result<(), DecodeError> {
         let cells: Vec<CellId> = image.cells.into_iter().collect();
         let mut body = self.body();
         for cell in image.state.images() {
@@ -112,9 +117,11 @@ impl<A: App> AppRuntime<A> {
         }
         if let Some(tail) = &mut body.tail {
             tail.base = image.state;
+            tail.seen = image.seen;
             tail.next_seq = image.next_seq;
         }
         body.now = image.now;
+        body.lane = lane;
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {
             self.routes.set(*cell, &bee)

@@ -18,6 +18,8 @@ pub(crate) trait AnyApp: Send + Sync {
     fn status(&self) -> AppStatus;
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     fn clear(&self);
+    /// What its idle bees remember of messages.
+    fn remembered(&self) -> usize;
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
 
@@ -44,6 +46,9 @@ pub struct Status {
     pub dead_letters: u64,
     /// Of these, letters that are not kept any more, to make room for later ones.
     pub dead_letters_dropped: u64,
+    /// What the bees that are idle now remember so that no message is handled twice: lanes, and runs of numbers above
+    /// their floors.
+    pub remembered: usize,
     /// Chains of messages that were cut off.
     pub cycles: u64,
     /// Times that bees were taken from behind a handler that held its thread.
@@ -178,6 +183,16 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         Box::pin(async move { AppRuntime::reimport(&self, &hive).await })
     }
 
+    fn remembered(&self) -> usize {
+        let mut size = 0;
+        if self.link.is_some() {
+            self.routes.for_each_bee(|bee| {
+                size += bee.peek(|b| b.tail.as_ref().map_or(0, |tail| tail.seen.size())).unwrap_or(0)
+            })
+        }
+        size
+    }
+
     fn clear(&self) {
         self.take_idle();
         self.queen.lock().bees.clear();
@@ -231,6 +246,8 @@ impl Hive {
             ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
             dead_letters: inner.dead_letters.total(),
             dead_letters_dropped: inner.dead_letters.dropped(),
+            remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()
+                + inner.link.as_ref().map_or(0, |link| link.unowned.size()),
             cycles: inner.cycles.load(Ordering::Relaxed),
             relieved: inner.workers.relieved.load(Ordering::Relaxed),
         }

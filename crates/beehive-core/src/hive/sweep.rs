@@ -6,11 +6,14 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
+use crate::hive::admission::Numbers;
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
+use crate::hive::cursor::{self, Turns};
+use crate::hive::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::lane::{Parked, SenderLane};
-use crate::hive::receiver::{AppReceiver, map, run_delivery};
+use crate::hive::receiver::{AppReceiver, emit_of, map, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
@@ -49,9 +52,24 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
         Outcome::Cells
     }
 
-    fn is_journaled(&self) -> bool {
-        // what a sweep sends is sent from within each bee
-        false
+    fn handler(&self) -> usize {
+        A::HANDLER
+    }
+
+    fn emits(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        at: Option<Time>,
+    ) -> Vec<Emit> {
+        let messages = range.filter_map(|index| Some((index, batch.messages.get(index as usize)?)));
+        messages
+            .map(|(index, message)| {
+                let fact = batch.source.fact(index, self.app.index);
+                emit_of(batch, message, fact, sweep_name::<A, K, M>(), position, at)
+            })
+            .collect()
     }
 
     fn route(
@@ -64,6 +82,10 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
     ) {
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
+            if self.app.link.is_some() {
+                cursor::begin::<A, K, M>(&self.app, batch, index, visit, self.run, None, lane, turn);
+                continue;
+            }
             if lane.blocks_sweep(self.app.index) {
                 let (app, run, cause) = (self.app.clone(), self.run, turn.cause.clone());
                 lane.park(Box::new(ParkedSweep { app, visit, run, cause }), turn.hive)
@@ -74,15 +96,30 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
     }
 }
 
+/// The name by which a log knows a handler for each cell.
+pub(crate) fn sweep_name<A: Handles<Each<K, M>>, K: Key, M: Message>() -> String {
+    format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
+}
+
 /// The message of a sweep, and who waits for all cells to be done with it.
 pub(crate) struct Visit<M: Message> {
-    message: Shared<M>,
-    source: Source,
-    report: Option<Arc<Report<M>>>,
+    pub(crate) message: Shared<M>,
+    pub(crate) source: Source,
+    pub(crate) report: Option<Arc<Report<M>>>,
+    /// If the app is journaled: what identifies the sweep, and the turns that are not over.
+    pub(crate) turns: Option<(Fact, Arc<Turns>)>,
 }
 
 impl<M: Message> Visit<M> {
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
+        Self::new(batch, index, None).map(Arc::new)
+    }
+
+    pub(crate) fn new(
+        batch: &Arc<Batch<M>>,
+        index: u32,
+        turns: Option<(Fact, Arc<Turns>)>,
+    ) -> Option<Visit<M>> {
         let message = Shared::of(batch, index)?;
         let report = batch.sink.as_ref().filter(|sink| sink.counts()).map(|_| {
             Arc::new(Report {
@@ -92,7 +129,7 @@ impl<M: Message> Visit<M> {
                 failed: Mutex::new(None),
             })
         });
-        Some(Arc::new(Visit { message, source: batch.source.clone(), report }))
+        Some(Visit { message, source: batch.source.clone(), report, turns })
     }
 }
 
@@ -103,10 +140,16 @@ impl<M: Message> AnyBatch for Visit<M> {
     fn message_name(&self) -> &'static str {
         M::NAME
     }
+    fn opened(&self) {}
+    fn committed(&self, cells: usize) {
+        if let Some((_, turns)) = &self.turns {
+            turns.over(cells)
+        }
+    }
 }
 
 /// Tells whoever asked that all cells are done. What is thrown away is never done, and then nothing is told.
-struct Report<M: Message> {
+pub(crate) struct Report<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
     /// Visits and messages to cells that are not done, and the sweep itself until all visits are sent.
@@ -130,13 +173,13 @@ impl<M: Message> Report<M> {
 }
 
 impl<M: Message> Visit<M> {
-    fn opened(&self, count: usize) {
+    pub(crate) fn expect(&self, count: usize) {
         if let Some(report) = &self.report {
             report.opened(count)
         }
     }
 
-    fn done(&self) {
+    pub(crate) fn done(&self) {
         if let Some(report) = &self.report {
             report.done()
         }
@@ -168,7 +211,7 @@ fn visit_all<A: Handlers, M: Message>(
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
-    visit.opened(1);
+    visit.expect(1);
     for shard in 0..Routes::<A>::SHARDS {
         visit_shard(app, shard, visit, run, turn)
     }
@@ -231,7 +274,7 @@ fn visit_shard<A: Handlers, M: Message>(
             position: None,
             cells: its.iter().map(|(cell, _)| *cell).collect(),
         };
-        visit.opened(1);
+        visit.expect(1);
         send_visit(app, bee, delivery, visit, turn)
     }
 }
@@ -259,7 +302,7 @@ fn send_visit<A: Handlers, M: Message>(
         while let Some(bee) = app.routes.find(*cell) {
             match bee.push(one, turn) {
                 Ok(()) => {
-                    visit.opened(1);
+                    visit.expect(1);
                     break;
                 }
                 Err(back) => one = back,
@@ -278,8 +321,15 @@ pub(crate) struct Pace {
     pub(crate) period: Duration,
 }
 
-/// Visits one part of the cells after the other, spread over half of the period, so that the next sweep finds this one
-/// over.
+impl Pace {
+    /// When the visits to a part of the cells are due: they are spread over half of the period, so that the next sweep
+    /// finds this one over.
+    pub(crate) fn due(&self, part: usize) -> Time {
+        self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
+    }
+}
+
+/// Visits one part of the cells after the other, when each is due.
 pub(crate) fn paced<A: Handlers, M: Message>(
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,
@@ -293,7 +343,7 @@ pub(crate) fn paced<A: Handlers, M: Message>(
     turn.cause = None;
     let part = part + 1;
     if part < Routes::<A>::SHARDS {
-        let at = pace.start + pace.period.mul_f64(0.5 * part as f64 / Routes::<A>::SHARDS as f64);
+        let at = pace.due(part);
         turn.hive.timers.at(at, Box::new(move |turn| paced(app, visit, run, part, pace, turn)));
     }
 }
@@ -305,26 +355,14 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
+    if body.tail.is_some() {
+        return cursor::run_turn::<A, K, M>(bee, body, delivery, turn);
+    }
     let app = &bee.app;
     let Some(visit) = delivery.batch.as_any().downcast_ref::<Visit<M>>() else { return };
-    let Some(dict) = app.swept(A::HANDLER) else { return };
-    // where a dictionary is one cell, its entries are visited with that cell
-    let whole = app.whole_cell(dict);
-    // the cells of a visit are in order
-    let visited = |cell: &CellId| delivery.cells.binary_search(whole.as_ref().unwrap_or(cell)).is_ok();
-    let messages: Vec<Each<K, M>> = body
-        .app
-        .cells_of(dict)
-        .into_iter()
-        .filter(|(cell, _)| visited(cell))
-        .filter_map(|(_, key)| Some(Each { key: decode("a key", &key).ok()?, msg: visit.message.clone() }))
-        .collect();
-    visit.opened(messages.len());
-    let source =
-        Source { sender: Address::App(app.index), bee: Some(bee.id), lane: 0, ..visit.source.clone() };
-    let sink = visit.report.clone().map(|report| Arc::new(Cells(report)) as Arc<dyn AnswerSink<Each<K, M>>>);
-    let count = messages.len() as u32;
-    let batch = Arc::new(Batch { messages, source, sink });
+    let batch = turns_of::<A, K, M>(bee, &mut body.app, &delivery.cells, visit, Numbers::NONE);
+    let count = batch.messages.len() as u32;
+    visit.expect(count as usize);
     let mut mapper = app.mapper(batch.source.origin);
     for index in 0..count {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -354,4 +392,30 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
         }
     }
     visit.done()
+}
+
+/// A message for each entry of the swept dictionary that is in one of these cells, which are in order.
+pub(crate) fn turns_of<A: Handles<Each<K, M>>, K: Key, M: Message>(
+    bee: &Arc<Bee<A>>,
+    state: &mut A,
+    cells: &[CellId],
+    visit: &Visit<M>,
+    numbers: Numbers,
+) -> Arc<Batch<Each<K, M>>> {
+    let app = &bee.app;
+    // where a dictionary is one cell, its entries are visited with that cell
+    let swept = app.swept(A::HANDLER).map(|dict| (dict, app.whole_cell(dict)));
+    let messages = swept.map_or(Vec::new(), |(dict, whole)| {
+        let visited = |cell: &CellId| cells.binary_search(whole.as_ref().unwrap_or(cell)).is_ok();
+        let entries = state.cells_of(dict).into_iter().filter(|(cell, _)| visited(cell));
+        entries
+            .filter_map(|(_, key)| {
+                Some(Each { key: decode("a key", &key).ok()?, msg: visit.message.clone() })
+            })
+            .collect()
+    });
+    let source =
+        Source { sender: Address::App(app.index), bee: Some(bee.id), numbers, ..visit.source.clone() };
+    let sink = visit.report.clone().map(|report| Arc::new(Cells(report)) as Arc<dyn AnswerSink<Each<K, M>>>);
+    Arc::new(Batch { messages, source, sink, admitted: None })
 }

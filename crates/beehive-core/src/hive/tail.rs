@@ -1,26 +1,31 @@
 //! What a journaled bee has executed and not seen committed: held back, to be let go in order or to be run again.
 
 use crate::app::App;
+use crate::hive::batch::Batch;
 use crate::hive::bee::Delivery;
+use crate::hive::gate::{Step, let_go};
+use crate::hive::journal::{Input, Seen};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::{Fate, Link};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
+use crate::message::Message;
 use crate::state::column::Columns;
 use crate::state::image::{EncodedCells, Op};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
-
-/// Lets go what a run left.
-pub(crate) type LetGo<A> = Box<dyn FnOnce(&Arc<AppRuntime<A>>, &mut SenderLane, &mut Turn) + Send>;
 
 /// A run of transactions whose record is on its way.
 pub(crate) struct Executed<A: App> {
     pub(crate) number: u64,
     /// To be run again if the record is refused.
     pub(crate) delivery: Delivery<A>,
+    /// What it consumed, and nobody before.
+    pub(crate) inputs: Vec<Input>,
     pub(crate) ops: Vec<Op>,
-    pub(crate) held: LetGo<A>,
+    /// What it lets out.
+    pub(crate) steps: Vec<Step>,
 }
 
 pub(crate) struct Tail<A: App> {
@@ -28,6 +33,10 @@ pub(crate) struct Tail<A: App> {
     version: u64,
     /// The committed state.
     pub(crate) base: EncodedCells,
+    /// The messages from elsewhere that were executed, committed or not.
+    pub(crate) seen: Seen,
+    /// How many times lanes had retired when `seen` was last pruned.
+    retirements: u64,
     pub(crate) entries: VecDeque<Executed<A>>,
     /// To be run again, before anything else.
     pub(crate) again: VecDeque<Delivery<A>>,
@@ -36,14 +45,16 @@ pub(crate) struct Tail<A: App> {
 }
 
 impl<A: App> Tail<A> {
-    pub(crate) fn new(link: &Arc<Link>, base: EncodedCells, next_seq: u64) -> Box<Self> {
+    pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
         Box::new(Tail {
             version: link.version(),
             link: link.clone(),
-            base,
+            base: EncodedCells::default(),
+            seen: Seen::default(),
+            retirements: link.lanes.retirements(),
             entries: VecDeque::new(),
             again: VecDeque::new(),
-            next_seq,
+            next_seq: 0,
         })
     }
 
@@ -87,8 +98,9 @@ impl<A: App> Tail<A> {
                     let Some(done) = self.entries.pop_front() else { return };
                     done.ops.iter().for_each(|op| self.base.apply(op));
                     turn.cause = done.delivery.cause;
-                    (done.held)(app, lane, turn);
+                    let_go(done.steps, lane, turn);
                     turn.cause = None;
+                    done.delivery.batch.committed(done.delivery.cells.len())
                 }
             }
         }
@@ -96,15 +108,87 @@ impl<A: App> Tail<A> {
 
     /// Forgets everything that is not committed and has it run again.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
-        let mut again: VecDeque<Delivery<A>> = self.entries.drain(..).map(|e| e.delivery).collect();
-        again.append(&mut self.again);
-        self.again = again;
-        state.clear();
-        for image in self.base.images() {
-            // encoded by this very process
-            if let Err(error) = state.import(app.seed, &image) {
-                tracing::error!(app = A::NAME, %error, "a cell cannot be restored");
+        for executed in self.entries.drain(..).rev() {
+            forget(&mut self.seen, &executed.inputs);
+            self.again.push_front(executed.delivery)
+        }
+        restore(app, state, &self.base)
+    }
+
+    /// Brings the state back to where the last executed run left it.
+    pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
+        let mut executed = self.base.clone();
+        self.entries.iter().flat_map(|e| &e.ops).for_each(|op| executed.apply(op));
+        restore(app, state, &executed)
+    }
+
+    /// Which messages of `range` were not executed before, and the same as the inputs of a record. From now on they were.
+    pub(crate) fn take_note<M: Message>(
+        &mut self,
+        batch: &Batch<M>,
+        app: u16,
+        range: Range<u32>,
+    ) -> (Vec<u32>, Vec<Input>) {
+        if batch.source.numbers.lane == 0 {
+            return (range.collect(), Vec::new());
+        }
+        let mut new = Vec::new();
+        let mut inputs: Vec<Input> = Vec::new();
+        // what is not from outside is in the log, which has it once
+        let floor = batch.admitted.as_ref().map(|admitted| admitted.lane().floor());
+        if let Some(floor) = floor {
+            self.prune();
+            self.seen.raise(batch.source.numbers.lane, floor)
+        }
+        for index in range {
+            let fact = batch.source.fact(index, app);
+            if floor.is_some() {
+                if self.seen.contains(fact.lane, fact.seq, fact.part) {
+                    continue;
+                }
+                self.seen.insert(fact.lane, fact.seq, fact.part);
             }
+            new.push(index);
+            match inputs.last_mut() {
+                Some(last) if fact.part == 0 && last.seq + last.count as u64 == fact.seq => last.count += 1,
+                _ => inputs.push(Input {
+                    lane: fact.lane,
+                    floor: floor.unwrap_or(0),
+                    seq: fact.seq,
+                    count: 1,
+                    part: fact.part,
+                }),
+            }
+        }
+        (new, inputs)
+    }
+
+    /// What was taken note of was not executed after all.
+    pub(crate) fn forget(&mut self, inputs: &[Input]) {
+        forget(&mut self.seen, inputs)
+    }
+
+    /// Forgets lanes on which nothing comes any more.
+    pub(crate) fn prune(&mut self) {
+        let retirements = self.link.lanes.retirements();
+        if std::mem::replace(&mut self.retirements, retirements) != retirements {
+            self.link.lanes.prune(&mut self.seen)
+        }
+    }
+}
+
+fn forget(seen: &mut Seen, inputs: &[Input]) {
+    for input in inputs {
+        input.messages().for_each(|(seq, part)| seen.remove(input.lane, seq, part))
+    }
+}
+
+fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
+    state.clear();
+    for image in base.images() {
+        // encoded by this very process
+        if let Err(error) = state.import(app.seed, &image) {
+            tracing::error!(app = A::NAME, %error, "a cell cannot be restored");
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Timers as data: what is due when, in one ordered table, woken by one sleep.
 
-use crate::app::{Handlers, Handles};
+use crate::app::Handles;
 use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::RunDelivery;
 use crate::hive::credit::{Cause, Credits};
+use crate::hive::cursor;
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::types::{MessageType, Types};
 use crate::hive::{Address, HiveInner};
-use crate::message::{Message, Tick};
+use crate::key::Key;
+use crate::message::{Each, Message, Tick};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -112,15 +114,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
 
 /// The source of a message that a timer of the hive sends.
 fn source(hive: &HiveInner, now: Time) -> Source {
-    Source {
-        origin: hive.id,
-        sender: Address::Outside,
-        bee: None,
-        lane: 0,
-        first_seq: 0,
-        hops: 0,
-        chance: now.as_nanoseconds(),
-    }
+    Source::outside(hive.id, now.as_nanoseconds())
 }
 
 /// Fires timer `N` of an app, once per period; at most one tick is under way, missed ones collapse.
@@ -140,7 +134,7 @@ pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
         }
         if one.take_all(1) {
             let source = source(turn.hive, turn.now);
-            let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
+            let batch = Batch::new(vec![Tick::<N>], source);
             turn.cause = Some(Cause::new(&one, 1, &turn.hive.under_way));
             let kind = turn.hive.types.kind::<Tick<N>>();
             kind.send(&batch, 0..1, Address::App(app.index), &mut SenderLane::default(), turn);
@@ -157,7 +151,7 @@ pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
 }
 
 /// Sweeps the cells of a dictionary with timer `N`, spread over the period.
-pub(crate) fn every_each<A: Handlers, const N: u32>(
+pub(crate) fn every_each<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
     period: Duration,
@@ -165,10 +159,10 @@ pub(crate) fn every_each<A: Handlers, const N: u32>(
 ) {
     let one = Credits::new(1);
     let first = hive.now() + period;
-    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, N>(app, period, one, run, turn)));
+    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, one, run, turn)));
 }
 
-fn start_sweep<A: Handlers, const N: u32>(
+fn start_sweep<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
     one: Arc<Credits>,
@@ -180,18 +174,22 @@ fn start_sweep<A: Handlers, const N: u32>(
     }
     let next = turn.now + period;
     if one.take_all(1) {
-        let source = source(turn.hive, turn.now);
-        let batch = Arc::new(Batch { messages: vec![Tick::<N>], source, sink: None });
+        let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
         let pace = crate::hive::sweep::Pace {
             cause: Cause::new(&one, 1, &turn.hive.under_way),
             start: turn.now,
             period,
         };
         if let Some(visit) = crate::hive::sweep::Visit::of(&batch, 0) {
-            crate::hive::sweep::paced(app.clone(), visit, run, 0, pace, turn)
+            if app.link.is_some() {
+                let lane = &mut SenderLane::default();
+                cursor::begin::<A, K, _>(&app, &batch, 0, visit, run, Some(pace), lane, turn);
+            } else {
+                crate::hive::sweep::paced(app.clone(), visit, run, 0, pace, turn)
+            }
         }
     } else {
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
     }
-    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, N>(app, period, one, run, turn)));
+    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, one, run, turn)));
 }

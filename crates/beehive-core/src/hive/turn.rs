@@ -2,6 +2,7 @@
 
 use crate::context::Ctx;
 use crate::hive::credit::Cause;
+use crate::hive::gate::Gate;
 use crate::hive::outputs::Outputs;
 use crate::hive::{EmitKey, HiveInner};
 use crate::limits;
@@ -59,6 +60,8 @@ pub(crate) struct Turn<'h> {
     here: bool,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
+    /// What is routed is held here until a record is committed.
+    pub(crate) gate: Option<Box<Gate>>,
     scratch: Box<Scratch>,
 }
 
@@ -119,6 +122,7 @@ impl<'h> Turn<'h> {
             runs_here: false,
             here: false,
             cause: None,
+            gate: None,
             scratch,
         }
     }
@@ -191,6 +195,7 @@ impl<'h> Turn<'h> {
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
+        self.gate = None;
     }
 
     /// What the code of app `index` keeps on this thread.

@@ -3,12 +3,14 @@
 use crate::cell::Outcome;
 use crate::hive::Address;
 use crate::hive::batch::{Batch, Source};
+use crate::hive::gate::Step;
 use crate::hive::io::IoBees;
-use crate::hive::journal::Emit;
+use crate::hive::journal::{Emit, Sweep};
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::Turn;
+use crate::hive::unowned;
 use crate::message::Message;
-use crate::state::image::{DecodeError, decode, encode};
+use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::{Any, TypeId};
@@ -21,6 +23,8 @@ use std::sync::atomic::AtomicUsize;
 /// An app that handles messages of type `M`.
 pub(crate) trait Receiver<M: Message>: Send + Sync {
     fn app(&self) -> u16;
+    /// Its handler, by its number.
+    fn handler(&self) -> usize;
     fn answers(&self) -> bool;
     /// Takes what the app's map does not drop. `position`: in the chain of those that can answer.
     fn route(
@@ -33,8 +37,14 @@ pub(crate) trait Receiver<M: Message>: Send + Sync {
     );
     /// What the map says about one message.
     fn outcome(&self, message: &M, turn: &Turn) -> Outcome;
-    /// Whether its app's records go to the journal.
-    fn is_journaled(&self) -> bool;
+    /// What a log is to remember of the messages of `range`: those that the map does not drop.
+    fn emits(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        at: Option<Time>,
+    ) -> Vec<Emit>;
 }
 
 /// One type of message on one hive.
@@ -42,6 +52,9 @@ pub(crate) struct MessageType<M: Message> {
     receivers: OnceLock<Receivers<M>>,
     io: Arc<IoBees>,
 }
+
+/// Goes on with a sweep that a log remembers.
+type ResumeSweep = Box<dyn Fn(&Sweep, &mut SenderLane, &mut Turn) -> Result<(), DecodeError> + Send + Sync>;
 
 type List<M> = [Arc<dyn Receiver<M>>];
 
@@ -101,10 +114,18 @@ impl<M: Message> MessageType<M> {
         match self.receivers().1.get(next as usize) {
             Some(receiver) => receiver.route(batch, range, Some(next), lane, turn),
             None => {
-                if let Some(sink) = &batch.sink {
-                    for index in range {
-                        sink.unanswered(batch, index)
+                if batch.sink.is_none() {
+                    return;
+                }
+                let batch = batch.clone();
+                let tell = move || {
+                    if let Some(sink) = &batch.sink {
+                        range.for_each(|index| sink.unanswered(&batch, index))
                     }
+                };
+                match &mut turn.gate {
+                    Some(gate) => gate.hold(move |_, _| tell()),
+                    None => tell(),
                 }
             }
         }
@@ -120,7 +141,13 @@ impl<M: Message> MessageType<M> {
         turn: &mut Turn,
     ) {
         match to {
-            Address::Io(_, id) => self.io.deliver(id, batch, range, &turn.cause),
+            Address::Io(_, id) => match &mut turn.gate {
+                Some(gate) => {
+                    let (io, batch, cause) = (self.io.clone(), batch.clone(), turn.cause.clone());
+                    gate.hold(move |_, _| io.deliver(id, &batch, range, &cause))
+                }
+                None => self.io.deliver(id, batch, range, &turn.cause),
+            },
             Address::App(app) => match self.receiver_of(app) {
                 Some(receiver) => receiver.route(batch, range, None, lane, turn),
                 None => turn.hive.nobody_handles(M::NAME),
@@ -129,34 +156,35 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// What journaled apps will have to handle of the messages of `range`: all of them, or one.
-    pub(crate) fn emits(
-        &self,
+    /// To one app, at a time.
+    pub(crate) fn send_later(
+        self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
-        app: Option<u16>,
-        at: Option<Time>,
+        at: Time,
+        app: u16,
         turn: &mut Turn,
-        out: &mut Vec<Emit>,
     ) {
-        let (observers, chain) = self.receivers();
-        // of a chain only the first: who comes next, that one's record says
-        for receiver in observers.iter().chain(chain.iter().take(if app.is_some() { usize::MAX } else { 1 }))
-        {
-            if !receiver.is_journaled() || app.is_some_and(|app| app != receiver.app()) {
-                continue;
-            }
-            for index in range.clone() {
-                let Some(message) = batch.messages.get(index as usize) else { continue };
-                if receiver.outcome(message, turn) == Outcome::Cells {
-                    out.push(Emit {
-                        fact: batch.source.fact(index, receiver.app()),
-                        name: M::NAME.to_string(),
-                        bytes: encode(message),
-                        at,
-                        hops: batch.source.hops,
-                    })
-                }
+        let Some(receiver) = self.receiver_of(app) else { return turn.hive.nobody_handles(M::NAME) };
+        let (kind, later) = (self.clone(), batch.clone());
+        let wait = move |range: Range<u32>, turn: &mut Turn| {
+            turn.hive.timers.after(at, app, &kind, &later, range, &turn.hive.types)
+        };
+        if let Some(gate) = &mut turn.gate {
+            gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
+            return gate.hold(move |_, turn| wait(range, turn));
+        }
+        if batch.admitted.is_none() {
+            return wait(range, turn);
+        }
+        // a stateless handler asks for it, which ran for a message from outside
+        for index in range {
+            let one = index..index + 1;
+            for emit in receiver.emits(batch, one.clone(), None, Some(at)) {
+                let (wait, one) = (wait.clone(), one.clone());
+                let step: Step = Box::new(move |_, turn| wait(one, turn));
+                let handler = receiver.handler();
+                unowned::consume(emit.fact, handler, batch.admitted.as_ref(), vec![emit], vec![step], turn)
             }
         }
     }
@@ -172,23 +200,22 @@ struct Registered {
     name: &'static str,
 }
 
-/// Decodes a message of one type and sends it to one app.
-type Resend = fn(&Types, &Emit, Source, &mut Turn) -> Result<(), DecodeError>;
+/// Decodes a message that a log remembers and brings it to its app.
+type Resend = Box<dyn Fn(&Emit, &mut SenderLane, &mut Turn) -> Result<(), DecodeError> + Send + Sync>;
 
-fn resend<M: Message>(
-    types: &Types,
-    emit: &Emit,
-    source: Source,
-    turn: &mut Turn,
-) -> Result<(), DecodeError> {
-    let messages = vec![decode::<M>("a message", &emit.bytes)?];
-    let batch = Arc::new(Batch { messages, source, sink: None });
-    let (kind, to) = (types.kind::<M>(), emit.fact.app);
-    match emit.at {
-        Some(at) => turn.hive.timers.after(at, to, &kind, &batch, 0..1, types),
-        None => kind.send(&batch, 0..1, Address::App(to), &mut SenderLane::default(), turn),
-    }
-    Ok(())
+fn resend<M: Message>(receiver: Arc<dyn Receiver<M>>) -> Resend {
+    Box::new(move |emit, lane, turn| {
+        let messages = vec![decode::<M>("a message", &emit.bytes)?];
+        let batch = Batch::new(messages, Source::again(emit));
+        match emit.at {
+            Some(at) => {
+                let kind = turn.hive.types.kind::<M>();
+                turn.hive.timers.after(at, emit.fact.app, &kind, &batch, 0..1, &turn.hive.types)
+            }
+            None => receiver.route(&batch, 0..1, emit.position, lane, turn),
+        }
+        Ok(())
+    })
 }
 
 /// All types of messages of a hive.
@@ -197,8 +224,10 @@ pub(crate) struct Types {
     kinds: RwLock<HashMap<TypeId, Registered>>,
     /// Timers that handlers have set and not seen fire.
     pub(crate) timers_waiting: AtomicUsize,
-    /// By stable name: how to send a message again that a log remembers.
-    resend: RwLock<HashMap<&'static str, Resend>>,
+    /// By app and stable name: how to send a message again that a log remembers.
+    resend: RwLock<HashMap<(u16, String), Resend>>,
+    /// By app and stable name: how to go on with a sweep.
+    resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
     /// Receivers while the hive is being built.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
@@ -210,6 +239,7 @@ impl Types {
             kinds: RwLock::default(),
             timers_waiting: AtomicUsize::new(0),
             resend: RwLock::default(),
+            resume: RwLock::default(),
             pending: Mutex::default(),
         })
     }
@@ -232,16 +262,50 @@ impl Types {
     }
 
     /// Sends a message again that a log remembers.
-    pub(crate) fn resend(&self, emit: &Emit, source: Source, turn: &mut Turn) -> Result<(), DecodeError> {
-        let Some(resend) = self.resend.read().get(emit.name.as_str()).copied() else {
-            return Err(DecodeError { what: "a message", why: format!("no app handles `{}`", emit.name) });
-        };
-        resend(self, emit, source, turn)
+    pub(crate) fn resend(
+        &self,
+        emit: &Emit,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) -> Result<(), DecodeError> {
+        match self.resend.read().get(&(emit.fact.app, emit.name.clone())) {
+            Some(resend) => resend(emit, lane, turn),
+            None => Err(DecodeError {
+                what: "a message",
+                why: format!("the app does not handle `{}`", emit.name),
+            }),
+        }
+    }
+
+    /// Goes on with a sweep that a log remembers.
+    pub(crate) fn resume_sweep(
+        &self,
+        sweep: &Sweep,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) -> Result<(), DecodeError> {
+        let emit = &sweep.waiting.emit;
+        match self.resume.read().get(&(emit.fact.app, emit.name.clone())) {
+            Some(resume) => resume(sweep, lane, turn),
+            None => {
+                Err(DecodeError { what: "a sweep", why: format!("the app has no handler `{}`", emit.name) })
+            }
+        }
+    }
+
+    /// Names how the sweeps of a handler are gone on with.
+    pub(crate) fn remember_sweep(&self, app: u16, name: String, resume: ResumeSweep) {
+        self.resume.write().insert((app, name), resume);
+    }
+
+    /// Names how messages of type `M` are sent again to a receiver that is not there for everybody.
+    pub(crate) fn remember<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
+        self.resend.write().insert((receiver.app(), name), resend(receiver));
     }
 
     /// Adds a receiver, before [`Types::seal`].
-    pub(crate) fn receive<M: Message>(&self, receiver: Arc<dyn Receiver<M>>) {
-        self.resend.write().insert(M::NAME, resend::<M>);
+    pub(crate) fn receive<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
+        self.remember(name, receiver.clone());
         let mut pending = self.pending.lock();
         let entry =
             pending.entry(TypeId::of::<M>()).or_insert_with(|| Box::new(Vec::<Arc<dyn Receiver<M>>>::new()));

@@ -6,6 +6,7 @@
 //! handler that spins or blocks delays its own cells only.
 
 use crate::hive::HiveInner;
+use crate::hive::recovery;
 use crate::hive::turn::{Runnable, Turn};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -312,6 +313,9 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         let apps: Vec<_> = hive.apps.read().clone();
         for app in apps {
             app.retire_idle(&hive);
+        }
+        if let Some(link) = &hive.link {
+            recovery::retire_lanes(&hive, link.lanes.take_retired())
         }
     }
 }

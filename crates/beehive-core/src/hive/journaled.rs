@@ -1,0 +1,146 @@
+//! How a bee of a journaled app runs: what it does becomes one record, and nothing of it is seen before that is committed.
+
+use crate::app::{App, Handles};
+use crate::hive::admission::{Numbers, lane_of};
+use crate::hive::batch::Batch;
+use crate::hive::bee::{Bee, Body, Delivery};
+use crate::hive::gate::Gate;
+use crate::hive::journal::{Input, Record, Visited, Work};
+use crate::hive::lane::SenderLane;
+use crate::hive::tail;
+use crate::hive::transaction::{Executed, Run, execute, release};
+use crate::hive::turn::Turn;
+use crate::hive::unwinding;
+use crate::message::Message;
+use crate::state::image::Op;
+use crate::time::Time;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// What a record will say, besides what goes through the gate.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) visits: Vec<Visited>,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// Runs the messages that were not run before; holds back what that lets out until their record is committed.
+pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    let batch = delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>;
+    let (Ok(batch), Some(tail)) = (batch.downcast::<Batch<M>>(), &mut body.tail) else { return };
+    body.traffic.count(batch.source.bee, delivery.count);
+    let (cells, position) = (delivery.cells.clone(), delivery.position);
+    let (new, inputs) =
+        tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);
+    if new.is_empty() && tail.is_settled() {
+        // sent again, and committed long since
+        return delivery.batch.committed(0);
+    }
+    record(bee, body, delivery, inputs, turn, |state, draft, lane, now, turn| {
+        let run = Run { cells: &cells, position, now };
+        let mut done = Executed::default();
+        for index in new {
+            done.extend(execute::<A, M>(
+                &bee.app,
+                state,
+                &batch,
+                index..index + 1,
+                run,
+                turn,
+                Some(&mut draft.ops),
+            ))
+        }
+        release(&bee.app, Some(bee.id), &batch, position, done, lane, turn)
+    })
+}
+
+/// Makes one record of what `run` does.
+pub(crate) fn record<A: App>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    inputs: Vec<Input>,
+    turn: &mut Turn,
+    run: impl FnOnce(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
+) {
+    body.now = body.now.max(turn.now);
+    let now = body.now;
+    let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
+    turn.cause = delivery.cause.clone();
+    turn.gate = Some(Gate::new(Numbers::new(lane_of(app.index, bee.id), tail.next_seq)));
+    let mut draft = Draft::default();
+    let ran = unwinding::catch(AssertUnwindSafe(|| {
+        run(&mut body.app, &mut draft, &mut body.lane, now, turn);
+        turn.close_gate(&mut body.lane)
+    }));
+    let gate = match ran {
+        Ok(gate) => gate,
+        Err(panic) => {
+            // something that a handler left behind: a message, say, that panics when it is encoded
+            let why = unwinding::text(&*panic);
+            tracing::error!(app = A::NAME, bee = %bee.id, %why, "what a handler left behind panicked; it is undone");
+            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+            turn.discard();
+            tail.restore_executed(app, &mut body.app);
+            if delivery.count > 1 {
+                tail.forget(&inputs);
+                return one_by_one(tail, delivery);
+            }
+            draft = Draft::default();
+            None
+        }
+    };
+    let (mut next_seq, mut emits, mut steps) = (tail.next_seq, Vec::new(), Vec::new());
+    if let Some(mut gate) = gate {
+        next_seq = gate.numbers.seq();
+        emits = std::mem::take(&mut gate.emits);
+        steps = gate.into_steps();
+    }
+    let Draft { visits, ops } = draft;
+    let work = Work {
+        app: app.index,
+        bee: bee.id,
+        cells: bee.cells(),
+        inputs: inputs.clone(),
+        visits,
+        ops: ops.clone(),
+        emits,
+        next_seq,
+        now,
+    };
+    match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
+        Some(number) => {
+            tail.next_seq = next_seq;
+            tail.entries.push_back(tail::Executed { number, delivery, inputs, ops, steps });
+        }
+        // executed on something that is dead by now; the bee is told so when it looks, which is next
+        None => {
+            tail.forget(&inputs);
+            tail.again.push_front(delivery)
+        }
+    }
+    turn.cause = None;
+}
+
+/// Has the messages of a run executed each by itself, so that one that cannot be recorded harms none but itself.
+fn one_by_one<A: App>(tail: &mut tail::Tail<A>, delivery: Delivery<A>) {
+    for index in (delivery.first..delivery.first + delivery.count).rev() {
+        if index > delivery.first {
+            delivery.batch.opened()
+        }
+        tail.again.push_front(Delivery {
+            run: delivery.run,
+            batch: delivery.batch.clone(),
+            cause: delivery.cause.clone(),
+            first: index,
+            count: 1,
+            position: delivery.position,
+            cells: delivery.cells.clone(),
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! The transactions of a run of messages, and what they leave: outputs, answers, messages to be passed on.
+
+use crate::app::Handles;
+use crate::cell::{BeeId, CellId};
+use crate::hive::Address;
+use crate::hive::HiveInner;
+use crate::hive::admission::{Admission, Numbers};
+use crate::hive::batch::{AnswerRun, Batch, Source};
+use crate::hive::credit::Cause;
+use crate::hive::dead_letters::DeadLetter;
+use crate::hive::journal::Fact;
+use crate::hive::lane::SenderLane;
+use crate::hive::outputs::Outputs;
+use crate::hive::runtime::AppRuntime;
+use crate::hive::turn::Turn;
+use crate::hive::types::MessageType;
+use crate::hive::unwinding;
+use crate::limits;
+use crate::message::{Error, ErrorKind, Message};
+use crate::state::column::Columns;
+use crate::state::guard::Held;
+use crate::state::image::Op;
+use crate::time::Time;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How a run of transactions is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) cells: &'a [CellId],
+    pub(crate) position: Option<u16>,
+    pub(crate) now: Time,
+}
+
+/// What a run of transactions left, besides its changes of state and its outputs.
+pub(crate) struct Executed<M: Message> {
+    answers: AnswerRun<M>,
+    /// Messages that the handler could have answered and did not.
+    passed: Vec<u32>,
+    /// Of a handler that cannot answer, where somebody counts.
+    observed: Vec<(u32, Result<(), Error>)>,
+}
+
+impl<M: Message> Default for Executed<M> {
+    fn default() -> Self {
+        Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() }
+    }
+}
+
+impl<M: Message> Executed<M> {
+    /// Adds what a later run left.
+    pub(crate) fn extend(&mut self, later: Executed<M>) {
+        self.answers.extend(later.answers);
+        self.passed.extend(later.passed);
+        self.observed.extend(later.observed)
+    }
+}
+
+/// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
+pub(crate) fn execute<A: Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    state: &mut A,
+    batch: &Arc<Batch<M>>,
+    range: Range<u32>,
+    run: Run,
+    turn: &mut Turn,
+    mut redo: Option<&mut Vec<Op>>,
+) -> Executed<M> {
+    let mut done = Executed::default();
+    if A::ANSWERS && batch.sink.is_some() {
+        done.answers.reserve(range.len())
+    }
+    let count = range.len() as u32;
+    turn.count(count);
+    app.handlers[A::HANDLER].messages.fetch_add(count as u64, Ordering::Relaxed);
+    let hive = turn.hive;
+    let Run { cells, position, now } = run;
+    let slot = turn.slot;
+    hive.begin_run(slot, app.index, A::HANDLER);
+    let ctx = turn.ctx();
+    ctx.now = now;
+    ctx.origin = batch.source.origin;
+    ctx.sender = batch.source.sender;
+    let sink = batch.sink.as_deref();
+    let observed = position.is_none() && sink.is_some_and(|s| s.counts());
+    let held = Held::strict(app.seed, app.whole, cells);
+    for index in range {
+        let Some(message) = batch.messages.get(index as usize) else { break };
+        ctx.chance = chance(batch, index);
+        let mark = ctx.out.mark();
+        let result = unwinding::catch(AssertUnwindSafe(|| state.handle(message, ctx)));
+        let overflow = ctx.out.take_overflow();
+        let result = match (result, held.violation()) {
+            (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
+            (result, violation) => Err(failure(result, violation, overflow)),
+        };
+        match result {
+            Ok(answer) => {
+                if let Some(ops) = redo.as_deref_mut() {
+                    state.redo(ops)
+                }
+                state.commit();
+                if A::ANSWERS && position.is_some() {
+                    match answer {
+                        Some(answer) if sink.is_some() => done.answers.push(Ok(answer)),
+                        Some(_) => {}
+                        None => done.passed.push(index),
+                    }
+                } else if observed {
+                    done.observed.push((index, Ok(())));
+                }
+            }
+            Err(error) => {
+                state.rollback();
+                ctx.out.rollback(mark);
+                fail(app, hive, batch, index, &error);
+                if A::ANSWERS && position.is_some() {
+                    if sink.is_some() {
+                        done.answers.push(Err(error));
+                    }
+                } else if observed {
+                    done.observed.push((index, Err(error)));
+                }
+            }
+        }
+    }
+    drop(held);
+    hive.end_run(slot);
+    done
+}
+
+/// The same for the same message, whenever it is run.
+#[inline(always)]
+fn chance<M: Message>(batch: &Batch<M>, index: u32) -> u64 {
+    batch.source.chance.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+#[cold]
+fn failure<T>(
+    result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
+    violation: Option<crate::state::guard::Violation>,
+    overflow: Option<&'static str>,
+) -> Error {
+    match (result, violation) {
+        // also when the handler caught the unwinding and went on
+        (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
+        (Ok(Err(error)), None) => error,
+        (Err(panic), None) => {
+            let text = unwinding::text(&*panic);
+            // what a panic carries may panic when it is dropped
+            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+            Error::of(ErrorKind::Panicked, text)
+        }
+        (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
+    }
+}
+
+#[cold]
+fn fail<A: Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    hive: &HiveInner,
+    batch: &Batch<M>,
+    index: u32,
+    error: &Error,
+) {
+    let counters = &app.handlers[A::HANDLER];
+    let handler = A::REPORT.get(A::HANDLER).map_or("?", |r| r.name);
+    if error.kind() == ErrorKind::Handler {
+        counters.errors.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(app = A::NAME, handler, message = M::NAME, %error, "a handler answered with an error");
+        return;
+    }
+    counters.panics.fetch_add(1, Ordering::Relaxed);
+    hive.dead_letters.add(DeadLetter {
+        app: A::NAME,
+        handler,
+        message: M::NAME,
+        bytes: batch.messages.get(index as usize).map(crate::state::image::encode).unwrap_or_default(),
+        error: error.clone(),
+        at: hive.now(),
+    });
+}
+
+/// Where what a run emitted comes from, and whether its chain of causes is too long to go on.
+fn source_of<A: Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    bee: Option<BeeId>,
+    batch: &Batch<M>,
+    outputs: &Outputs,
+    turn: &mut Turn,
+) -> (Source, bool) {
+    let source = Source {
+        origin: batch.source.origin,
+        sender: Address::App(app.index),
+        bee,
+        numbers: Numbers::NONE,
+        hops: batch.source.hops + 1,
+        chance: chance(batch, outputs.len()),
+    };
+    turn.count_emits(app.index, A::HANDLER, outputs);
+    let cut = source.hops > limits::HOPS_PER_CAUSE_MAX;
+    if cut {
+        turn.hive.cycle(source.hops, A::NAME, M::NAME);
+    }
+    (source, cut)
+}
+
+/// Lets go what a run left: outputs in order, answers, and what is passed on.
+pub(crate) fn release<A: Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    bee: Option<BeeId>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    release_made_of(None, app, bee, batch, position, done, lane, turn)
+}
+
+/// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
+    made_of: Option<Fact>,
+    app: &Arc<AppRuntime<A>>,
+    bee: Option<BeeId>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    if !turn.ctx().out.is_empty() {
+        let mut outputs = turn.take_outputs();
+        let (source, cut) = source_of(app, bee, batch, &outputs, turn);
+        if cut {
+            outputs.discard()
+        } else {
+            match (&mut turn.gate, made_of) {
+                (Some(gate), _) => outputs.freeze(&source, None, &mut gate.numbers, Admission::Inside),
+                (None, Some(fact)) => {
+                    let by = batch.admitted.as_ref().map_or(Admission::Inside, Admission::Part);
+                    outputs.freeze(&source, None, &mut Numbers::parts(fact, A::HANDLER), by)
+                }
+                (None, None) => {
+                    let mut numbers = Numbers::NONE;
+                    outputs.freeze(&source, None, &mut numbers, Admission::Inside)
+                }
+            }
+            outputs.route(app.index, lane, turn);
+        }
+        turn.give_back(outputs);
+    }
+    let_go(batch, position, done, lane, turn)
+}
+
+/// Lets go answers, and what is passed on.
+fn let_go<M: Message>(
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
+        match &mut turn.gate {
+            Some(gate) => {
+                let (batch, cause) = (batch.clone(), turn.cause.clone());
+                gate.hold(move |_, _| report(&batch, done.observed, done.answers, &cause))
+            }
+            None => report(batch, done.observed, done.answers, &turn.cause),
+        }
+    }
+    if let Some(position) = position
+        && !done.passed.is_empty()
+    {
+        let kind: Arc<MessageType<M>> = turn.hive.types.kind::<M>();
+        for index in done.passed {
+            kind.pass_on(batch, index..index + 1, position, lane, turn)
+        }
+    }
+}
+
+/// Tells whoever waits.
+fn report<M: Message>(
+    batch: &Batch<M>,
+    observed: Vec<(u32, Result<(), Error>)>,
+    answers: AnswerRun<M>,
+    cause: &Option<Arc<Cause>>,
+) {
+    let Some(sink) = &batch.sink else { return };
+    for (index, result) in observed {
+        sink.observed(batch, index, result)
+    }
+    if !answers.is_empty() {
+        sink.answers(answers, cause);
+    }
+}

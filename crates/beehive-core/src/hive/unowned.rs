@@ -1,0 +1,80 @@
+//! Messages that are consumed without a bee: they begin a sweep, ask for a timer, or are turned into others by a stateless
+//! handler whose time has come.
+
+use crate::hive::admission::{Admitted, is_lasting};
+use crate::hive::gate::{Step, let_go};
+use crate::hive::journal::{Emit, Fact, Input, Record, Seen, part_for};
+use crate::hive::lane::SenderLane;
+use crate::hive::turn::{Place, Turn};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What of the lanes that are gone on with was consumed without a bee.
+pub(crate) struct Unowned(Mutex<Seen>);
+
+impl Unowned {
+    pub(crate) fn new(seen: Seen) -> Unowned {
+        Unowned(Mutex::new(seen))
+    }
+
+    /// What a record says of a message that handler `handler` consumes; none if it did so before. Only what may be sent
+    /// again is remembered.
+    pub(crate) fn input(
+        &self,
+        fact: Fact,
+        handler: usize,
+        admitted: Option<&Arc<Admitted>>,
+    ) -> Option<Input> {
+        let floor = admitted.map_or(0, |admitted| admitted.lane().floor());
+        if is_lasting(fact.lane) {
+            let mut seen = self.0.lock();
+            seen.raise(fact.lane, floor);
+            let part = part_for(fact.part, fact.app, handler as u16);
+            if seen.contains(fact.lane, fact.seq, part) {
+                return None;
+            }
+            seen.insert(fact.lane, fact.seq, part);
+        }
+        Some(Input { lane: fact.lane, floor, seq: fact.seq, count: 1, part: fact.part })
+    }
+
+    pub(crate) fn forget(&self, lanes: &[u64]) {
+        let mut seen = self.0.lock();
+        lanes.iter().for_each(|lane| seen.forget(*lane))
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.0.lock().size()
+    }
+}
+
+/// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
+/// let that go.
+pub(crate) fn consume(
+    fact: Fact,
+    handler: usize,
+    admitted: Option<&Arc<Admitted>>,
+    emits: Vec<Emit>,
+    steps: Vec<Step>,
+    turn: &mut Turn,
+) {
+    let Some(link) = turn.hive.link.clone() else { return };
+    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
+    let admitted = admitted.cloned();
+    if let Some(admitted) = &admitted {
+        admitted.open()
+    }
+    let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
+    let (hive, cause) = (turn.hive.clone(), turn.cause.clone());
+    let platform = hive.platform.clone();
+    platform.spawn(Box::pin(async move {
+        link.commit(record).await;
+        Turn::with(&hive, Place::Runners, |turn| {
+            turn.cause = cause;
+            let_go(steps, &mut SenderLane::default(), turn)
+        });
+        if let Some(admitted) = admitted {
+            admitted.close()
+        }
+    }))
+}
