@@ -368,7 +368,7 @@ impl Colony {
     pub fn replay<'a>(log: impl IntoIterator<Item = &'a [u8]>) -> Result<Colony, DecodeError> {
         let mut colony = Colony::default();
         for bytes in log {
-            colony.apply(&decode("a log entry", bytes)?);
+            colony.apply(&Entry::decode(bytes)?);
         }
         Ok(colony)
     }
@@ -378,5 +378,10 @@ impl Entry {
     /// The entry as bytes.
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
+    }
+
+    /// The entry that [`Entry::encode`] made bytes of.
+    pub fn decode(bytes: &[u8]) -> Result<Entry, DecodeError> {
+        decode("a log entry", bytes)
     }
 }

@@ -1,7 +1,7 @@
 //! What transactions emit, in order, typed and without an allocation per message.
 
 use crate::hive::Address;
-use crate::hive::admission::{Admission, Numbers};
+use crate::hive::admission::{Admission, Admitted, Numbers};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::io::Inbox;
 use crate::hive::lane::SenderLane;
@@ -81,6 +81,8 @@ struct Typed<M: Message> {
     batch: Option<Arc<Batch<M>>>,
     /// The batch was admitted by itself.
     admitted: bool,
+    /// What is for later is remembered by itself; until it is, this is open.
+    part_of: Option<Arc<Admitted>>,
 }
 
 impl<M: Message> Slot for Typed<M> {
@@ -102,6 +104,10 @@ impl<M: Message> Slot for Typed<M> {
             self.admitted = matches!(by, Admission::Lane(_));
             let admitted = match by {
                 Admission::Inside => None,
+                Admission::Part(of) if self.later => {
+                    self.part_of = Some(of.clone());
+                    None
+                }
                 Admission::Lane(lane) => Some(lane.admit(source.numbers.seq(), messages.len())),
                 Admission::Part(of) => Some(of.clone()),
             };
@@ -117,11 +123,14 @@ impl<M: Message> Slot for Typed<M> {
         match target {
             Routed::All => self.kind.route(batch, span, lane, turn),
             Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
-            Routed::Later { at, app } => self.kind.send_later(batch, span, at, app, turn),
+            Routed::Later { at, app } => {
+                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), turn)
+            }
         }
     }
 
     fn thaw(&mut self) {
+        self.part_of = None;
         if let Some(batch) = self.batch.take()
             && std::mem::take(&mut self.admitted)
             && let Some(admitted) = &batch.admitted
@@ -267,7 +276,15 @@ impl Outputs {
         }
         self.slots.push((
             (TypeId::of::<M>(), later),
-            Box::new(Typed { kind, later, messages: Vec::new(), usual: 0, batch: None, admitted: false }),
+            Box::new(Typed {
+                kind,
+                later,
+                messages: Vec::new(),
+                usual: 0,
+                batch: None,
+                admitted: false,
+                part_of: None,
+            }),
         ));
         Some(self.slots.len() - 1)
     }

@@ -2,6 +2,7 @@
 
 use crate::cell::Outcome;
 use crate::hive::Address;
+use crate::hive::admission::Admitted;
 use crate::hive::batch::{Batch, Source};
 use crate::hive::gate::Step;
 use crate::hive::io::IoBees;
@@ -156,13 +157,14 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// To one app, at a time.
+    /// To one app, at a time. `part_of`: what is open until a record says so.
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
         at: Time,
         app: u16,
+        part_of: Option<&Arc<Admitted>>,
         turn: &mut Turn,
     ) {
         let Some(receiver) = self.receiver_of(app) else { return turn.hive.nobody_handles(M::NAME) };
@@ -174,7 +176,7 @@ impl<M: Message> MessageType<M> {
             gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
             return gate.hold(move |_, turn| wait(range, turn));
         }
-        if batch.admitted.is_none() {
+        if part_of.is_none() {
             return wait(range, turn);
         }
         // a stateless handler asks for it, which ran for a message from outside
@@ -184,7 +186,7 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Step = Box::new(move |_, turn| wait(one, turn));
                 let handler = receiver.handler();
-                unowned::consume(emit.fact, handler, batch.admitted.as_ref(), vec![emit], vec![step], turn)
+                unowned::consume(emit.fact, handler, part_of, vec![emit], vec![step], turn)
             }
         }
     }

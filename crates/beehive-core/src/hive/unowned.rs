@@ -25,8 +25,9 @@ impl Unowned {
         handler: usize,
         admitted: Option<&Arc<Admitted>>,
     ) -> Option<Input> {
+        // what is not from outside is in the log, which has it once
         let floor = admitted.map_or(0, |admitted| admitted.lane().floor());
-        if is_lasting(fact.lane) {
+        if admitted.is_some() && is_lasting(fact.lane) {
             let mut seen = self.0.lock();
             seen.raise(fact.lane, floor);
             let part = part_for(fact.part, fact.app, handler as u16);

@@ -10,5 +10,8 @@ mod load;
 mod merge;
 mod order;
 mod overload;
+mod record;
+mod remembering;
 mod request;
 mod sweep;
+mod sweep_log;

@@ -1,0 +1,207 @@
+//! Sweeps on a journal: killed at any moment, every cell has its turn once, in the order of its sender.
+
+use crate::load::{Chance, on_workers};
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
+use std::time::Duration;
+
+#[derive(Message)]
+struct Plant(u64);
+#[derive(Message)]
+struct All(u64);
+/// To one cell, from the bee that sent the sweep before.
+#[derive(Message)]
+struct After {
+    key: u64,
+    sweep: u64,
+}
+#[derive(Message)]
+struct Begin(u64);
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Turns(u64);
+#[derive(App)]
+struct Field {
+    turns: Dict<u64, Vec<u64>>,
+}
+#[handlers]
+impl Field {
+    #[rcv(sharded)]
+    fn plant(&mut self, msg: &Plant) {
+        self.turns.entry(msg.0).or_default();
+    }
+    #[rcv(each = turns)]
+    fn all(&mut self, key: &u64, msg: &All, ctx: &mut Ctx) {
+        self.turns.entry(*key).or_default().push(msg.0);
+        ctx.emit(Seen { key: *key, sweep: msg.0 });
+    }
+    #[rcv(sharded)]
+    fn after(&mut self, msg: &After) {
+        self.turns.entry(msg.key).or_default().push(msg.sweep + 1)
+    }
+    #[rcv(sharded)]
+    fn turns(&mut self, msg: &Turns) -> Vec<u64> {
+        self.turns.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+/// Emitted at every turn.
+#[derive(Message)]
+struct Seen {
+    key: u64,
+    sweep: u64,
+}
+#[derive(App)]
+struct Witness {
+    seen: Dict<u64, Vec<u64>>,
+}
+#[handlers]
+impl Witness {
+    #[rcv(sharded)]
+    fn seen(&mut self, msg: &Seen) {
+        self.seen.entry(msg.sweep).or_default().push(msg.key)
+    }
+    #[rcv(sharded)]
+    fn witnessed(&mut self, msg: &Witnessed) -> Vec<u64> {
+        self.seen.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Witnessed(u64);
+
+/// Sends sweeps from a bee.
+#[derive(App)]
+struct Farmer {
+    begun: Dict<u64, u64>,
+}
+#[handlers]
+impl Farmer {
+    #[rcv(centralized)]
+    fn begin(&mut self, msg: &Begin, ctx: &mut Ctx) {
+        *self.begun.entry(0).or_default() += 1;
+        ctx.emit(All(msg.0));
+        for key in 0..KEYS.min(20) {
+            ctx.emit(After { key, sweep: msg.0 })
+        }
+    }
+}
+
+/// More than one step of a sweep.
+const KEYS: u64 = 1_500;
+const SWEEPS: u64 = 4;
+
+fn begin(journal: &std::sync::Arc<TestJournal>, colony: Colony) -> Hive {
+    Hive::builder()
+        .app::<Field>()
+        .app::<Witness>()
+        .app::<Farmer>()
+        .seed(3)
+        .journal(journal.clone(), colony)
+        .start()
+        .unwrap()
+}
+
+/// The planted field, as a log.
+fn planted() -> Vec<Vec<u8>> {
+    on_workers(2, async {
+        let journal = TestJournal::start(1, 0, 0);
+        let hive = begin(&journal, Colony::default());
+        let mut io = hive.io();
+        io.resume(1, 0);
+        for key in 0..KEYS {
+            io.emit(Plant(key))
+        }
+        io.flush().await;
+        crate::load::eventually("all is planted", Duration::from_secs(20), || io.floor() == KEYS).await;
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        journal.log()
+    })
+}
+
+#[test]
+fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
+    assert!(KEYS as usize > limits::SWEEP_STEP_MAX, "one step would be all of it");
+    let field = planted();
+    let mut middles = 0;
+    for run in 0..3u64 {
+        let mut log = field.clone();
+        let mut chance = Chance(run + 10);
+        const LIVES: u64 = 7;
+        for life in 0..LIVES {
+            let last_life = life + 1 == LIVES;
+            log = on_workers(3, async {
+                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                middles += colony.sweeps.values().filter(|s| !s.open.is_empty() || s.next.is_some()).count();
+                let refuse = if last_life { 0 } else { 200 };
+                let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
+                let hive = begin(&journal, colony);
+                // sent again and again, from outside and by a bee
+                let mut io = hive.io();
+                io.resume(2, 0);
+                for sweep in 0..SWEEPS {
+                    match sweep % 2 {
+                        0 => io.emit(All(10 * sweep)),
+                        _ => io.emit(Begin(10 * sweep)),
+                    }
+                    io.flush().await
+                }
+                if last_life {
+                    check(&hive).await
+                } else {
+                    tokio::time::sleep(Duration::from_micros(chance.below(60_000))).await
+                }
+                journal.stop();
+                log.extend(journal.log());
+                hive.stop(Duration::ZERO).await;
+                log
+            });
+        }
+        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        assert!(colony.sweeps.is_empty(), "{:?}", colony.sweeps);
+        assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
+    }
+    assert!(middles >= 3, "it was hardly ever killed in the middle of a sweep: {middles}");
+}
+
+async fn check(hive: &Hive) {
+    let mut left = 2_000;
+    loop {
+        let mut open = 0;
+        for sweep in 0..SWEEPS {
+            let mut seen = hive.request(Witnessed(10 * sweep)).await.unwrap();
+            seen.sort_unstable();
+            assert!(seen.is_sorted_by(|a, b| a < b), "sweep {sweep}: a cell had its turn twice");
+            open += KEYS - seen.len() as u64;
+        }
+        if open == 0 {
+            break;
+        }
+        left -= 1;
+        assert!(left > 0, "{open} turns are missing");
+        tokio::time::sleep(Duration::from_millis(10)).await
+    }
+    // what came after the last sweep of the bee
+    for _ in 0..200 {
+        if hive.request(Turns(19)).await.unwrap().len() as u64 == SWEEPS + SWEEPS / 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await
+    }
+    for key in 0..KEYS {
+        let turns = hive.request(Turns(key)).await.unwrap();
+        let mut all = turns.clone();
+        all.sort_unstable();
+        let mut want: Vec<u64> = (0..SWEEPS).map(|sweep| 10 * sweep).collect();
+        if key < 20 {
+            want.extend((0..SWEEPS).filter(|sweep| sweep % 2 == 1).map(|sweep| 10 * sweep + 1));
+            want.sort_unstable();
+            for sweep in (1..SWEEPS).step_by(2) {
+                let at = |n: u64| turns.iter().position(|t| *t == n);
+                assert!(at(10 * sweep) < at(10 * sweep + 1), "key {key}: out of order: {turns:?}");
+            }
+        }
+        assert_eq!(all, want, "key {key}");
+    }
+}
