@@ -282,9 +282,10 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// The cells it owns.
-    pub(crate) fn cells(&self) -> Vec<CellId> {
-        self.mailbox.lock().cells.to_vec()
+    /// The cells it owns, without the first `known`, and how many there are. A bee only ever gets more of them.
+    pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
+        let mailbox = self.mailbox.lock();
+        (mailbox.cells.get(known..).unwrap_or_default().to_vec(), mailbox.cells.len())
     }
 
     /// Gives the bee, which has been told so by the registry, another cell. Not if it is no more.

@@ -55,7 +55,7 @@ impl Gate {
     }
 
     /// What is to be done when the record is committed.
-    pub(crate) fn into_steps(self: Box<Self>) -> Vec<Step> {
+    pub(crate) fn into_steps(self) -> Vec<Step> {
         self.steps
     }
 }

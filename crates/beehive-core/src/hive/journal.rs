@@ -91,7 +91,7 @@ pub struct Work {
     pub app: u16,
     /// The bee.
     pub bee: BeeId,
-    /// The cells it owns.
+    /// The cells it owns; those that the log knows of are left out.
     pub cells: Vec<CellId>,
     /// The messages it consumed; those that nobody would send again are left out.
     pub inputs: Vec<Input>,

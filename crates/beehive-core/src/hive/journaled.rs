@@ -74,6 +74,7 @@ pub(crate) fn record<A: App>(
     turn.cause = delivery.cause.clone();
     turn.gate = Some(Gate::new(Numbers::new(lane_of(app.index, bee.id), tail.next_seq)));
     let mut draft = Draft::default();
+    let depth = turn.depth;
     let ran = unwinding::catch(AssertUnwindSafe(|| {
         run(&mut body.app, &mut draft, &mut body.lane, now, turn);
         turn.close_gate(&mut body.lane)
@@ -86,6 +87,7 @@ pub(crate) fn record<A: App>(
             tracing::error!(app = A::NAME, bee = %bee.id, %why, "what a handler left behind panicked; it is undone");
             let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
             turn.discard();
+            turn.depth = depth;
             tail.restore_executed(app, &mut body.app);
             if delivery.count > 1 {
                 tail.forget(&inputs);
@@ -102,10 +104,11 @@ pub(crate) fn record<A: App>(
         steps = gate.into_steps();
     }
     let Draft { visits, ops } = draft;
+    let (cells, cells_end) = bee.cells_after(tail.cells_logged);
     let work = Work {
         app: app.index,
         bee: bee.id,
-        cells: bee.cells(),
+        cells,
         inputs: inputs.clone(),
         visits,
         ops: ops.clone(),
@@ -116,7 +119,7 @@ pub(crate) fn record<A: App>(
     match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
         Some(number) => {
             tail.next_seq = next_seq;
-            tail.entries.push_back(tail::Executed { number, delivery, inputs, ops, steps });
+            tail.entries.push_back(tail::Executed { number, delivery, inputs, ops, steps, cells_end });
         }
         // executed on something that is dead by now; the bee is told so when it looks, which is next
         None => {

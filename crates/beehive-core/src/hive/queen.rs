@@ -147,7 +147,9 @@ impl<A: App> AppRuntime<A> {
             body.app.absorb(&mut gone.app);
             if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
                 tail.base.absorb(std::mem::take(&mut other.base));
-                tail.seen.absorb(std::mem::take(&mut other.seen))
+                tail.seen.absorb(std::mem::take(&mut other.seen));
+                // it may bring cells that it has not worked on
+                tail.cells_logged = 0
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(std::mem::take(&mut gone.traffic));

@@ -118,6 +118,8 @@ impl<A: App> AppRuntime<A> {
         if let Some(tail) = &mut body.tail {
             tail.base = image.state;
             tail.seen = image.seen;
+            tail.cells_logged = cells.len();
+            tail.forget_unknown();
             tail.next_seq = image.next_seq;
         }
         body.now = image.now;

@@ -26,6 +26,8 @@ pub(crate) struct Executed<A: App> {
     pub(crate) ops: Vec<Op>,
     /// What it lets out.
     pub(crate) steps: Vec<Step>,
+    /// How many of the bee's cells the log knows of with it.
+    pub(crate) cells_end: usize,
 }
 
 pub(crate) struct Tail<A: App> {
@@ -42,6 +44,8 @@ pub(crate) struct Tail<A: App> {
     pub(crate) again: VecDeque<Delivery<A>>,
     /// The number that the bee's lane goes on with.
     pub(crate) next_seq: u64,
+    /// How many of the bee's cells the log knows of.
+    pub(crate) cells_logged: usize,
 }
 
 impl<A: App> Tail<A> {
@@ -55,6 +59,7 @@ impl<A: App> Tail<A> {
             entries: VecDeque::new(),
             again: VecDeque::new(),
             next_seq: 0,
+            cells_logged: 0,
         })
     }
 
@@ -97,6 +102,7 @@ impl<A: App> Tail<A> {
                 Fate::Committed => {
                     let Some(done) = self.entries.pop_front() else { return };
                     done.ops.iter().for_each(|op| self.base.apply(op));
+                    self.cells_logged = self.cells_logged.max(done.cells_end);
                     turn.cause = done.delivery.cause;
                     let_go(done.steps, lane, turn);
                     turn.cause = None;
@@ -172,8 +178,13 @@ impl<A: App> Tail<A> {
     pub(crate) fn prune(&mut self) {
         let retirements = self.link.lanes.retirements();
         if std::mem::replace(&mut self.retirements, retirements) != retirements {
-            self.link.lanes.prune(&mut self.seen)
+            self.forget_unknown()
         }
+    }
+
+    /// Forgets lanes that have retired.
+    pub(crate) fn forget_unknown(&mut self) {
+        self.link.lanes.prune(&mut self.seen)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sweeps on a journal: killed at any moment, every cell has its turn once, in the order of its sender.
 
-use crate::load::{Chance, on_workers};
+use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
+use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::time::Duration;
 
 #[derive(Message)]
@@ -113,7 +113,7 @@ fn planted() -> Vec<Vec<u8>> {
             io.emit(Plant(key))
         }
         io.flush().await;
-        crate::load::eventually("all is planted", Duration::from_secs(20), || io.floor() == KEYS).await;
+        eventually("all is planted", Duration::from_secs(20), || io.floor() == KEYS).await;
         journal.stop();
         hive.stop(Duration::ZERO).await;
         journal.log()
@@ -204,4 +204,139 @@ async fn check(hive: &Hive) {
         }
         assert_eq!(all, want, "key {key}");
     }
+}
+
+// ---- turns that need cells of others ----
+
+#[derive(Message)]
+struct Put(u64);
+#[derive(Message)]
+struct Gather(u64);
+#[derive(Message)]
+#[message(reply = Vec<(u64, u64)>)]
+struct Gathered;
+
+#[derive(App)]
+struct Barn {
+    sheaves: Dict<u64, u64>,
+    store: Dict<u8, Vec<(u64, u64)>>,
+}
+#[handlers]
+impl Barn {
+    #[rcv(sharded)]
+    fn put(&mut self, msg: &Put) {
+        self.sheaves.entry(msg.0).or_default();
+    }
+    #[rcv(each = sheaves, centralized)]
+    fn gather(&mut self, key: &u64, msg: &Gather) {
+        *self.sheaves.entry(*key).or_default() += 1;
+        self.store.entry(0).or_default().push((msg.0, *key))
+    }
+    #[rcv(centralized)]
+    fn gathered(&mut self, _: &Gathered) -> Vec<(u64, u64)> {
+        self.store.get(&0).cloned().unwrap_or_default()
+    }
+}
+
+#[test]
+fn a_turn_that_needs_cells_of_others_is_taken_once() {
+    const SHEAVES: u64 = 30;
+    for run in 0..4u64 {
+        let mut log: Vec<Vec<u8>> = Vec::new();
+        let mut chance = Chance(run + 5);
+        const LIVES: u64 = 5;
+        for life in 0..LIVES {
+            let last_life = life + 1 == LIVES;
+            log = on_workers(3, async {
+                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let refuse = if last_life { 0 } else { 40 };
+                let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
+                let builder = Hive::builder().app::<Barn>().seed(3).journal(journal.clone(), colony);
+                let hive = builder.start().unwrap();
+                let mut io = hive.io();
+                io.resume(2, 0);
+                for key in 0..SHEAVES {
+                    io.emit(Put(key))
+                }
+                io.flush().await;
+                // so that all are there before the first sweep
+                eventually("all are there", Duration::from_secs(20), || io.floor() >= SHEAVES).await;
+                for sweep in 0..3 {
+                    io.emit(Gather(sweep));
+                    io.flush().await
+                }
+                if last_life {
+                    let mut left = 1_000;
+                    loop {
+                        let mut got = hive.request(Gathered).await.unwrap();
+                        got.sort_unstable();
+                        assert!(got.is_sorted_by(|a, b| a < b), "a turn was taken twice: {got:?}");
+                        if got.len() as u64 == 3 * SHEAVES {
+                            break;
+                        }
+                        left -= 1;
+                        assert!(left > 0, "{} turns of {}", got.len(), 3 * SHEAVES);
+                        tokio::time::sleep(Duration::from_millis(10)).await
+                    }
+                } else {
+                    tokio::time::sleep(Duration::from_micros(chance.below(40_000))).await
+                }
+                journal.stop();
+                log.extend(journal.log());
+                hive.stop(Duration::ZERO).await;
+                log
+            });
+        }
+    }
+}
+
+// ---- ticks ----
+
+#[derive(App)]
+struct Clock {
+    ticks: Dict<u64, Vec<Time>>,
+}
+const PERIOD: Duration = Duration::from_millis(300);
+#[derive(Message)]
+struct Wind(u64);
+#[derive(Message)]
+#[message(reply = Vec<Time>)]
+struct Ticks(u64);
+#[handlers]
+impl Clock {
+    #[rcv(sharded)]
+    fn wind(&mut self, msg: &Wind) {
+        self.ticks.entry(msg.0).or_default();
+    }
+    #[every("300ms", each = ticks)]
+    fn tick(&mut self, key: &u64, ctx: &mut Ctx) {
+        self.ticks.entry(*key).or_default().push(ctx.now())
+    }
+    #[rcv(sharded)]
+    fn ticks(&mut self, msg: &Ticks) -> Vec<Time> {
+        self.ticks.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+
+#[test]
+fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
+    on_workers(2, async {
+        let journal = TestJournal::start(4, 30, 0);
+        let builder = Hive::builder().app::<Clock>().journal(journal.clone(), Colony::default());
+        let hive = builder.start().unwrap();
+        for key in 0..100 {
+            hive.emit(Wind(key)).await
+        }
+        tokio::time::sleep(PERIOD * 6).await;
+        for key in 0..100 {
+            let ticks = hive.request(Ticks(key)).await.unwrap();
+            assert!(ticks.len() >= 3, "key {key}: {ticks:?}");
+            let apart = ticks.windows(2).map(|pair| pair[1].since(pair[0])).min();
+            assert!(apart.is_some_and(|apart| apart >= PERIOD / 3), "key {key}: {ticks:?}");
+        }
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        assert!(colony.sweeps.len() <= 1, "{:?}", colony.sweeps.keys());
+    })
 }
