@@ -17,6 +17,7 @@ use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -286,6 +287,13 @@ impl Io {
     /// Messages that can be handed over now without waiting.
     pub fn credits(&self) -> u32 {
         self.credits.free()
+    }
+
+    /// Completes when `wanted` messages can be handed over without waiting. It does not borrow the `Io`, so that it can be
+    /// awaited along with other things. Cancel-safe.
+    pub fn credits_returned(&self, wanted: u32) -> impl Future<Output = ()> + Send + use<> {
+        let credits = self.credits.clone();
+        async move { credits.available(wanted).await }
     }
 
     /// Hands the batch over, in order, and runs what it causes; waits for credits first. A batch larger than all

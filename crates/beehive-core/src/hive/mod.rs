@@ -197,6 +197,12 @@ impl Hive {
         }
     }
 
+    /// Completes when nothing is under way: all that came in from outside is handled, with everything that it caused, and
+    /// IO bees have looked at what was sent to them. Timers that have not fired do not count. Cancel-safe.
+    pub async fn idle(&self) {
+        self.0.under_way.done().await
+    }
+
     /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
     /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then.
     pub async fn stop(&self, grace: Duration) {
