@@ -132,7 +132,10 @@ pub(crate) fn begin<A: Handles<Each<K, M>>, K: Key, M: Message>(
     };
     let turns = Arc::<Turns>::default();
     let Some(visit) = Arc::into_inner(visit) else { return };
-    let cause = pace.as_ref().map(|pace| pace.cause.clone()).or_else(|| turn.cause.clone());
+    let cause = match &pace {
+        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &turn.hive.under_way)),
+        None => turn.cause.clone(),
+    };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
@@ -205,7 +208,10 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             let mut progress = self.progress.lock();
             (progress.next, std::mem::take(&mut progress.gone))
         };
-        if let (Some(pace), Some(first)) = (&self.pace, first) {
+        // a hive that stops does not wait for the rest of the period
+        if let (Some(pace), Some(first)) = (&self.pace, first)
+            && !hive.is_stopped()
+        {
             let due = pace.due(sweep_order(first).0 as usize);
             hive.platform.sleep(due.since(hive.now())).await
         }

@@ -9,7 +9,7 @@ use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::admission::Numbers;
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
-use crate::hive::credit::Cause;
+use crate::hive::credit::{Cause, Credits};
 use crate::hive::cursor::{self, Turns};
 use crate::hive::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::lane::{Parked, SenderLane};
@@ -315,8 +315,8 @@ fn send_visit<A: Handlers, M: Message>(
 
 /// How a sweep is spread.
 pub(crate) struct Pace {
-    /// Held until the sweep is done.
-    pub(crate) cause: Arc<Cause>,
+    /// One for each part, held until that is done.
+    pub(crate) credits: Arc<Credits>,
     pub(crate) start: Time,
     pub(crate) period: Duration,
 }
@@ -338,7 +338,11 @@ pub(crate) fn paced<A: Handlers, M: Message>(
     pace: Pace,
     turn: &mut Turn,
 ) {
-    turn.cause = Some(pace.cause.clone());
+    if turn.hive.is_stopped() {
+        return;
+    }
+    // of its own: between two parts nothing is under way
+    turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.under_way));
     visit_shard(&app, part, &visit, run, turn);
     turn.cause = None;
     let part = part + 1;

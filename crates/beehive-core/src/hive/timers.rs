@@ -6,6 +6,7 @@ use crate::hive::bee::RunDelivery;
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::cursor;
 use crate::hive::lane::SenderLane;
+use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::types::{MessageType, Types};
@@ -157,15 +158,15 @@ pub(crate) fn every_each<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     period: Duration,
     run: RunDelivery<A>,
 ) {
-    let one = Credits::new(1);
+    let parts = Credits::new(Routes::<A>::SHARDS as u32);
     let first = hive.now() + period;
-    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, one, run, turn)));
+    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
 fn start_sweep<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
-    one: Arc<Credits>,
+    parts: Arc<Credits>,
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
@@ -173,13 +174,9 @@ fn start_sweep<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
         return;
     }
     let next = turn.now + period;
-    if one.take_all(1) {
+    if parts.take_all(parts.limit()) {
         let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
-        let pace = crate::hive::sweep::Pace {
-            cause: Cause::new(&one, 1, &turn.hive.under_way),
-            start: turn.now,
-            period,
-        };
+        let pace = crate::hive::sweep::Pace { credits: parts.clone(), start: turn.now, period };
         if let Some(visit) = crate::hive::sweep::Visit::of(&batch, 0) {
             if app.link.is_some() {
                 let lane = &mut SenderLane::default();
@@ -191,5 +188,5 @@ fn start_sweep<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     } else {
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
     }
-    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, one, run, turn)));
+    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
