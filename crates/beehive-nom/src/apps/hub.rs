@@ -12,9 +12,7 @@ pub struct Hub {}
 impl Hub {
     #[rcv(stateless)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
-        if msg.is_learnable() {
-            return Some(msg.flood());
-        }
-        None // for the bridge itself: LLDP, spanning tree
+        // what is for the bridge itself (LLDP, spanning tree) goes no further
+        if msg.is_learnable() { Some(msg.flood()) } else { None }
     }
 }
