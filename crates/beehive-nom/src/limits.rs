@@ -37,8 +37,11 @@ pub const ERROR_WORDS_MAX: usize = 256;
 /// What goes beyond that and finds no credit ends the connection.
 pub const EVENTS_UNCREDITED_PER_SECOND_MAX: u32 = 65_536;
 
-/// Ports told apart when packets are shed; the rest shares one quota.
-pub const SHEDDING_PORTS_MAX: usize = 4_096;
+/// Bytes of packets that wait at one driver for the hive, what is kept about each of them included.
+pub const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes that a waiting packet is held to take besides its data.
+pub const WAITING_BYTES_EACH: usize = 192;
 
 /// Those who may wait for the outcome of one probe of a node.
 pub const CHALLENGERS_MAX: usize = 16;

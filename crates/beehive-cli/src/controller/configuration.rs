@@ -30,10 +30,12 @@ pub(super) struct Configuration {
     pub(super) echo_misses: Option<u32>,
     /// Milliseconds that a switch has to be set up. Default 5000, at least 100.
     pub(super) handshake_ms: Option<u64>,
+    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 20; 0: none waits.
+    pub(super) packet_patience_ms: Option<u64>,
 }
 
 const TABLES: [&str; 2] = ["controller", "apps"];
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "apps",
     "listen",
     "http",
@@ -45,6 +47,7 @@ const KEYS: [&str; 11] = [
     "echo_interval_ms",
     "echo_misses",
     "handshake_ms",
+    "packet_patience_ms",
 ];
 /// Longest configuration that is read, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
@@ -170,7 +173,7 @@ mod tests {
     fn every_key_is_known() {
         let text = "[controller]\napps = [\"hub\"]\nlisten = [\"127.0.0.1:1\"]\nhttp = \"off\"\nhttp_insecure = true\n\
             http_hosts = [\"a\"]\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
-            echo_misses = 2\nhandshake_ms = 1000\n[apps.hub]\n";
+            echo_misses = 2\nhandshake_ms = 1000\npacket_patience_ms = 5\n[apps.hub]\n";
         let (c, apps) = parse(text).unwrap();
         assert_eq!((c.connections_max, c.echo_misses, apps.len()), (Some(5), Some(2), 1));
         for key in KEYS {

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::configuration::{self, Configuration, nearest};
+use beehive_nom::driver::Admission;
 use beehive_nom::driver::openflow::{ListenerSettings, SessionSettings};
 use clap::Args;
 use std::net::SocketAddr;
@@ -157,6 +158,9 @@ impl Options {
                 handshake: milliseconds(c.handshake_ms, defaults.session.handshake)
                     .max(Duration::from_millis(100)),
                 versions: defaults.session.versions,
+            },
+            admission: Admission {
+                patience: milliseconds(c.packet_patience_ms, defaults.admission.patience),
             },
         }
     }

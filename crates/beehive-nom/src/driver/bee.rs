@@ -1,6 +1,6 @@
 //! The IO bee of one switch: from the driver into the hive, and from the hive to the driver.
 
-use crate::driver::inlet::Inlet;
+use crate::driver::inlet::{Admission, Inlet};
 use crate::driver::{Close, Driver};
 use crate::object::{InstallFlow, PacketIn, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};
@@ -10,21 +10,21 @@ use std::collections::VecDeque;
 ///
 /// One round: take what the switch said, hand it over and run what it causes, give the driver all answers and commands
 /// that have come by then, write once.
-pub async fn drive<D: Driver>(io: Io, mut driver: D) -> Close {
+pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
     // what a switch brings in belongs to one place: it is done before the next read, without a change of threads
     io.run_here();
-    let mut inlet = Inlet::new(io, driver.counters().clone());
+    let mut inlet = Inlet::new(io, driver.counters().clone(), admission);
     let mut mail = VecDeque::new();
     let close = loop {
         tokio::select! {
             biased;
             () = &mut stopping => break Close::Stopping,
             () = driver.wait() => {}
-            one = inlet.io().receive() => mail.push_back(one),
+            one = inlet.stirred() => mail.extend(one),
         }
         if let Err(close) = round(&mut inlet, &mut driver, &mut mail) {
             break close;

@@ -43,7 +43,9 @@ counters! {
     messages,
     /// Packets that came up.
     packet_ins,
-    /// Packets that came up and were dropped because the hive was behind.
+    /// Packets that came up and waited at their driver because the hive was behind.
+    packet_ins_waited,
+    /// Packets that came up and were dropped because the hive was behind for longer than they may wait.
     packet_ins_shed,
     /// Packets that came up before the switch was set up, and were dropped.
     packet_ins_early,

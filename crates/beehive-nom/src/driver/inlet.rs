@@ -1,15 +1,30 @@
-//! The way in: packets under credits, shed fairly when there are none; everything else always.
+//! The way in: packets under credits, waiting for a moment when there are none, then shed; everything else always.
+//!
+//! A bee that the operating system has taken off its core for some milliseconds is no overload: packets wait for that. They
+//! wait here, while the driver goes on reading what must not wait: echo, ports, flows, errors, barriers.
 
+use crate::driver::share::{self, Ledger};
+use crate::driver::waiting_room::WaitingRoom;
 use crate::driver::{Counters, Event, Events};
 use crate::limits;
 use crate::object::{DuplicateNode, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo};
-use beehive::{Address, Io, Message, Time};
-use std::collections::HashMap;
+use beehive::{Address, Io, Mail, Message, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Below this many credits packets are rationed by port.
-const SCARCE: u32 = limits::CREDITS_PER_DRIVER / 4;
+/// What can be set about how packets come in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// How long a packet may wait at its driver when the hive is behind, before it is dropped. Default 20 ms, which is more
+    /// than a thread is taken off its core for on a busy machine; zero: none waits.
+    pub patience: Duration,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Admission { patience: Duration::from_millis(20) }
+    }
+}
 
 /// Brings what a driver tells into the hive.
 pub(crate) struct Inlet {
@@ -17,37 +32,54 @@ pub(crate) struct Inlet {
     address: Address,
     node: Option<NodeId>,
     counters: Arc<Counters>,
-    /// Packets that may still come in in this round.
+    admission: Admission,
+    /// All credits.
+    limit: u32,
+    /// With no more credits than this, ports get shares of them.
+    scarce: u32,
+    /// Credits that are left in this round.
     room: u32,
-    scarce: bool,
-    quota: u32,
-    /// Packets of this round by port, where they are rationed.
-    taken: HashMap<PortNo, u32>,
-    ports_before: u32,
-    admitted: u64,
-    shed: u64,
-    window_start: Time,
-    uncredited: u32,
+    ledger: Ledger,
+    waiting: WaitingRoom,
+    /// Of this round, to be counted when it ends.
+    tally: Tally,
+    now: Time,
+    window: Window,
     flooded: bool,
 }
 
+#[derive(Default)]
+struct Tally {
+    arrived: u64,
+    waited: u64,
+    shed: u64,
+}
+
+/// What happened in the second that runs.
+struct Window {
+    start: Time,
+    /// Events that found no credit.
+    uncredited: u32,
+    shed: u64,
+}
+
 impl Inlet {
-    pub(crate) fn new(io: Io, counters: Arc<Counters>) -> Inlet {
-        let (address, window_start) = (io.address(), io.now());
+    pub(crate) fn new(io: Io, counters: Arc<Counters>, admission: Admission) -> Inlet {
+        let (address, now, limit) = (io.address(), io.now(), io.credits());
         Inlet {
             io,
             address,
             node: None,
             counters,
-            room: 0,
-            scarce: false,
-            quota: 0,
-            taken: HashMap::new(),
-            ports_before: 1,
-            admitted: 0,
-            shed: 0,
-            window_start,
-            uncredited: 0,
+            admission,
+            limit,
+            scarce: limit / 4,
+            room: limit,
+            ledger: Ledger::default(),
+            waiting: WaitingRoom::default(),
+            tally: Tally::default(),
+            now,
+            window: Window { start: now, uncredited: 0, shed: 0 },
             flooded: false,
         }
     }
@@ -56,20 +88,48 @@ impl Inlet {
         &mut self.io
     }
 
-    /// Starts a round: as much may come in as there are credits for.
+    /// Waits for mail; if packets wait, also for credits to come back. Cancel-safe.
+    pub(crate) async fn stirred(&mut self) -> Option<Mail> {
+        if self.waiting.is_empty() {
+            return Some(self.io.receive().await);
+        }
+        // with those that are free already nothing could be done
+        let returned = self.io.credits_returned(self.room + 1);
+        tokio::select! {
+            mail = self.io.receive() => Some(mail),
+            () = returned => None,
+        }
+    }
+
+    /// Starts a round: as much may come in as there are credits for, first what waits.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
+        self.now = now;
         self.room = self.io.credits();
-        self.scarce = self.room < SCARCE;
-        if self.scarce {
-            self.ports_before = (self.taken.len() as u32).max(1);
-            self.taken.clear();
-            self.quota = (self.room / self.ports_before).max(1);
+        if !self.ledger.is_empty() {
+            self.relieve()
         }
-        if now.since(self.window_start) >= Duration::from_secs(1) {
-            self.window_start = now;
-            self.uncredited = 0;
+        if now.since(self.window.start) >= Duration::from_secs(1) {
+            self.turn_window()
         }
+    }
+
+    #[cold]
+    fn relieve(&mut self) {
+        self.admit_waiting();
+        self.tally.shed += self.waiting.expire(self.now, self.admission.patience);
+        if self.waiting.is_empty() && self.room > self.scarce {
+            self.ledger.clear()
+        }
+    }
+
+    fn turn_window(&mut self) {
+        if self.window.shed > 0
+            && let Some(node) = self.node
+        {
+            tracing::warn!(%node, packets = self.window.shed, "the hive is behind: packets of this switch were shed");
+        }
+        self.window = Window { start: self.now, uncredited: 0, shed: 0 };
     }
 
     /// Ends a round: hands over what came in, and runs what that causes.
@@ -77,11 +137,33 @@ impl Inlet {
     pub(crate) fn finish(&mut self) {
         // there are credits for all of it: only packets take any, and they were counted
         let _ = self.io.try_flush();
-        if self.admitted + self.shed > 0 {
-            Counters::add(&self.counters.packet_ins, self.admitted + self.shed);
-            Counters::add(&self.counters.packet_ins_shed, self.shed);
-            (self.admitted, self.shed) = (0, 0);
+        if !self.waiting.is_empty() {
+            self.finish_waiting()
         }
+        if self.tally.arrived > 0 || self.tally.shed > 0 {
+            self.count()
+        }
+    }
+
+    /// What was handed over may be done by now, and its credits back.
+    #[cold]
+    fn finish_waiting(&mut self) {
+        loop {
+            self.room = self.io.credits();
+            if !self.admit_waiting() {
+                return;
+            }
+            // admitted as far as there are credits
+            let _ = self.io.try_flush();
+        }
+    }
+
+    fn count(&mut self) {
+        let Tally { arrived, waited, shed } = std::mem::take(&mut self.tally);
+        Counters::add(&self.counters.packet_ins, arrived);
+        Counters::add(&self.counters.packet_ins_waited, waited);
+        Counters::add(&self.counters.packet_ins_shed, shed);
+        self.window.shed += shed;
     }
 
     /// Whether more events came in than can be done.
@@ -91,6 +173,8 @@ impl Inlet {
 
     /// The switch is lost.
     pub(crate) fn left(&mut self) {
+        self.tally.shed += self.waiting.clear();
+        self.count();
         if let Some(node) = self.node.take() {
             let driver = self.address;
             self.control(NodeLeft { node, driver })
@@ -105,31 +189,61 @@ impl Inlet {
             self.room = self.room.min(self.io.credits());
             return;
         }
-        self.uncredited += 1;
-        self.flooded |= self.uncredited > limits::EVENTS_UNCREDITED_PER_SECOND_MAX;
+        self.window.uncredited += 1;
+        self.flooded |= self.window.uncredited > limits::EVENTS_UNCREDITED_PER_SECOND_MAX;
         self.io.flush_control()
     }
 
-    /// Whether `port` has used up its share.
+    /// A packet came up while credits are scarce: it goes in if its port has not had its share, or waits, or is shed.
     #[cold]
-    fn is_rationed(&mut self, port: PortNo) -> bool {
-        let crowded = self.taken.len() >= limits::SHEDDING_PORTS_MAX;
-        let port = if crowded && !self.taken.contains_key(&port) { PortNo::NONE } else { port };
-        let taken = self.taken.entry(port).or_default();
-        *taken += 1;
-        *taken > self.quota
+    fn pressed(&mut self, packet: PacketIn) {
+        if self.ledger.is_empty() {
+            self.ledger.open(self.limit - self.room)
+        }
+        let port = packet.port;
+        if !self.waiting.is_waited_at(port) && may_have_credit(&self.ledger, port, self.room) {
+            self.ledger.take(port);
+            self.room -= 1;
+            self.io.emit(packet.detached())
+        } else if !self.admission.patience.is_zero() && self.waiting.enter(self.now, packet) {
+            self.tally.waited += 1
+        } else {
+            self.tally.shed += 1
+        }
     }
+
+    /// Adds to the batch what waits, as far as there are credits. Whether there was something. To be called when everything
+    /// admitted before has been handed over.
+    fn admit_waiting(&mut self) -> bool {
+        let Inlet { io, room, ledger, waiting, limit, .. } = self;
+        ledger.settle(*limit - *room);
+        let before = *room;
+        let (room, ledger) = (std::cell::Cell::from_mut(room), std::cell::RefCell::new(ledger));
+        waiting.leave(
+            |port| may_have_credit(&ledger.borrow(), port, room.get()),
+            |packet| {
+                ledger.borrow_mut().take(packet.port);
+                room.set(room.get() - 1);
+                io.emit(packet)
+            },
+        );
+        room.get() < before
+    }
+}
+
+/// Whether a port may have one of `room` credits that are left.
+fn may_have_credit(ledger: &Ledger, port: PortNo, room: u32) -> bool {
+    share::allows(ledger.held(port) as usize, 1, room as usize)
 }
 
 impl Events for Inlet {
     #[inline]
     fn packet_in(&mut self, packet: PacketIn) {
-        if self.room == 0 || (self.scarce && self.is_rationed(packet.port)) {
-            self.shed += 1;
-            return;
+        self.tally.arrived += 1;
+        if self.room <= self.scarce {
+            return self.pressed(packet);
         }
         self.room -= 1;
-        self.admitted += 1;
         self.io.emit(packet)
     }
 
@@ -141,7 +255,11 @@ impl Events for Inlet {
                 self.control(NodeJoined { node, driver, ports, knows_owners })
             }
             Event::PortUp(message) => self.control(message),
-            Event::PortDown(message) => self.control(message),
+            Event::PortDown(message) => {
+                // what waits came in before: after this nobody may learn from it that its sender is there
+                self.tally.shed += self.waiting.forget(message.port);
+                self.control(message)
+            }
             Event::PortChanged(message) => self.control(message),
             Event::FlowRemoved(message) => self.control(message),
             Event::FlowFailed(message) => self.control(message),

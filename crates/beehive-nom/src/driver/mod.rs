@@ -1,8 +1,8 @@
 //! What speaks for one switch: a [`Driver`], and the IO bee that drives it.
 //!
 //! A driver turns what a switch says into network objects, and network objects into what the switch understands. The
-//! bee ([`drive`]) connects it to the hive: it brings packets in under credits, sheds them when the hive is behind,
-//! never anything else, and hands answers and commands to the driver in batches.
+//! bee ([`drive`]) connects it to the hive: it brings packets in under credits, lets them wait for a moment when the hive
+//! is behind and then sheds them, fairly by port, never anything else, and hands answers and commands to the driver in batches.
 //!
 //! Architecture invariant: nothing outside of [`openflow`] knows OpenFlow.
 
@@ -11,10 +11,13 @@ mod counters;
 mod directory;
 mod inlet;
 pub mod openflow;
+mod share;
+mod waiting_room;
 
 pub use bee::drive;
 pub use counters::{Counters, CountersNow};
 pub use directory::{ConnectionRecord, Directory, NodeStatus};
+pub use inlet::Admission;
 
 use crate::object::{
     Flow, FlowFailed, FlowRemoved, NodeId, PacketIn, PacketOut, Port, PortChanged, PortDown, PortUp,

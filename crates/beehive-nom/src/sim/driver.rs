@@ -53,8 +53,11 @@ impl Driver for SimulatedDriver {
     }
 
     fn flush(&mut self, _: Time) -> Result<(), Close> {
+        self.switch.inner.done(false);
         Ok(())
     }
 
-    async fn end(&mut self, _: &Close) {}
+    async fn end(&mut self, _: &Close) {
+        self.switch.inner.done(true)
+    }
 }

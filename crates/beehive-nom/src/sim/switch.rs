@@ -1,6 +1,6 @@
 //! The switch: ports, flow table, and what it has to say.
 
-use crate::driver::{Counters, Event};
+use crate::driver::{Admission, Counters, Event};
 use crate::object::{
     Action, Actions, Ethernet, Flow, FlowRemoved, Mac, NodeId, PacketIn, PacketInReason, PacketOut, Payload,
     Port, PortDown, PortNo, PortUp, WithdrawFlows,
@@ -32,6 +32,7 @@ pub(super) struct Inner {
     pub(super) knows_owners: bool,
     pub(super) counters: Arc<Counters>,
     pub(super) wake: Notify,
+    quiet: Notify,
     state: Mutex<State>,
 }
 
@@ -39,7 +40,13 @@ struct State {
     ports: BTreeMap<PortNo, Interface>,
     table: FlowTable,
     said: VecDeque<Saying>,
+    /// Everything it has said so far.
+    said_total: u64,
     connected: bool,
+    /// There is a driver for it.
+    driven: bool,
+    /// The driver has something in its hands.
+    busy: bool,
 }
 
 struct Interface {
@@ -62,7 +69,10 @@ impl SimulatedSwitch {
             ports: (1..=ports).map(interface).collect(),
             table: FlowTable::default(),
             said: VecDeque::new(),
+            said_total: 0,
             connected: false,
+            driven: false,
+            busy: false,
         };
         let inner = Inner {
             hive: hive.clone(),
@@ -70,6 +80,7 @@ impl SimulatedSwitch {
             knows_owners,
             counters: Arc::default(),
             wake: Notify::new(),
+            quiet: Notify::new(),
             state: Mutex::new(state),
         };
         SimulatedSwitch { inner: Arc::new(inner) }
@@ -77,7 +88,10 @@ impl SimulatedSwitch {
 
     /// Connects it to its hive.
     pub fn connect(&self) {
-        self.inner.state.lock().connected = true;
+        {
+            let mut state = self.inner.state.lock();
+            (state.connected, state.driven) = (true, true);
+        }
         self.inner.say([Saying::Event(Event::Joined {
             node: self.inner.node,
             ports: self.ports(),
@@ -87,7 +101,7 @@ impl SimulatedSwitch {
         self.inner.hive.spawn_io(format!("simulated switch {}", self.inner.node), Restart::Never, move |io| {
             let driver = SimulatedDriver::new(switch.clone());
             async move {
-                crate::driver::drive(io, driver).await;
+                crate::driver::drive(io, driver, Admission::default()).await;
                 Ok(())
             }
         })
@@ -97,6 +111,27 @@ impl SimulatedSwitch {
     pub fn disconnect(&self) {
         self.inner.state.lock().connected = false;
         self.inner.wake.notify_one()
+    }
+
+    /// Completes when its driver has handed over all that it had to say and has nothing in its hands. Cancel-safe.
+    pub async fn quiet(&self) {
+        loop {
+            let quiet = self.inner.quiet.notified();
+            if self.inner.state.lock().is_quiet() {
+                return;
+            }
+            quiet.await
+        }
+    }
+
+    /// Packets and events that it has had for its controller so far.
+    pub fn said(&self) -> u64 {
+        self.inner.state.lock().said_total
+    }
+
+    /// What is counted about it.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.inner.counters
     }
 
     /// Its ports.
@@ -152,15 +187,31 @@ impl Inner {
         self.state.lock().connected
     }
 
+    /// The driver takes what was said; it has it in its hands until it is [`Inner::done`].
     pub(super) fn take_said(&self) -> VecDeque<Saying> {
-        std::mem::take(&mut self.state.lock().said)
+        let mut state = self.state.lock();
+        state.busy = true;
+        std::mem::take(&mut state.said)
+    }
+
+    /// The driver has handed over what it took, or has ended.
+    pub(super) fn done(&self, ended: bool) {
+        let mut state = self.state.lock();
+        if ended {
+            state.driven = false;
+        }
+        // one that is to end has that in its hands
+        state.busy = state.driven && !state.connected;
+        drop(state);
+        self.quiet.notify_waiters()
     }
 
     fn say(&self, sayings: impl IntoIterator<Item = Saying>) {
         let mut state = self.state.lock();
         for saying in sayings {
             if state.connected && state.said.len() < SAYINGS_MAX {
-                state.said.push_back(saying)
+                state.said.push_back(saying);
+                state.said_total += 1
             }
         }
         drop(state);
@@ -230,6 +281,10 @@ impl Inner {
 }
 
 impl State {
+    fn is_quiet(&self) -> bool {
+        self.said.is_empty() && !self.busy && self.connected == self.driven
+    }
+
     /// Does `actions` to a frame; returns what goes up.
     fn process(&mut self, port: PortNo, data: &Bytes, actions: &Actions) -> Vec<(PacketInReason, Bytes)> {
         let mut data = data.clone();

@@ -1,7 +1,10 @@
 //! The OpenFlow driver over real TCP: how it greets, serves, refuses, and what hostile switches can do to it.
 
+extern crate beehive_core as beehive;
+
 mod greeting;
 mod hostile;
 mod identity;
 mod peer;
 mod service;
+mod shedding;

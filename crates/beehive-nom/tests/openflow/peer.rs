@@ -1,6 +1,6 @@
 //! A controller on a port of this machine, and switches that speak to it over TCP.
 
-use beehive_core::Hive;
+use beehive_core::{Builder, Hive};
 use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::{Listener, ListenerSettings, SessionSettings};
@@ -40,7 +40,12 @@ impl Controller {
     }
 
     pub(crate) async fn with(settings: ListenerSettings) -> Controller {
-        let hive = Hive::builder().app::<NodeController>().app::<LearningSwitch>().start().expect("starts");
+        Controller::of(Hive::builder().app::<NodeController>().app::<LearningSwitch>(), settings).await
+    }
+
+    /// One of other apps.
+    pub(crate) async fn of(apps: Builder, settings: ListenerSettings) -> Controller {
+        let hive = apps.start().expect("starts");
         let directory = Arc::new(Directory::default());
         let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = socket.local_addr().expect("bound");

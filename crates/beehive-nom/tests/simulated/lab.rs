@@ -1,48 +1,12 @@
 //! A hive on a clock of its own, a simulated switch, and hosts.
 
-use beehive_core::seams::{BoxFuture, Platform};
-use beehive_core::{Hive, Time};
+use crate::clock::Clock;
+use beehive_core::Hive;
 use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
 use beehive_nom::object::{Flow, Mac, NodeId, PortNo, Tag};
 use beehive_nom::sim::{SimulatedSwitch, frame};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-
-/// A platform whose clock moves when the test says so.
-pub(crate) struct Clock {
-    now: watch::Sender<Time>,
-    runtime: tokio::runtime::Handle,
-}
-
-impl Platform for Clock {
-    fn now(&self) -> Time {
-        *self.now.borrow()
-    }
-    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
-        let mut now = self.now.subscribe();
-        let until = *now.borrow() + duration;
-        Box::pin(async move {
-            // the clock lives as long as the test
-            let _ = now.wait_for(|now| *now >= until).await;
-        })
-    }
-    fn spawn(&self, task: BoxFuture<()>) {
-        self.runtime.spawn(task);
-    }
-    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
-        self.runtime.spawn_blocking(task);
-    }
-    fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {
-        // handlers do not block here, so nothing has to watch for that
-    }
-    fn random(&self) -> u64 {
-        7
-    }
-    fn workers(&self) -> usize {
-        2
-    }
-}
 
 /// A host: a port, an address, perhaps in a VLAN.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +26,29 @@ pub(crate) struct Lab {
     pub(crate) switch: SimulatedSwitch,
 }
 
+/// Waits until nothing is under way: no timer is due, no switch has anything to say, no driver has anything in its hands,
+/// and the hive has done all that came in.
+pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSwitch]) {
+    let said = || switches.iter().map(|switch| switch.said()).sum::<u64>();
+    loop {
+        clock.settled().await;
+        let before = said();
+        quiet(switches).await;
+        hive.idle().await;
+        // a driver may have held the last answers, which nothing else knows of; what it did with them is done now
+        quiet(switches).await;
+        if said() == before && clock.is_settled() {
+            return;
+        }
+    }
+}
+
+async fn quiet(switches: &[&SimulatedSwitch]) {
+    for switch in switches {
+        switch.quiet().await
+    }
+}
+
 pub(crate) enum Deciding {
     LearningSwitch,
     Hub,
@@ -74,9 +61,7 @@ impl Lab {
     }
 
     pub(crate) async fn new(deciding: Deciding, settings: &str, knows_owners: bool) -> Lab {
-        let runtime = tokio::runtime::Handle::current();
-        let (now, _) = watch::channel(Time::ZERO + Duration::from_secs(1_000_000));
-        let clock = Arc::new(Clock { now, runtime });
+        let clock = Clock::start();
         let builder = Hive::builder().platform(clock.clone()).app::<NodeController>();
         let builder = match deciding {
             Deciding::LearningSwitch => builder.app::<LearningSwitch>(),
@@ -92,29 +77,15 @@ impl Lab {
 
     /// Waits until everything that was caused is done.
     pub(crate) async fn settled(&self) {
-        let mut quiet = 0;
-        let mut before = u64::MAX;
-        while quiet < 5 {
-            for _ in 0..20 {
-                tokio::task::yield_now().await
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            let status = self.hive.status();
-            let handled = status.apps.iter().flat_map(|app| &app.handlers).map(|h| h.messages).sum();
-            quiet = if handled == before { quiet + 1 } else { 0 };
-            before = handled;
-        }
+        settled(&self.clock, &self.hive, &[&self.switch]).await
     }
 
     /// Moves the clock, a second at a time.
     pub(crate) async fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
-            self.clock.now.send_modify(|now| *now = *now + Duration::from_secs(1));
-            for _ in 0..20 {
-                tokio::task::yield_now().await
-            }
+            self.clock.pass(Duration::from_secs(1));
+            self.settled().await
         }
-        self.settled().await
     }
 
     /// Sends a frame; returns the ports that it went out of.

@@ -1,12 +1,10 @@
 //! The learning switch on a simulated switch: hosts talk, move, disappear; flows follow them.
 
-mod lab;
-
+use crate::lab::{Deciding, Host, Lab, host};
 use beehive_nom::apps::LearningSwitch;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag, Vlan,
 };
-use lab::{Deciding, Host, Lab, host};
 
 #[tokio::test]
 async fn hosts_talk_and_then_the_switch_forwards_alone() {

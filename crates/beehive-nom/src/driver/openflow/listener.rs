@@ -3,7 +3,7 @@
 use crate::driver::openflow::connection::Connection;
 use crate::driver::openflow::half_open::HalfOpen;
 use crate::driver::openflow::session::SessionSettings;
-use crate::driver::{Counters, Directory, drive};
+use crate::driver::{Admission, Counters, Directory, drive};
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
 use std::io::ErrorKind;
@@ -22,11 +22,18 @@ pub struct ListenerSettings {
     pub half_open_max: usize,
     /// Each connection's.
     pub session: SessionSettings,
+    /// Each connection's.
+    pub admission: Admission,
 }
 
 impl Default for ListenerSettings {
     fn default() -> Self {
-        ListenerSettings { connections_max: 4096, half_open_max: 512, session: SessionSettings::default() }
+        ListenerSettings {
+            connections_max: 4096,
+            half_open_max: 512,
+            session: SessionSettings::default(),
+            admission: Admission::default(),
+        }
     }
 }
 
@@ -123,7 +130,7 @@ impl Listener {
         }
         let slot = self.half_open.add(self.settings.half_open_max);
         let once = Mutex::new(Some((stream, slot)));
-        let (hive, directory, session) = (self.hive.clone(), self.directory.clone(), self.settings.session);
+        let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
         self.hive.spawn_io(format!("switch at {peer}"), Restart::Never, move |io| {
             let first = once.lock().take();
             let (hive, directory) = (hive.clone(), directory.clone());
@@ -131,8 +138,8 @@ impl Listener {
                 let Some((stream, slot)) = first else { return Ok(()) };
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
-                let connection = Connection::new(&hive, stream, entry, session, counters);
-                drive(io, connection.holding(slot)).await;
+                let connection = Connection::new(&hive, stream, entry, settings.session, counters);
+                drive(io, connection.holding(slot), settings.admission).await;
                 Ok(())
             }
         });

@@ -1,0 +1,9 @@
+//! Apps and driver on a simulated switch, on a clock that moves when the test says so.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+mod clock;
+mod lab;
+mod learning_switch;
+mod shedding;

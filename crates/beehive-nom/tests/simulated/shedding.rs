@@ -1,0 +1,217 @@
+//! When the hive is behind: packets wait for a moment, then they are shed, fairly by port; nothing else is.
+
+use crate::clock::Clock;
+use crate::lab::settled;
+use beehive_core::{App, Dict, Hive, Message, handlers};
+use beehive_nom::driver::CountersNow;
+use beehive_nom::object::{Mac, NodeId, PacketIn, PacketOut, PortDown, PortNo, Tag};
+use beehive_nom::sim::{SimulatedSwitch, frame};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Holds the bee of a switch until the test lets it go.
+#[derive(Message, Clone)]
+struct Hold(NodeId);
+/// Packets handled, by port.
+#[derive(Message)]
+#[message(reply = Vec<(PortNo, u64)>)]
+struct Handled(NodeId);
+
+/// Answers every packet, unless it is held.
+#[derive(App)]
+struct Slow {
+    handled: Dict<NodeId, Vec<(PortNo, u64)>>,
+    downs: Dict<NodeId, u64>,
+}
+
+/// What a held bee waits for. A handler has no other way to the test that holds it.
+static HOLD: std::sync::Mutex<Vec<(NodeId, Sender<()>, Receiver<()>)>> = std::sync::Mutex::new(Vec::new());
+
+#[handlers]
+impl Slow {
+    #[rcv(sharded)]
+    fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
+        let handled = self.handled.entry(msg.node).or_default();
+        match handled.iter_mut().find(|(port, _)| *port == msg.port) {
+            Some((_, count)) => *count += 1,
+            None => handled.push((msg.port, 1)),
+        }
+        Some(msg.flood())
+    }
+    #[rcv(sharded)]
+    fn port_down(&mut self, msg: &PortDown) {
+        *self.downs.entry(msg.node).or_default() += 1;
+    }
+    #[rcv(sharded)]
+    fn hold(&mut self, msg: &Hold) {
+        let _ = self.downs.contains(&msg.0);
+        let held = {
+            let mut all = HOLD.lock().unwrap();
+            let at = all.iter().position(|(node, ..)| *node == msg.0);
+            at.map(|at| all.swap_remove(at))
+        };
+        if let Some((_, begun, release)) = held {
+            begun.send(()).unwrap();
+            release.recv().unwrap();
+        }
+    }
+    #[rcv(sharded)]
+    fn handled(&mut self, msg: &Handled) -> Vec<(PortNo, u64)> {
+        self.handled.get(&msg.0).cloned().unwrap_or_default()
+    }
+}
+
+struct Bench {
+    clock: Arc<Clock>,
+    hive: Hive,
+    switch: SimulatedSwitch,
+    node: NodeId,
+}
+
+impl Bench {
+    async fn start(node: u64) -> Bench {
+        let clock = Clock::start();
+        let hive = Hive::builder().platform(clock.clone()).app::<Slow>().start().unwrap();
+        let node = NodeId(node);
+        let switch = SimulatedSwitch::new(&hive, node, 4, true);
+        switch.connect();
+        settled(&clock, &hive, &[&switch]).await;
+        Bench { clock, hive, switch, node }
+    }
+
+    /// Has a thread hold the switch's bee until what is returned is dropped or used.
+    async fn hold(&self) -> Sender<()> {
+        let (begun, has_begun) = channel();
+        let (release, released) = channel();
+        HOLD.lock().unwrap().push((self.node, begun, released));
+        self.hive.emit(Hold(self.node)).await;
+        tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
+        release
+    }
+
+    async fn release(&self, hold: Sender<()>) {
+        hold.send(()).unwrap();
+        // what waits goes in as credits come back
+        while self.counters().packet_ins > self.counters().packet_outs + self.counters().packet_ins_shed {
+            tokio::task::yield_now().await
+        }
+        settled(&self.clock, &self.hive, &[&self.switch]).await
+    }
+
+    /// Brings up `count` packets at `port`, and has the driver read them.
+    async fn flood(&self, port: u32, count: usize) {
+        let source = Mac([2, 0, 0, 0, 0, port as u8]);
+        let data = frame(Mac([2, 0, 0, 0, 0, 99]), source, Tag::Untagged, b"flood");
+        (0..count).for_each(|_| self.switch.receive(PortNo(port), data.clone()));
+        self.switch.quiet().await
+    }
+
+    fn counters(&self) -> CountersNow {
+        self.switch.counters().now()
+    }
+
+    async fn handled(&self, port: u32) -> u64 {
+        let handled = self.hive.request(Handled(self.node)).await.unwrap();
+        handled.iter().find(|(p, _)| p.0 == port).map_or(0, |(_, count)| *count)
+    }
+}
+
+#[tokio::test]
+async fn a_bee_that_is_off_its_core_for_a_moment_costs_no_packet() {
+    let bench = Bench::start(1).await;
+    let hold = bench.hold().await;
+    bench.flood(1, 6_000).await; // more than there are credits
+    bench.clock.pass(Duration::from_millis(3));
+    bench.flood(1, 1_000).await;
+    let counters = bench.counters();
+    assert!(counters.packet_ins_waited > 2_000, "{counters:?}");
+    bench.release(hold).await;
+    let counters = bench.counters();
+    assert_eq!((counters.packet_ins, counters.packet_ins_shed), (7_000, 0));
+    assert_eq!(bench.handled(1).await, 7_000);
+    // and it was a matter of that moment
+    bench.flood(1, 6_000).await;
+    assert_eq!(bench.counters().packet_ins_shed, 0);
+}
+
+#[tokio::test]
+async fn a_bee_that_is_away_for_long_has_packets_shed_and_nothing_else() {
+    let bench = Bench::start(2).await;
+    let hold = bench.hold().await;
+    for _ in 0..100 {
+        bench.flood(1, 1_000).await;
+        bench.clock.pass(Duration::from_millis(30));
+        bench.switch.set_up(PortNo(3), false);
+        bench.switch.set_up(PortNo(3), true);
+    }
+    bench.switch.quiet().await;
+    let counters = bench.counters();
+    assert_eq!(counters.packet_ins, 100_000);
+    assert!(counters.packet_ins_shed > 90_000, "{counters:?}");
+    bench.release(hold).await;
+    let counters = bench.counters();
+    let handled = bench.handled(1).await;
+    assert_eq!(handled + counters.packet_ins_shed, 100_000, "each is handled or counted");
+    assert!(handled < 3_072 + 512 + 1_000 + 100, "{handled} were let in without a credit");
+    assert_eq!(
+        bench.hive.status().apps[0].handlers.iter().find(|h| h.name == "port_down").unwrap().messages,
+        100
+    );
+}
+
+#[tokio::test]
+async fn a_port_that_floods_takes_nothing_from_one_that_does_not() {
+    let bench = Bench::start(3).await;
+    let hold = bench.hold().await;
+    for _ in 0..50 {
+        bench.flood(1, 3_000).await;
+        bench.flood(2, 4).await;
+        bench.flood(1, 3_000).await;
+        bench.clock.pass(Duration::from_millis(30));
+    }
+    bench.release(hold).await;
+    assert_eq!(bench.handled(2).await, 200, "of the port that sent a little");
+    assert!(bench.handled(1).await < 10_000);
+    assert!(bench.counters().packet_ins_shed > 290_000);
+}
+
+#[tokio::test]
+async fn floods_at_several_ports_are_shed_alike() {
+    let bench = Bench::start(4).await;
+    let hold = bench.hold().await;
+    bench.flood(4, 3_072).await; // until credits are scarce
+    for _ in 0..500 {
+        for port in 1..=3 {
+            bench.flood(port, 20).await;
+        }
+        bench.clock.pass(Duration::from_millis(3));
+    }
+    bench.release(hold).await;
+    let handled = [bench.handled(1).await, bench.handled(2).await, bench.handled(3).await];
+    let most = handled.into_iter().max().unwrap();
+    assert!(handled.iter().all(|h| *h * 3 > most), "{handled:?}");
+}
+
+#[tokio::test]
+async fn what_waits_at_a_port_that_goes_down_does_not_come_after_that() {
+    let bench = Bench::start(5).await;
+    let hold = bench.hold().await;
+    bench.flood(1, 5_000).await;
+    let waited = bench.counters().packet_ins_waited;
+    assert!(waited > 1_000);
+    bench.switch.set_up(PortNo(1), false);
+    bench.switch.quiet().await;
+    assert_eq!(bench.counters().packet_ins_shed, waited);
+    bench.release(hold).await;
+}
+
+#[tokio::test]
+async fn a_hive_ends_in_the_middle_of_a_sweep() {
+    let lab = crate::lab::Lab::learning("", true).await;
+    let (a, b) = (crate::lab::host(1, 1), crate::lab::host(2, 2));
+    assert!(lab.ping(a, b).await);
+    lab.pass(12).await; // the sweep that began at 10 s goes on until 15 s
+    let stopped = lab.hive.stop(Duration::from_secs(3600));
+    tokio::time::timeout(Duration::from_secs(10), stopped).await.expect("it waits for the sweep");
+}
