@@ -192,7 +192,7 @@ impl Builder {
                 Arc::new(TokioPlatform::new(runtime))
             }
         };
-        let io = Arc::new(IoBees::default());
+        let io = Arc::new(IoBees::numbered_from(platform.random() >> 1));
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let (journal, mut colony) = self.journal.map_or((None, Colony::default()), |(j, c)| (Some(j), c));
         let hive = Arc::new(HiveInner {

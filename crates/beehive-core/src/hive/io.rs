@@ -136,6 +136,12 @@ pub(crate) struct IoBees {
 }
 
 impl IoBees {
+    /// With numbers from `first` on. It differs from one life of a hive to the next: an address that a log has kept must
+    /// not lead to another IO bee.
+    pub(crate) fn numbered_from(first: u64) -> IoBees {
+        IoBees { next: AtomicU64::new(first), inboxes: RwLock::default() }
+    }
+
     fn open(&self) -> (u64, Arc<Inbox>) {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let inbox = Arc::new(Inbox { mail: Mutex::default(), arrived: Notify::new() });
