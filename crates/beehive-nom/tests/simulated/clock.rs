@@ -81,7 +81,9 @@ impl Platform for Clock {
         // handlers do not block here for long, so nothing has to watch for that
     }
     fn random(&self) -> u64 {
-        7
+        // another one each time, as it is from one life of a hive to the next
+        static NEXT: AtomicU64 = AtomicU64::new(7);
+        NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
     fn workers(&self) -> usize {
         2

@@ -3,7 +3,10 @@
 
 extern crate beehive_core as beehive;
 
+mod chance;
 mod clock;
+mod journal;
 mod lab;
 mod learning_switch;
+mod oracle;
 mod shedding;
