@@ -232,6 +232,9 @@ fn port_of(host: u64) -> PortNo {
     PortNo(1 + (host % u64::from(PORTS - 1)) as u32)
 }
 
+/// Rounds of frames and questions in a life.
+const ROUNDS: u64 = 60;
+
 /// One life: looks whether everything is there that must be; works; dies at some moment.
 async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let mut chance = Chance::new(seed * 1_000 + life);
@@ -256,7 +259,8 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
             }
         }
         // a host that is heard of for the first time asks for all the others
-        for host in known.hosts.iter().filter(|(at, _)| *at == node).map(|(_, host)| *host) {
+        let last = life.saturating_sub(1) * 1_000;
+        for host in known.hosts.iter().filter(|(at, host)| *at == node && *host >= last).map(|(_, host)| *host) {
             switch.ports().iter().for_each(|port| drop(switch.sent(port.number)));
             let probe = frame(mac(host), mac(0xee_0000 + life), Tag::Untagged, b"probe");
             switch.receive(PortNo(PORTS), probe.clone());
@@ -277,7 +281,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let mut asking = Vec::new();
     let mut asked = BTreeSet::new();
     let mut frames: BTreeMap<Bytes, (NodeId, u64)> = BTreeMap::new();
-    for round in 0..60u64 {
+    for round in 0..ROUNDS {
         let switch = chance.below(SWITCHES) as usize;
         let (node, number) = (NodeId(switch as u64 + 1), chance.below(1_000));
         if round % 3 == 0 && asked.insert((node, number)) {
@@ -294,14 +298,19 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
                 }
             }));
         }
-        for _ in 0..5 {
-            let host = life * 1_000 + chance.below(40);
+        for one in 0..5 {
+            // heard of once: its only packet is answered, and committed, or not
+            let host = life * 1_000 + round * 5 + one;
             let payload = [round.to_be_bytes(), chance.below(u64::MAX).to_be_bytes()].concat();
             let data = frame(Mac::BROADCAST, mac(host), Tag::Untagged, &payload);
             frames.insert(data.clone(), (node, host));
             world.switches[switch].receive(port_of(host), data)
         }
-        tokio::time::sleep(Duration::from_micros(chance.below(800))).await
+        match round + 5 < ROUNDS {
+            true => tokio::time::sleep(Duration::from_micros(chance.below(800))).await,
+            // dies with its hands full
+            false => tokio::task::yield_now().await,
+        }
     }
     // what is seen outside was committed before it was let out
     for switch in &world.switches {
