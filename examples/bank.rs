@@ -4,21 +4,21 @@
 use beehive::prelude::*;
 
 #[derive(Message)]
-struct Deposit {
-    account: u64,
-    amount: u64,
+pub(crate) struct Deposit {
+    pub(crate) account: u64,
+    pub(crate) amount: u64,
 }
 
 #[derive(Message)]
 #[message(reply = u64)]
-struct Transfer {
-    from: u64,
-    to: u64,
-    amount: u64,
+pub(crate) struct Transfer {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) amount: u64,
 }
 
 #[derive(App)]
-struct Bank {
+pub(crate) struct Bank {
     accounts: Dict<u64, u64>,
 }
 

@@ -5,10 +5,10 @@ use beehive::prelude::*;
 
 #[derive(Message)]
 #[message(reply = u64)]
-struct Hello(String);
+pub(crate) struct Hello(pub(crate) String);
 
 #[derive(App)]
-struct Greeter {
+pub(crate) struct Greeter {
     count: Dict<String, u64>,
 }
 

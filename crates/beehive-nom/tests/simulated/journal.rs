@@ -260,7 +260,9 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
         }
         // a host that is heard of for the first time asks for all the others
         let last = life.saturating_sub(1) * 1_000;
-        for host in known.hosts.iter().filter(|(at, host)| *at == node && *host >= last).map(|(_, host)| *host) {
+        for host in
+            known.hosts.iter().filter(|(at, host)| *at == node && *host >= last).map(|(_, host)| *host)
+        {
             switch.ports().iter().for_each(|port| drop(switch.sent(port.number)));
             let probe = frame(mac(host), mac(0xee_0000 + life), Tag::Untagged, b"probe");
             switch.receive(PortNo(PORTS), probe.clone());
