@@ -15,7 +15,8 @@ async fn a_newcomer_is_refused_while_the_first_one_is_alive() {
     let probed = first.until(|m, _| matches!(m, Message::EchoRequest(_)).then_some(()));
     tokio::time::timeout(Duration::from_millis(500), probed).await.expect("is probed at once").unwrap();
     assert!(controller.serves(&mut first).await);
-    second.closed().await;
+    let told = second.closed().await.expect("is told why");
+    assert_eq!((told.0, told.1), (1, 5), "bad request, not permitted");
     assert!(controller.serves(&mut first).await);
     assert_eq!(controller.directory.ended().1, 1);
 }
@@ -46,7 +47,7 @@ async fn auxiliary_connections_are_no_duplicates() {
     let mut orphan = controller.connect().await;
     let xid = orphan.greet(Version::V1_3).await.unwrap();
     orphan.send(&features(Version::V1_3, 99, 1, xid)).await;
-    orphan.closed().await;
+    assert!(orphan.closed().await.is_some(), "is told why");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -140,6 +140,7 @@ impl Connection {
                 Step::Identified { node, auxiliary: false } => self.claim(node, now, events)?,
                 Step::Identified { node, auxiliary: true } => {
                     if !self.entry.accompany(node, self.session.protocol()) {
+                        self.session.forbid(&mut self.output);
                         return Err(Close::Malformed(
                             "an auxiliary connection of a switch that is not there".into(),
                         ));
@@ -186,6 +187,7 @@ impl Connection {
         let refused = self.entry.record().peer().to_string();
         tracing::warn!(%node, refused, kept, "a second switch with this identity is refused: the first one is alive");
         self.entry.refused();
+        self.session.forbid(&mut self.output);
         events.happened(Event::Duplicate { node, refused, kept });
         Close::Duplicate
     }
@@ -356,7 +358,7 @@ impl Driver for Connection {
             _ if self.session.is_ready() => tracing::info!(%node, address, %close, "a switch has left"),
             _ => tracing::warn!(address, %close, "a connection is refused"),
         }
-        if !matches!(close, Close::Malformed(_) | Close::Version(_) | Close::Stopping) {
+        if !matches!(close, Close::Malformed(_) | Close::Version(_) | Close::Duplicate | Close::Stopping) {
             return;
         }
         // so that last words arrive before the end of the connection: a reset would overtake them

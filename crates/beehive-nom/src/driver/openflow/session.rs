@@ -242,6 +242,16 @@ impl Session {
         Close::Malformed(error.to_string())
     }
 
+    /// Says that the switch is not let in, whatever it says.
+    #[cold]
+    pub fn forbid(&mut self, out: &mut BytesMut) {
+        // bad request, not permitted (the same numbers in both versions)
+        let answer = beehive_of::Answer { error_type: 1, code: 5 };
+        let xid = self.xid();
+        // no more can be done for it if that fails
+        let _ = ErrorMessage::answering(answer, &[]).encode_into(self.version, xid, out);
+    }
+
     /// Says that bytes cannot be split into frames, and why the connection ends.
     #[cold]
     pub fn unframed(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
