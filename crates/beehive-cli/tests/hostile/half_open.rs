@@ -1,0 +1,97 @@
+//! Connections that are never set up: thousands that say nothing, and some that say a byte at a time.
+
+use crate::bystander::Bystander;
+use crate::daemon::Daemon;
+use crate::message::{self, V1_0, V1_3};
+use crate::switch::{Heard, Switch};
+use crate::{alone, is_long};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::time::{Duration, Instant};
+
+/// Half-open connections that are kept by default; with one more, the one that waits for longest goes.
+const HALF_OPEN_MAX: u64 = 512;
+
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+        .expect("may be raised");
+}
+
+#[test]
+fn thousands_of_half_open_connections_keep_nobody_out() {
+    let _alone = alone();
+    raise_descriptors();
+    let mut daemon = Daemon::start();
+    let bystander = Bystander::start(daemon.switches);
+    daemon.watch_memory();
+    let count = if is_long() { 10_000 } else { 1_500 };
+    let (mut open, mut slowest) = (Vec::new(), Duration::ZERO);
+    for number in 0..count {
+        let mut switch = Switch::connect(daemon.switches, V1_0);
+        // some say a part of a hello, and some a whole one
+        switch.send(&message::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
+        open.push(switch);
+        if number % 500 == 499 {
+            let began = Instant::now();
+            drop(Switch::joined(daemon.switches, V1_3, number as u64));
+            slowest = slowest.max(began.elapsed());
+            let connections = daemon.metric("beehive_connections");
+            assert!(connections <= HALF_OPEN_MAX + 8, "{connections} connections after {number}");
+        }
+    }
+    bystander.end("half-open connections");
+    let (grown, first) = daemon.grown();
+    println!(
+        "{count} half-open connections: others joined within {slowest:?}, memory of {first} grew by {grown}"
+    );
+    assert!(slowest < Duration::from_secs(1), "a newcomer waited for {slowest:?}");
+    assert!(grown < 64 << 20, "memory grew by {grown}");
+    // those that are left are given up when their time is over
+    daemon.until("they are gone", Duration::from_secs(8), |daemon| daemon.metric("beehive_connections") == 0);
+    drop(open);
+    daemon.end()
+}
+
+#[test]
+fn those_that_say_a_byte_at_a_time_are_given_up() {
+    let _alone = alone();
+    let daemon = Daemon::with("handshake_ms = 1000");
+    let bystander = Bystander::start(daemon.switches);
+    let began = Instant::now();
+    let drips: Vec<_> = (0..40u64)
+        .map(|number| {
+            let controller = daemon.switches;
+            std::thread::spawn(move || {
+                let (mut switch, message) = match number % 2 {
+                    0 => (
+                        Switch::connect(controller, V1_3),
+                        message::message(V1_3, message::HELLO, 0, &[0; 200]),
+                    ),
+                    _ => {
+                        let (switch, xid) = Switch::greeted(controller, V1_3);
+                        (switch, message::features(V1_3, number, xid))
+                    }
+                };
+                for byte in message {
+                    if !switch.send(&[byte]) {
+                        return true;
+                    }
+                    std::thread::sleep(Duration::from_millis(100))
+                }
+                loop {
+                    match switch.hear() {
+                        Heard::End { .. } => return true,
+                        Heard::Nothing => return false,
+                        Heard::Message(_) => {}
+                    }
+                }
+            })
+        })
+        .collect();
+    for drip in drips {
+        assert!(drip.join().expect("drips"), "a drip was let go on")
+    }
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    bystander.end("drips");
+    daemon.end()
+}

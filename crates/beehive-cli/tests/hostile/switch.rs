@@ -1,0 +1,126 @@
+//! A switch at this end of a TCP connection, well behaved until it is told otherwise.
+
+use crate::message::{self, V1_3};
+use socket2::{Domain, Socket, Type};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest time that anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Switch {
+    pub(crate) stream: TcpStream,
+    received: Vec<u8>,
+    pub(crate) version: u8,
+}
+
+/// What came next.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Message(Vec<u8>),
+    /// The end of the connection, and whether it was a reset.
+    End {
+        reset: bool,
+    },
+    /// Nothing, for as long as it was waited for.
+    Nothing,
+}
+
+/// A connection from one of many addresses, so that there are ports enough for many connections in a row.
+fn connected(controller: SocketAddr) -> TcpStream {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let source = Ipv4Addr::new(127, 1, (number % 7) as u8, 1 + (number % 50) as u8);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from((source, 0)).into()).expect("an address of this machine");
+    socket.connect(&controller.into()).expect("accepts");
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true).expect("nodelay");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+impl Switch {
+    /// A connection on which nothing was said.
+    pub(crate) fn connect(controller: SocketAddr, version: u8) -> Switch {
+        Switch { stream: connected(controller), received: Vec::new(), version }
+    }
+
+    /// One that has said hello and been asked for its features; the number of that question.
+    pub(crate) fn greeted(controller: SocketAddr, version: u8) -> (Switch, u32) {
+        let mut switch = Switch::connect(controller, version);
+        switch.send(&message::hello(version));
+        let question = switch.until(|m| m[1] == message::FEATURES_REQUEST);
+        let xid =
+            question.expect("asks for features")[4..8].first_chunk().map(|xid| u32::from_be_bytes(*xid));
+        (switch, xid.expect("a whole header"))
+    }
+
+    /// One that is set up.
+    pub(crate) fn joined(controller: SocketAddr, version: u8, node: u64) -> Switch {
+        let (mut switch, xid) = Switch::greeted(controller, version);
+        switch.send(&message::features(version, node, xid));
+        // its driver is known where flows are kept: the first thing to come from there
+        switch
+            .until(|m| m[1] == message::FLOW_MOD && matches!(message::flow_command(m), Some(3 | 4)))
+            .expect("is let in");
+        switch
+    }
+
+    /// Whether it could be sent; the other side may have closed, which is seen when reading.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    pub(crate) fn hear(&mut self) -> Heard {
+        loop {
+            if let Some(length) =
+                self.received.get(2..4).and_then(|l| l.first_chunk()).map(|l| u16::from_be_bytes(*l))
+                && self.received.len() >= usize::from(length)
+            {
+                let rest = self.received.split_off(usize::from(length));
+                return Heard::Message(std::mem::replace(&mut self.received, rest));
+            }
+            let mut chunk = [0; 16 * 1024];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Heard::End { reset: false },
+                Ok(bytes) => self.received.extend_from_slice(&chunk[..bytes]),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Heard::Nothing;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Heard::End { reset: true },
+            }
+        }
+    }
+
+    /// Answers what a controller asks, until something comes that is wanted; none: the connection ended, or nothing came.
+    pub(crate) fn until(&mut self, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let Heard::Message(heard) = self.hear() else { return None };
+            if wanted(&heard) {
+                return Some(heard);
+            }
+            self.answer(&heard)
+        }
+        None
+    }
+
+    pub(crate) fn answer(&mut self, heard: &[u8]) {
+        let (version, xid) =
+            (self.version, heard[4..8].first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid)));
+        let answer = match heard[1] {
+            message::ECHO_REQUEST => message::message(version, message::ECHO_REPLY, xid, &heard[8..]),
+            kind if kind == message::barrier_request(version) => {
+                message::message(version, kind + 1, xid, &[])
+            }
+            18 if version == V1_3 && heard.get(8..10) == Some(&[0, 13]) => message::port_description(xid),
+            _ => return,
+        };
+        self.send(&answer);
+    }
+}
