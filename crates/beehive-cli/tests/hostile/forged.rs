@@ -69,7 +69,7 @@ fn millions_of_forged_addresses_fill_nothing() {
     // another port is learned, and served, as ever
     let mut neighbour = Switch::joined(daemon.switches, V1_0, 0xf1);
     neighbour.send(&message::packet_in(V1_0, 2, &message::frame([2, 0xcc, 0, 0, 0, 1], 7)));
-    assert!(matches!(neighbour.until(|m| m[1] == message::PACKET_OUT), Some(_)), "nobody else is served");
+    assert!(neighbour.until(|m| m[1] == message::PACKET_OUT).is_some(), "nobody else is served");
     assert!(!matches!(neighbour.hear(), Heard::End { .. }));
     let served = bystander.end("forged addresses");
     let (grown, first) = daemon.grown();

@@ -219,11 +219,14 @@ async fn a_hub_is_the_same_on_a_journal() {
     same_as_without(flooding, 9, 800).await
 }
 
+/// Which wall, where.
+type Wall = (NodeId, u64);
+
 /// What is certain about the lives before.
 #[derive(Default)]
 struct Known {
     /// Intended flows that were acknowledged as there, and as gone.
-    walls: BTreeMap<(NodeId, u64), bool>,
+    walls: BTreeMap<Wall, bool>,
     /// Hosts whose packets were answered, and their ports.
     hosts: BTreeSet<(NodeId, u64)>,
 }
@@ -279,7 +282,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     }
 
     let shaking = shaken(&world.hive);
-    let acknowledged: Arc<Mutex<Vec<((NodeId, u64), bool)>>> = Arc::default();
+    let acknowledged: Arc<Mutex<Vec<(Wall, bool)>>> = Arc::default();
     let mut asking = Vec::new();
     let mut asked = BTreeSet::new();
     let mut frames: BTreeMap<Bytes, (NodeId, u64)> = BTreeMap::new();

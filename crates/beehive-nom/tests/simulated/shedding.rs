@@ -25,8 +25,11 @@ struct Slow {
     downs: Dict<NodeId, u64>,
 }
 
-/// What a held bee waits for. A handler has no other way to the test that holds it.
-static HOLD: std::sync::Mutex<Vec<(NodeId, Sender<()>, Receiver<()>)>> = std::sync::Mutex::new(Vec::new());
+/// Whose bee, how it says that it is held, and what it waits for.
+type Held = (NodeId, Sender<()>, Receiver<()>);
+
+/// What held bees wait for. A handler has no other way to the test that holds it.
+static HOLD: std::sync::Mutex<Vec<Held>> = std::sync::Mutex::new(Vec::new());
 
 #[handlers]
 impl Slow {
