@@ -1,6 +1,6 @@
 //! A transaction commits whole or leaves nothing: state, emits, timers; its answer is its error and the bee goes on.
 
-use crate::load::{On, eventually, on_workers, start};
+use crate::load::{On, cells_needed, eventually, on_workers, start};
 use beehive_core::{
     App, Ctx, Dict, Error, ErrorKind, Hive, Key, Mapper, Message, RequestError, Table, handlers, limits,
 };
@@ -472,4 +472,26 @@ fn a_value_that_panics_when_it_is_copied_for_the_undo_is_as_it_was() {
         }
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+#[test]
+fn maps_name_all_that_is_touched_and_a_map_that_says_less_is_caught() {
+    use beehive_core::testing::maps::{covers, describe, instance, record};
+    let mut subject: Subject = instance(Default::default()).unwrap();
+    let mut shelf: Shelf = instance(Default::default()).unwrap();
+    for at in 0..50 {
+        let spot = Spot(at % 3);
+        // of the two dictionaries that a change touches, its map was written for one
+        let change = Change { spot, end: if at % 2 == 0 { End::Well } else { End::Stray } };
+        let (mapped, touched) =
+            (describe::<Subject, Change>(&change), record::<Subject, Change>(&mut subject, &change));
+        assert!(!covers(&mapped, &touched), "mapped {:?}, touched {touched:?}", mapped.words);
+        assert_eq!(cells_needed(&mut subject, &Later { spot }), 1);
+        assert_eq!(cells_needed(&mut subject, &Look(spot)), 2);
+        assert_eq!(cells_needed(&mut subject, &Glance(spot)), 2);
+        assert_eq!(cells_needed(&mut subject, &Clear(spot)), 2);
+        assert_eq!(cells_needed(&mut shelf, &Fill(vec![at, at + 1])), 2);
+        assert_eq!(cells_needed(&mut shelf, &Orders), 2);
+        assert_eq!(cells_needed(&mut shelf, &Trim { modulo: 1 + at % 4, fail: at % 5 == 0 }), 2);
+    }
 }

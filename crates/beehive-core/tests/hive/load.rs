@@ -2,7 +2,8 @@
 
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
-use beehive_core::{Builder, Hive};
+use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
+use beehive_core::{Builder, Handles, Hive, Message};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,4 +54,21 @@ impl Chance {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % bound
     }
+}
+
+/// The oracle: a handler touches nothing that its derived map does not name, before dictionaries are fused, and the message
+/// is handled. Returns how many of the named cells were needed: with one of those lost from the map, the oracle says so.
+pub(crate) fn cells_needed<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> usize {
+    let mapped = describe::<A, M>(message);
+    let touched = record(app, message);
+    assert!(covers(&mapped, &touched), "{}: mapped {:?}, touched {touched:?}", M::NAME, mapped.words);
+    let delivered = deliver(app, message);
+    let panicked = matches!(delivered, Delivered::Panicked(_) | Delivered::Unmapped(_));
+    assert!(!panicked, "{}: {delivered:?}", M::NAME);
+    let without = |lost: usize| {
+        let mut seeded = mapped.clone();
+        seeded.words.remove(lost);
+        seeded
+    };
+    (0..mapped.words.len()).filter(|lost| !covers(&without(*lost), &touched)).count()
 }

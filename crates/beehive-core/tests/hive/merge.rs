@@ -1,6 +1,6 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, sums are conserved.
 
-use crate::load::{Chance, On, eventually, on_workers, start};
+use crate::load::{Chance, On, cells_needed, eventually, on_workers, start};
 use beehive_core::{App, Dict, Error, Hive, Message, handlers};
 use std::time::Duration;
 
@@ -239,4 +239,25 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
         assert_eq!(hive.request(Balance(2)).await.unwrap(), 5);
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+#[test]
+fn maps_over_several_keys_name_all_that_is_touched() {
+    use beehive_core::testing::maps::instance;
+    let mut bank: Bank = instance(Default::default()).unwrap();
+    let mut lists: Lists = instance(Default::default()).unwrap();
+    let mut chance = Chance(9);
+    let (mut around, mut sum, mut append) = (0, 0, 0);
+    for seq in 0..1_000 {
+        let account = chance.below(6);
+        let keys: Vec<u64> = (0..chance.below(4)).map(|_| chance.below(6)).collect();
+        assert_eq!(cells_needed(&mut bank, &Open { account, amount: 100 }), 1);
+        assert_eq!(cells_needed(&mut bank, &Balance(account)), 1);
+        let message = Around { accounts: keys.clone(), fail: chance.below(3) == 0, panic: false };
+        around = around.max(cells_needed(&mut bank, &message));
+        sum = sum.max(cells_needed(&mut bank, &Sum(keys.clone())));
+        append = append.max(cells_needed(&mut lists, &Append { keys, seq }));
+        assert_eq!(cells_needed(&mut lists, &Appended(account)), 1);
+    }
+    assert_eq!((around, sum, append), (3, 3, 3), "every key of a message is needed");
 }

@@ -1,6 +1,6 @@
 //! Per-sender order, no loss, no duplicate, never two handlers at once on one key; cells emptied and made again.
 
-use crate::load::{Chance, On, on_workers, start};
+use crate::load::{Chance, On, cells_needed, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -268,4 +268,22 @@ fn cells_are_emptied_and_made_again_while_their_bees_retire() {
         assert!(status.apps[0].bees_retired > 0, "{status:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+#[test]
+fn maps_name_all_that_is_touched() {
+    use beehive_core::testing::maps::instance;
+    let mut log: Log = instance(Default::default()).unwrap();
+    let mut toggles: Toggles = instance(Default::default()).unwrap();
+    let mut watcher: Watcher = instance(Default::default()).unwrap();
+    let mut chance = Chance(3);
+    for seq in 0..500 {
+        let key = chance.below(5);
+        let numbered = Numbered { key: 2_000 + key, sender: 1, seq };
+        assert_eq!(cells_needed(&mut log, &numbered), 1);
+        assert_eq!(cells_needed(&mut log, &Seen(2_000 + key)), 1);
+        assert_eq!(cells_needed(&mut toggles, &Toggle(key)), 1);
+        assert_eq!(cells_needed(&mut watcher, &Toggled { key, now: seq % 2 == 0 }), 1);
+        assert_eq!(cells_needed(&mut watcher, &Count(key)), 1);
+    }
 }
