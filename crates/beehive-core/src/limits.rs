@@ -3,6 +3,12 @@
 /// Cells that one message may map to. A handler that needs more is centralised in disguise; use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
+/// Sets of cells that one proposal to the registry asks owners for, unless somebody asks for more at once.
+pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
+
+/// Merges that messages of one sender may wait for at the same time; further ones begin when one of them is done.
+pub const MERGES_PER_SENDER_MAX: usize = 64;
+
 /// Messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 
@@ -14,6 +20,9 @@ pub const STATELESS_DEPTH_MAX: usize = 16;
 
 /// Messages from outside that one IO bee may have under way (see [`Io`](crate::Io)), unless it asks for another figure.
 pub const CREDITS_PER_IO_BEE: u32 = 4_096;
+
+/// Messages and answers that wait for one IO bee to read them. What comes beyond that is thrown away.
+pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 
 /// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;

@@ -12,9 +12,10 @@ use crate::hive::link::Link;
 use crate::hive::outputs::Outputs;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::{Address, Hive};
+use crate::limits;
 use crate::message::{Error, Message};
 use crate::time::Time;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -31,8 +32,12 @@ pub struct Mail {
 }
 
 enum Content {
-    Messages { batch: Arc<dyn AnyBatch>, range: Range<u32> },
-    Answers(Box<dyn Any + Send>),
+    Messages {
+        batch: Arc<dyn AnyBatch>,
+        range: Range<u32>,
+    },
+    /// With their number.
+    Answers(Box<dyn Any + Send>, usize),
 }
 
 /// Answers to messages of type `M`; those of one bee in the order in which it handled them. What nobody answered is not
@@ -55,17 +60,17 @@ impl Mail {
                 let batch = batch.as_any().downcast_ref::<Batch<M>>()?;
                 batch.messages.get(range.start as usize..range.end as usize)
             }
-            Content::Answers(_) => None,
+            Content::Answers(..) => None,
         }
     }
 
     /// The answers, if they are to messages of type `M`.
     pub fn into_answers<M: Message>(self) -> Result<Answers<M>, Mail> {
         match self.content {
-            Content::Answers(answers) => answers
+            Content::Answers(answers, count) => answers
                 .downcast::<Answers<M>>()
                 .map(|a| *a)
-                .map_err(|a| Mail { content: Content::Answers(a), cause: self.cause }),
+                .map_err(|a| Mail { content: Content::Answers(a, count), cause: self.cause }),
             content => Err(Mail { content, cause: self.cause }),
         }
     }
@@ -74,26 +79,113 @@ impl Mail {
     pub fn name(&self) -> Option<&'static str> {
         match &self.content {
             Content::Messages { batch, .. } => Some(batch.message_name()),
-            Content::Answers(_) => None,
+            Content::Answers(..) => None,
+        }
+    }
+
+    /// Messages or answers in it.
+    fn len(&self) -> usize {
+        match &self.content {
+            Content::Messages { range, .. } => range.len(),
+            Content::Answers(_, count) => *count,
         }
     }
 }
 
-/// What waits for one IO bee. It is bounded by the credits of those who caused it.
+/// What waits for one IO bee.
+///
+/// Mail holds the credits of those who caused it, which bounds it as long as its owner reads; what came without credits,
+/// or had to give them up, is bounded by [`limits::MAIL_UNREAD_MAX`].
 pub(crate) struct Inbox {
-    mail: Mutex<VecDeque<Mail>>,
+    unread: Mutex<Unread>,
     arrived: Notify,
+    shed: Arc<Shed>,
+}
+
+/// Messages and answers that were thrown away because their IO bee reads nothing, of all IO bees of a hive.
+#[derive(Default)]
+pub(crate) struct Shed(AtomicU64);
+
+impl Shed {
+    #[cold]
+    fn add(&self, count: usize) {
+        let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
+        // once for every doubling: who floods an IO bee must not flood the log
+        if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
+            tracing::warn!(
+                shed = before + count as u64,
+                "an IO bee does not read its mail; what comes is thrown away"
+            );
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Default)]
+struct Unread {
+    mail: VecDeque<Mail>,
+    /// Messages and answers in it.
+    count: usize,
+    /// So many letters from the front on have given their credits up.
+    released: usize,
+}
+
+impl Unread {
+    /// Counts `count` more, if there is room for them.
+    #[inline]
+    fn admit(&mut self, count: usize) -> bool {
+        let room = count <= limits::MAIL_UNREAD_MAX - self.count;
+        self.count += if room { count } else { 0 };
+        room
+    }
+
+    fn pop(&mut self) -> Option<Mail> {
+        let mail = self.mail.pop_front()?;
+        self.count -= mail.len();
+        self.released = self.released.saturating_sub(1);
+        Some(mail)
+    }
+
+    fn append_to(&mut self, into: &mut VecDeque<Mail>) {
+        into.append(&mut self.mail);
+        (self.count, self.released) = (0, 0)
+    }
 }
 
 impl Inbox {
     fn put(&self, mail: Mail) {
-        let mut queue = self.mail.lock();
-        queue.push_back(mail);
-        let first = queue.len() == 1;
-        drop(queue);
+        let mut unread = self.unread.lock();
+        let count = mail.len();
+        if !unread.admit(count) {
+            drop(unread);
+            return self.shed.add(count);
+        }
+        self.push(unread, mail)
+    }
+
+    fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
+        unread.mail.push_back(mail);
+        // also the first behind those that have no credits any more: whoever waits for credits may wait for this one's
+        let first = unread.mail.len() == unread.released + 1;
+        drop(unread);
         if first {
             self.arrived.notify_one()
         }
+    }
+
+    /// Has all mail give up its credits: they may be what its reader is waiting for.
+    fn release(&self) {
+        let mut causes: Vec<Arc<Cause>> = Vec::new();
+        let mut unread = self.unread.lock();
+        let Unread { mail, released, .. } = &mut *unread;
+        causes.extend(mail.iter_mut().skip(*released).filter_map(|one| one.cause.take()));
+        *released = mail.len();
+        drop(unread);
+        // outside the lock: it wakes others
+        drop(causes)
     }
 }
 
@@ -101,22 +193,23 @@ impl<M: Message> AnswerSink<M> for Inbox {
     fn expect(&self, _: &Batch<M>, _: u32, _: u32) {}
 
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>) {
-        let mut queue = self.mail.lock();
+        let mut unread = self.unread.lock();
+        if !unread.admit(answers.len()) {
+            drop(unread);
+            return self.shed.add(answers.len());
+        }
         // answers to one batch come one bee after the other: they go into one letter
-        if let Some(Mail { content: Content::Answers(before), cause: held }) = queue.back_mut()
+        if let Some(Mail { content: Content::Answers(before, count), cause: held }) = unread.mail.back_mut()
             && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
             && let Some(before) = before.downcast_mut::<Answers<M>>()
         {
+            *count += answers.len();
             before.0.extend(answers);
             return;
         }
-        let content = Content::Answers(Box::new(Answers::<M>(answers.into_vec())));
-        let first = queue.is_empty();
-        queue.push_back(Mail { content, cause: cause.clone() });
-        drop(queue);
-        if first {
-            self.arrived.notify_one()
-        }
+        let count = answers.len();
+        let content = Content::Answers(Box::new(Answers::<M>(answers.into_vec())), count);
+        self.push(unread, Mail { content, cause: cause.clone() })
     }
 
     fn observed(&self, _: &Batch<M>, _: u32, _: Result<(), Error>) {}
@@ -133,18 +226,20 @@ impl<M: Message> AnswerSink<M> for Inbox {
 pub(crate) struct IoBees {
     next: AtomicU64,
     inboxes: RwLock<HashMap<u64, Arc<Inbox>>>,
+    pub(crate) shed: Arc<Shed>,
 }
 
 impl IoBees {
     /// With numbers from `first` on. It differs from one life of a hive to the next: an address that a log has kept must
     /// not lead to another IO bee.
     pub(crate) fn numbered_from(first: u64) -> IoBees {
-        IoBees { next: AtomicU64::new(first), inboxes: RwLock::default() }
+        IoBees { next: AtomicU64::new(first), ..IoBees::default() }
     }
 
     fn open(&self) -> (u64, Arc<Inbox>) {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let inbox = Arc::new(Inbox { mail: Mutex::default(), arrived: Notify::new() });
+        let inbox =
+            Arc::new(Inbox { unread: Mutex::default(), arrived: Notify::new(), shed: self.shed.clone() });
         self.inboxes.write().insert(id, inbox.clone());
         (id, inbox)
     }
@@ -195,8 +290,6 @@ pub struct Io {
     numbers: Numbers,
     chance: u64,
     place: Place,
-    /// Mail that was taken in while waiting for credits, which it would have held.
-    received: VecDeque<Mail>,
 }
 
 impl Io {
@@ -215,7 +308,6 @@ impl Io {
             line,
             chance: inner.platform.random(),
             place: Place::Runners,
-            received: VecDeque::new(),
         }
     }
 
@@ -274,7 +366,8 @@ impl Io {
         self.hive.inner().now()
     }
 
-    /// Adds a message to the batch that the next flush hands over.
+    /// Adds a message to the batch that the next flush hands over. A batch takes
+    /// [`limits::EMITS_PER_TRANSACTION_MAX`] messages; more are thrown away, and the flush says so in the log.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
         self.out.emit(message)
@@ -306,12 +399,16 @@ impl Io {
     /// credits takes all of them. With a journal it also waits while the oldest message that is not committed is
     /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
+    /// While it waits, unread mail gives up the credits that it holds. An IO bee that never reads is therefore not locked
+    /// out; what comes beyond [`limits::MAIL_UNREAD_MAX`] is thrown away, and counted in
+    /// [`Status::mail_shed`](crate::Status::mail_shed).
+    ///
     /// Cancel-safe: what has not been handed over stays in the batch.
     pub async fn flush(&mut self) {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
             while !(self.has_room() && self.credits.take_all(wanted)) {
-                self.take_in();
+                self.inbox.release();
                 let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
                     () = available(self.line.as_deref(), next, count, &self.credits, wanted) => {}
@@ -341,15 +438,11 @@ impl Io {
         self.line.as_ref().is_none_or(|line| line.has_room(self.numbers.seq(), count))
     }
 
-    /// Takes mail in, so that it holds no credits: they may be what is being waited for.
-    fn take_in(&mut self) {
-        let mut mail = std::mem::take(&mut *self.inbox.mail.lock());
-        mail.iter_mut().for_each(|m| m.cause = None);
-        self.received.append(&mut mail);
-    }
-
     fn hand_over(&mut self, credits: u32) {
         let count = self.out.len();
+        if let Some(why) = self.out.take_overflow() {
+            tracing::error!(count, why, "an IO bee emits more than a batch holds; the rest is thrown away");
+        }
         self.chance = self.chance.wrapping_add(count as u64);
         let source = Source {
             origin: self.hive.id(),
@@ -388,26 +481,19 @@ impl Io {
 
     /// What has come, if anything has.
     pub fn try_receive(&mut self) -> Option<Mail> {
-        match self.received.pop_front() {
-            Some(mail) => Some(mail),
-            None => self.inbox.mail.lock().pop_front(),
-        }
+        self.inbox.unread.lock().pop()
     }
 
     /// Moves everything that has come to the end of `into`.
     pub fn receive_into(&mut self, into: &mut VecDeque<Mail>) {
-        into.append(&mut self.received);
-        into.append(&mut self.inbox.mail.lock())
+        self.inbox.unread.lock().append_to(into)
     }
 
     /// Waits for something to come. Cancel-safe.
     pub async fn receive(&mut self) -> Mail {
         loop {
             let arrived = self.inbox.arrived.notified();
-            if let Some(mail) = self.received.pop_front() {
-                return mail;
-            }
-            if let Some(mail) = self.inbox.mail.lock().pop_front() {
+            if let Some(mail) = self.inbox.unread.lock().pop() {
                 return mail;
             }
             arrived.await
@@ -416,7 +502,7 @@ impl Io {
 
     /// Completes when there may be mail. Cancel-safe.
     pub async fn arrived(&mut self) {
-        if self.received.is_empty() && self.inbox.mail.lock().is_empty() {
+        if self.inbox.unread.lock().mail.is_empty() {
             self.inbox.arrived.notified().await
         }
     }

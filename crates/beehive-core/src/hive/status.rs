@@ -42,6 +42,8 @@ pub struct Status {
     pub timers: usize,
     /// Ticks left out because the one before was not done.
     pub ticks_collapsed: u64,
+    /// Messages and answers thrown away because their IO bee did not read, since the start.
+    pub mail_shed: u64,
     /// Messages that could not be handled, since the start.
     pub dead_letters: u64,
     /// Of these, letters that are not kept any more, to make room for later ones.
@@ -244,6 +246,7 @@ impl Hive {
             credits_free: inner.credits.free(),
             timers: inner.timers.len(),
             ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
+            mail_shed: inner.io.shed.total(),
             dead_letters: inner.dead_letters.total(),
             dead_letters_dropped: inner.dead_letters.dropped(),
             remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()

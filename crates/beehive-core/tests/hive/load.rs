@@ -3,7 +3,7 @@
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
 use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
-use beehive_core::{Builder, Handles, Hive, Message};
+use beehive_core::{Builder, Handles, Hive, Io, Message, limits};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,4 +71,12 @@ pub(crate) fn cells_needed<A: Handles<M>, M: Message>(app: &mut A, message: &M) 
         seeded
     };
     (0..mapped.words.len()).filter(|lost| !covers(&without(*lost), &touched)).count()
+}
+
+/// Waits until nothing is under way: all credits of the hive, and the `limit` of each IO bee, are free.
+pub(crate) async fn credits_are_back(hive: &Hive, io: &[&Io], limit: u32) {
+    eventually("credits", Duration::from_secs(60), || {
+        hive.status().credits_free == limits::CREDITS_PER_IO_BEE && io.iter().all(|io| io.credits() == limit)
+    })
+    .await
 }

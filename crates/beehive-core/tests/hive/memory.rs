@@ -1,0 +1,47 @@
+//! What the tests share that look at the memory of the process.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// How long a load lasts: long enough to see memory grow; half a minute with `BEEHIVE_LONG=1`.
+pub(crate) fn load_time() -> Duration {
+    match std::env::var_os("BEEHIVE_LONG") {
+        Some(_) => Duration::from_secs(30),
+        None => Duration::from_secs(2),
+    }
+}
+
+/// Memory of this process that is in use, in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = status.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+/// Runs a load; memory may not grow after its first third. Other tests of this process have memory too, hence the room.
+pub(crate) async fn memory_is_flat(what: &str, load: impl Future<Output = ()>) {
+    const ROOM: u64 = 24 << 20;
+    let time = load_time();
+    let sampling = async {
+        tokio::time::sleep(time / 3).await;
+        let (mut low, mut high) = (u64::MAX, 0);
+        let until = Instant::now() + time * 2 / 3;
+        let first = resident();
+        while Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            low = low.min(resident());
+            high = high.max(resident());
+        }
+        (first, low, high)
+    };
+    let ((first, _, high), ()) = tokio::join!(sampling, load);
+    assert!(high < first + ROOM, "{what}: from {} to {} MiB", first >> 20, high >> 20);
+}
+
+/// Tests that look at the memory of the process take turns.
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+pub(crate) fn alone<T>(test: impl FnOnce() -> T) -> T {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    test()
+}

@@ -1,0 +1,125 @@
+//! How a hive stops: what is under way finishes, within the time it is given.
+
+use crate::load::{On, on_workers, start};
+use beehive_core::{App, Builder, Dict, Error, Hive, Io, Message, Restart, handlers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+static HANDLED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+#[derive(Message)]
+struct Late {
+    test: u64,
+    keys: Vec<u64>,
+    milliseconds: u64,
+}
+#[derive(App)]
+struct Lates {
+    count: Dict<u64, u64>,
+}
+#[handlers]
+impl Lates {
+    #[rcv(joins)]
+    fn late(&mut self, msg: &Late) {
+        for key in &msg.keys {
+            *self.count.entry(*key).or_default() += 1
+        }
+        std::thread::sleep(Duration::from_millis(msg.milliseconds));
+        HANDLED[msg.test as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn lates() -> Builder {
+    Hive::builder().app::<Lates>()
+}
+
+#[test]
+fn a_stop_lets_what_io_bees_have_brought_in_finish() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        let mut io = hive.io();
+        for key in 0..40 {
+            io.emit(Late { test: 0, keys: vec![key % 10], milliseconds: 5 })
+        }
+        io.flush().await;
+        hive.stop(Duration::from_secs(10)).await;
+        assert_eq!(HANDLED[0].load(Ordering::Relaxed), 40);
+    })
+}
+
+#[test]
+fn a_stop_lets_what_waits_for_a_merge_finish() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        for key in 0..4 {
+            hive.emit(Late { test: 1, keys: vec![key], milliseconds: 100 }).await
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        for keys in [vec![0, 1], vec![1], vec![2, 3], vec![1, 2]] {
+            hive.emit(Late { test: 1, keys, milliseconds: 0 }).await
+        }
+        let began = Instant::now();
+        hive.stop(Duration::from_secs(5)).await;
+        assert_eq!(HANDLED[1].load(Ordering::Relaxed), 8);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    })
+}
+
+#[test]
+fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        hive.emit(Late { test: 2, keys: vec![0], milliseconds: 1_500 }).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        for key in 1..50 {
+            hive.emit(Late { test: 2, keys: vec![key], milliseconds: 1 }).await
+        }
+        let began = Instant::now();
+        hive.stop(Duration::from_millis(900)).await;
+        assert!(began.elapsed() < Duration::from_millis(1_300), "{:?}", began.elapsed());
+        assert_eq!(HANDLED[2].load(Ordering::Relaxed), 49, "all but the one that is stuck");
+    })
+}
+
+#[test]
+fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        let told = Arc::new(AtomicU64::new(0));
+        for _ in 0..5 {
+            let told = told.clone();
+            hive.spawn_io("listens", Restart::ON_FAILURE, move |mut io: Io| {
+                let told = told.clone();
+                async move {
+                    io.stopping().await;
+                    // what it says last is still handled
+                    io.emit(Late { test: 3, keys: vec![1], milliseconds: 0 });
+                    io.flush().await;
+                    told.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }
+            })
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(hive.status().io_bees, 5);
+        let began = Instant::now();
+        hive.stop(Duration::from_secs(5)).await;
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!((told.load(Ordering::Relaxed), HANDLED[3].load(Ordering::Relaxed)), (5, 5));
+
+        let (hive, _) = start(lates(), On::Memory);
+        hive.spawn_io("does not listen", Restart::Never, |_io: Io| async {
+            std::future::pending::<()>().await;
+            Ok(())
+        });
+        hive.spawn_io("is between two lives", Restart::ON_FAILURE, |_io: Io| async {
+            Err(Error::new("as asked"))
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let began = Instant::now();
+        hive.stop(Duration::from_millis(300)).await;
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(800), "{took:?}");
+    })
+}
