@@ -151,6 +151,7 @@ pub(crate) struct Mark {
     spans: u32,
     last_count: u32,
     total: u32,
+    later: u32,
 }
 
 /// What the transactions of a run have emitted so far.
@@ -160,6 +161,8 @@ pub(crate) struct Outputs {
     slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
     spans: Vec<Span>,
     total: u32,
+    /// Messages among them that wait for their time.
+    later: u32,
     /// Messages before the transaction that is running.
     base: u32,
     overflown: Option<&'static str>,
@@ -167,7 +170,7 @@ pub(crate) struct Outputs {
 
 impl Outputs {
     pub(crate) fn new(types: Arc<Types>) -> Outputs {
-        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, base: 0, overflown: None }
+        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, later: 0, base: 0, overflown: None }
     }
 
     #[inline(always)]
@@ -187,6 +190,7 @@ impl Outputs {
             spans: self.spans.len() as u32,
             last_count: self.spans.last().map_or(0, |s| s.count),
             total: self.total,
+            later: self.later,
         }
     }
 
@@ -216,6 +220,7 @@ impl Outputs {
             }
         }
         self.total = mark.total;
+        self.later = mark.later;
     }
 
     #[inline]
@@ -239,9 +244,13 @@ impl Outputs {
             return;
         }
         let later = matches!(target, Target::Later(_));
-        if later && self.types.timers_waiting.load(Ordering::Relaxed) >= limits::TIMERS_WAITING_MAX {
-            self.overflown = Some(TOO_MANY_TIMERS);
-            return;
+        if later {
+            let waiting = self.types.timers_waiting.load(Ordering::Relaxed) + self.later as usize;
+            if waiting >= limits::TIMERS_WAITING_MAX {
+                self.overflown = Some(TOO_MANY_TIMERS);
+                return;
+            }
+            self.later += 1
         }
         let wanted = (TypeId::of::<M>(), later);
         let at = match self.slots.iter().position(|(id, _)| *id == wanted) {
@@ -316,6 +325,7 @@ impl Outputs {
             slot.thaw()
         }
         self.total = 0;
+        self.later = 0;
         self.base = 0;
     }
 

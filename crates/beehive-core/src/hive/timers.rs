@@ -62,12 +62,12 @@ impl Timers {
         range: Range<u32>,
         types: &Types,
     ) {
-        let (kind, batch) = (kind.clone(), batch.clone());
+        let (kind, batch, count) = (kind.clone(), batch.clone(), range.len());
         let fire = move |turn: &mut Turn| {
-            turn.hive.types.timers_waiting.fetch_sub(1, Ordering::Relaxed);
+            turn.hive.types.timers_waiting.fetch_sub(count, Ordering::Relaxed);
             kind.send(&batch, range, Address::App(app), &mut SenderLane::default(), turn);
         };
-        types.timers_waiting.fetch_add(1, Ordering::Relaxed);
+        types.timers_waiting.fetch_add(count, Ordering::Relaxed);
         self.at(at, Box::new(fire))
     }
 

@@ -224,7 +224,7 @@ fn resend<M: Message>(receiver: Arc<dyn Receiver<M>>) -> Resend {
 pub(crate) struct Types {
     io: Arc<IoBees>,
     kinds: RwLock<HashMap<TypeId, Registered>>,
-    /// Timers that handlers have set and not seen fire.
+    /// Messages that handlers have set timers for, and that have not been sent.
     pub(crate) timers_waiting: AtomicUsize,
     /// By app and stable name: how to send a message again that a log remembers.
     resend: RwLock<HashMap<(u16, String), Resend>>,

@@ -20,3 +20,4 @@ mod stop;
 mod supervision;
 mod sweep;
 mod sweep_log;
+mod timers;

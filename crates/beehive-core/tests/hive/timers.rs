@@ -1,0 +1,88 @@
+//! Timers that handlers set: as many wait as the limit allows, and no more.
+
+use crate::load::{On, on_workers, start};
+use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
+use std::time::Duration;
+
+/// Sets so many timers. Answers how many have been set at this place.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Set {
+    place: u64,
+    timers: u64,
+    milliseconds: u64,
+}
+#[derive(Message)]
+struct Rings {
+    place: u64,
+}
+#[derive(Message)]
+#[message(reply = (u64, u64))]
+struct Read(u64);
+
+#[derive(App)]
+struct Clocks {
+    /// Timers set, and timers that rang.
+    clocks: Dict<u64, (u64, u64)>,
+}
+#[handlers]
+impl Clocks {
+    #[rcv(sharded)]
+    fn set(&mut self, msg: &Set, ctx: &mut Ctx) -> u64 {
+        let clock = self.clocks.entry(msg.place).or_default();
+        clock.0 += msg.timers;
+        for _ in 0..msg.timers {
+            ctx.after(Duration::from_millis(msg.milliseconds), Rings { place: msg.place })
+        }
+        clock.0
+    }
+    #[rcv(sharded)]
+    fn rings(&mut self, msg: &Rings) {
+        self.clocks.entry(msg.place).or_default().1 += 1
+    }
+    #[rcv(sharded)]
+    fn read(&mut self, msg: &Read) -> (u64, u64) {
+        self.clocks.get(&msg.0).copied().unwrap_or_default()
+    }
+}
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A transaction that would set one timer too many fails as a whole; one that sets none, and one that comes after timers
+/// have rung, do not.
+#[test]
+fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Clocks>(), On::Memory);
+        let set =
+            |place, timers, milliseconds| hive.request_within(LIMIT, Set { place, timers, milliseconds });
+        const HOUR: u64 = 3_600_000;
+        const MOST: u64 = limits::TIMERS_WAITING_MAX as u64;
+        // half of a transaction's emissions each
+        const SHARE: u64 = limits::EMITS_PER_TRANSACTION_MAX as u64 / 2;
+        const SOON: u64 = 100;
+        for share in 0..MOST / SHARE - 1 {
+            assert_eq!(set(1, SHARE, HOUR).await, Ok((share + 1) * SHARE));
+        }
+        assert_eq!(set(1, SHARE - SOON, HOUR).await, Ok(MOST - SOON));
+        assert_eq!(set(2, SOON, 500).await, Ok(SOON), "the last ones that there is room for");
+        let refused = set(2, 1, 0).await;
+        assert!(
+            matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
+            "{refused:?}"
+        );
+        assert_eq!(hive.request(Read(2)).await, Ok((SOON, 0)), "it left nothing");
+        assert_eq!(set(2, 0, 0).await, Ok(SOON), "who sets none is not refused");
+        let mut read = (0, 0);
+        for _ in 0..2_000 {
+            read = hive.request(Read(2)).await.unwrap();
+            if read == (SOON, SOON) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        assert_eq!(read, (SOON, SOON), "the one that was refused does not ring");
+        assert_eq!(set(2, SOON, HOUR).await, Ok(2 * SOON), "room for those that rang");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
