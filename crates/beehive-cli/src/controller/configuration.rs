@@ -30,7 +30,7 @@ pub(super) struct Configuration {
     pub(super) echo_misses: Option<u32>,
     /// Milliseconds that a switch has to be set up. Default 5000, at least 100.
     pub(super) handshake_ms: Option<u64>,
-    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 20; 0: none waits.
+    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 200; 0: none waits.
     pub(super) packet_patience_ms: Option<u64>,
 }
 

@@ -15,14 +15,15 @@ use std::time::Duration;
 /// What can be set about how packets come in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// How long a packet may wait at its driver when the hive is behind, before it is dropped. Default 20 ms, which is more
-    /// than a thread is taken off its core for on a busy machine; zero: none waits.
+    /// How long a packet may wait at its driver when the hive is behind, before it is dropped. Default 200 ms: a thread is
+    /// taken off its core for 10 ms on a busy machine, and for 100 ms in a container that has used up its share of the
+    /// processor. Only packets of the same port wait behind it. Zero: none waits.
     pub patience: Duration,
 }
 
 impl Default for Admission {
     fn default() -> Self {
-        Admission { patience: Duration::from_millis(20) }
+        Admission { patience: Duration::from_millis(200) }
     }
 }
 

@@ -93,7 +93,10 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
     let controller = Controller::of(apps, ListenerSettings::default()).await;
     let peer = controller.join(Version::V1_3, 7).await;
     assert!(eventually(|| controller.directory.nodes() == 1).await);
+    let app = |name: &str| controller.hive.status().apps.into_iter().find(|app| app.name == name).unwrap();
     controller.hive.emit(Stick { node: NodeId(7), for_ms: STUCK.as_millis() as u64 }).await;
+    // on a thread of the hive's: the driver must find the bee away, not be the one that runs it
+    assert!(eventually(|| app("sticky").handlers[1].messages == 1).await);
     let Peer { stream, .. } = peer;
     let (mut read, mut write) = stream.into_split();
     // the switch reads what it is sent, and notes when its echoes come back
@@ -127,7 +130,6 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
     let totals = controller.directory.totals();
     assert!(totals.packet_ins_shed > 10_000, "{totals:?}");
     assert_eq!(controller.directory.nodes(), 1, "the switch was let go");
-    let app = |name: &str| controller.hive.status().apps.into_iter().find(|app| app.name == name).unwrap();
     assert!(eventually(|| app("ports").handlers[0].messages == downs).await, "ports are not heard of");
     assert!(began.elapsed() < STUCK, "the bee is stuck no more, and nothing was shown");
     // 4 096 packets under way and a full waiting room are some 10 MB; the rest is what the allocator keeps

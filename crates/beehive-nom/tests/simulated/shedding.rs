@@ -144,7 +144,7 @@ async fn a_bee_that_is_away_for_long_has_packets_shed_and_nothing_else() {
     let hold = bench.hold().await;
     for _ in 0..100 {
         bench.flood(1, 1_000).await;
-        bench.clock.pass(Duration::from_millis(30));
+        bench.clock.pass(Duration::from_millis(250));
         bench.switch.set_up(PortNo(3), false);
         bench.switch.set_up(PortNo(3), true);
     }
@@ -171,7 +171,7 @@ async fn a_port_that_floods_takes_nothing_from_one_that_does_not() {
         bench.flood(1, 3_000).await;
         bench.flood(2, 4).await;
         bench.flood(1, 3_000).await;
-        bench.clock.pass(Duration::from_millis(30));
+        bench.clock.pass(Duration::from_millis(250));
     }
     bench.release(hold).await;
     assert_eq!(bench.handled(2).await, 200, "of the port that sent a little");
