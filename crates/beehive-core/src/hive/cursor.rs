@@ -14,7 +14,7 @@ use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
 use crate::hive::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
 use crate::hive::journaled::record;
-use crate::hive::lane::{Parked, SenderLane};
+use crate::hive::lane::{Owners, Parked, SenderLane};
 use crate::hive::link::Link;
 use crate::hive::receiver::{AppReceiver, emit_of, map};
 use crate::hive::runtime::AppRuntime;
@@ -313,9 +313,19 @@ impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
         Ok(())
     }
 
-    fn unite(&self, hive: &Arc<HiveInner>) -> BoxFuture<()> {
-        let (cursor, hive) = (self.0.clone(), hive.clone());
-        Box::pin(cursor.step(hive))
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        Some(self.0.clone())
+    }
+}
+
+/// What a sweep waits for is its own next step.
+impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
+    fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn unite(self: Arc<Self>, _: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        Box::pin(self.step(hive.clone()))
     }
 }
 

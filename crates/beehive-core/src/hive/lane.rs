@@ -1,14 +1,26 @@
 //! A sender's messages that cannot be delivered yet, because their cells have several owners or none is known.
 //!
-//! They wait at the sender, and hold up only later messages of the same sender to the same cells.
+//! They wait at the sender, and hold up only later messages of the same sender to the same cells. Owners are asked for
+//! all of them at once; merges go on side by side.
 
-use crate::cell::CellId;
+use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
 use crate::hive::turn::{Place, Turn};
+use crate::limits;
 use crate::seams::BoxFuture;
+use hashbrown::HashSet;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// Whoever knows the owners of an app's cells.
+pub(crate) trait Owners: Send + Sync {
+    /// Completes when owners have been looked for, for each set of cells by itself.
+    fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+    /// Completes when all of `cells` had one owner. Must not be dropped before: it may hold a bee's body.
+    fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+}
 
 /// A run of messages that waits at its sender.
 pub(crate) trait Parked: Send {
@@ -24,14 +36,60 @@ pub(crate) trait Parked: Send {
     }
     /// Delivers it if its cells have one owner.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>>;
-    /// Completes when its cells had one owner.
-    fn unite(&self, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+    /// Who knows the owners of its cells. None: it can be delivered as soon as nothing is before it.
+    fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
 #[derive(Default)]
 struct Waiting {
     parked: Vec<Box<dyn Parked>>,
+    before: Before,
+    /// Cells whose owners are being united.
+    uniting: Vec<(u16, CellSet)>,
     resolving: bool,
+}
+
+/// What later messages must not overtake.
+#[derive(Default)]
+struct Before {
+    cells: HashSet<(u16, CellId)>,
+    sweeps: HashSet<u16>,
+    apps: HashSet<u16>,
+}
+
+impl Before {
+    fn add(&mut self, parked: &dyn Parked) {
+        let app = parked.app();
+        self.apps.insert(app);
+        if parked.is_sweep() {
+            self.sweeps.insert(app);
+        }
+        self.cells.extend(parked.cells().iter().map(|cell| (app, *cell)))
+    }
+
+    /// `earlier`: what it was made of. Only sweeps are looked at again, because they go on.
+    fn blocks(&self, app: u16, cells: &[CellId], earlier: &[Box<dyn Parked>]) -> bool {
+        let ahead = |parked: &Box<dyn Parked>| {
+            parked.app() == app && parked.is_sweep() && !parked.has_passed(cells)
+        };
+        cells.iter().any(|cell| self.cells.contains(&(app, *cell)))
+            || (self.sweeps.contains(&app) && earlier.iter().any(ahead))
+    }
+
+    fn blocks_parked(&self, later: &dyn Parked, earlier: &[Box<dyn Parked>]) -> bool {
+        match later.is_sweep() {
+            true => self.apps.contains(&later.app()),
+            false => self.blocks(later.app(), later.cells(), earlier),
+        }
+    }
+}
+
+/// Sets of cells of one app whose owners are to be found.
+struct Head {
+    app: u16,
+    is_sweep: bool,
+    owners: Arc<dyn Owners>,
+    sets: Vec<CellSet>,
 }
 
 /// What waits at one sender.
@@ -40,6 +98,8 @@ pub(crate) struct Lane {
     /// Written by the sender, and under the lock; a sender that reads `false` has nothing waiting.
     any: AtomicBool,
     waiting: Mutex<Waiting>,
+    /// More waits, or owners have been united.
+    news: Notify,
 }
 
 /// A sender's lane; made when it first has to wait.
@@ -56,7 +116,10 @@ impl SenderLane {
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => lane.blocks(app, cells),
+            Some(lane) if lane.any.load(Ordering::Acquire) => {
+                let waiting = lane.waiting.lock();
+                waiting.before.blocks(app, cells, &waiting.parked)
+            }
             _ => false,
         }
     }
@@ -64,9 +127,7 @@ impl SenderLane {
     /// Whether a message to all cells of an app must wait behind an earlier one.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => {
-                lane.waiting.lock().parked.iter().any(|p| p.app() == app)
-            }
+            Some(lane) if lane.any.load(Ordering::Acquire) => lane.waiting.lock().before.apps.contains(&app),
             _ => false,
         }
     }
@@ -81,57 +142,102 @@ impl SenderLane {
         let lane = self.0.get_or_insert_with(Arc::default).clone();
         let mut waiting = lane.waiting.lock();
         lane.any.store(true, Ordering::Release);
+        waiting.before.add(&*parked);
         waiting.parked.push(parked);
-        if !std::mem::replace(&mut waiting.resolving, true) {
-            drop(waiting);
+        let resolving = std::mem::replace(&mut waiting.resolving, true);
+        drop(waiting);
+        if resolving {
+            lane.news.notify_one()
+        } else {
             hive.platform.spawn(Box::pin(resolve(lane, hive.clone())));
         }
     }
 }
 
-fn intersect(parked: &dyn Parked, app: u16, cells: &[CellId]) -> bool {
-    parked.app() == app
-        && match parked.is_sweep() {
-            true => !parked.has_passed(cells),
-            false => parked.cells().iter().any(|c| cells.contains(c)),
-        }
-}
-
-fn in_the_way(earlier: &dyn Parked, later: &dyn Parked) -> bool {
-    intersect(earlier, later.app(), later.cells()) || (later.is_sweep() && earlier.app() == later.app())
-}
-
 impl Lane {
-    fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
-        self.waiting.lock().parked.iter().any(|p| intersect(&**p, app, cells))
+    /// What nothing is before and nobody is uniting, by app; a sweep by itself.
+    fn heads(&self) -> Vec<Head> {
+        let waiting = self.waiting.lock();
+        let mut before = Before::default();
+        let mut heads: Vec<Head> = Vec::new();
+        for (at, parked) in waiting.parked.iter().enumerate() {
+            let (app, cells, is_sweep) = (parked.app(), parked.cells(), parked.is_sweep());
+            let behind = before.blocks_parked(&**parked, waiting.parked.get(..at).unwrap_or(&[]));
+            before.add(&**parked);
+            if behind || waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells) {
+                continue;
+            }
+            match heads.iter_mut().find(|head| head.app == app && !head.is_sweep && !is_sweep) {
+                Some(head) => head.sets.push(CellSet::from_slice(cells)),
+                None => {
+                    if let Some(owners) = parked.owners() {
+                        heads.push(Head { app, is_sweep, owners, sets: vec![CellSet::from_slice(cells)] })
+                    }
+                }
+            }
+        }
+        heads
     }
 
     /// Delivers, in order, what can be delivered. Whether something is left.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
         let mut left: Vec<Box<dyn Parked>> = Vec::new();
+        let mut before = Before::default();
         for parked in std::mem::take(&mut waiting.parked) {
-            if left.iter().any(|earlier| in_the_way(&**earlier, &*parked)) {
-                left.push(parked)
-            } else if let Err(parked) = parked.try_deliver(turn) {
+            let behind = before.blocks_parked(&*parked, &left);
+            let result = if behind { Err(parked) } else { parked.try_deliver(turn) };
+            if let Err(parked) = result {
+                before.add(&*parked);
                 left.push(parked)
             }
         }
         waiting.parked = left;
+        waiting.before = before;
         let any = !waiting.parked.is_empty();
         self.any.store(any, Ordering::Release);
         waiting.resolving = any;
         any
     }
+
+    /// Begins to unite the owners of what is still without one.
+    fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
+        for Head { app, owners, sets, .. } in self.heads() {
+            for cells in sets {
+                let mut waiting = self.waiting.lock();
+                if waiting.uniting.len() >= limits::MERGES_PER_SENDER_MAX {
+                    return;
+                }
+                waiting.uniting.push((app, cells.clone()));
+                drop(waiting);
+                let (lane, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
+                // a task of its own, as it must not be dropped half-way
+                hive.platform.spawn(Box::pin(async move {
+                    united.await;
+                    lane.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
+                    lane.news.notify_one()
+                }))
+            }
+        }
+    }
 }
 
 async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
     loop {
-        let Some(united) = lane.waiting.lock().parked.first().map(|p| p.unite(&hive)) else { return };
-        united.await;
-        let any = Turn::with(&hive, Place::Runners, |turn| lane.retry(turn));
-        if !any || hive.is_over() {
+        let ended = hive.ended.notified();
+        if hive.is_over() {
             return;
+        }
+        for Head { owners, sets, .. } in lane.heads() {
+            owners.ask(sets, &hive).await
+        }
+        if !Turn::with(&hive, Place::Runners, |turn| lane.retry(turn)) {
+            return;
+        }
+        lane.unite(&hive);
+        tokio::select! {
+            () = lane.news.notified() => {}
+            () = ended => {}
         }
     }
 }

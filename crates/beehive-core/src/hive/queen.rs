@@ -1,13 +1,17 @@
 //! The queen of an app: finds or makes the bee of cells that have none, merges bees, retires idle ones.
+//!
+//! One proposal about owners is under way at a time; what is missed meanwhile goes into the next one, all of it.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::HiveInner;
 use crate::hive::bee::{Bee, Retirement};
 use crate::hive::journal::Record;
+use crate::hive::lane::Owners;
 use crate::hive::registry::{Decision, Proposal, Unavailable};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
+use crate::limits;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use std::future::Future;
@@ -16,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How long the queen waits before it asks again when no decision can be had.
 const RETRY: Duration = Duration::from_millis(50);
@@ -27,6 +32,54 @@ pub(crate) enum Owner<A: App> {
     NotYet,
 }
 
+/// What the registry says about a set of cells.
+#[derive(Clone)]
+pub(crate) enum Standing {
+    /// One bee owns them, and the routes say so.
+    Owned,
+    /// These bees must merge into the root first.
+    Merging { root: BeeId, from: Vec<BeeId> },
+    /// Decided on, but not carried out here yet.
+    Undecided,
+}
+
+/// Somebody who wants to know about sets of cells.
+pub(crate) struct Asked {
+    sets: Vec<CellSet>,
+    answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
+}
+
+type Proposed = BoxFuture<Result<Vec<Decision>, Unavailable>>;
+
+impl<A: App> Owners for AppRuntime<A> {
+    fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let decided = self.decide(sets, hive);
+        Box::pin(async move {
+            // who is still without an owner then is united, or asks again
+            let _ = decided.await;
+        })
+    }
+
+    fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let (app, hive) = (self, hive.clone());
+        Box::pin(async move {
+            while !hive.is_over() {
+                let decided = app.decide(vec![cells.clone()], &hive).await;
+                match decided.map(|mut all| all.pop()) {
+                    Ok(Some(Standing::Owned)) => return,
+                    Ok(Some(Standing::Merging { root, from })) => {
+                        for from in from {
+                            app.fuse(from, root, &hive).await
+                        }
+                    }
+                    Ok(_) => hive.platform.sleep(Duration::from_micros(100)).await,
+                    Err(Unavailable) => hive.platform.sleep(RETRY).await,
+                }
+            }
+        })
+    }
+}
+
 impl<A: App> AppRuntime<A> {
     /// The one bee that owns all of `cells`, by the local table alone.
     #[inline]
@@ -36,31 +89,102 @@ impl<A: App> AppRuntime<A> {
         rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
     }
 
-    /// The owner of each set of cells; all that are not known are claimed with one proposal.
+    /// The owner of each set of cells; all of them are claimed with one proposal. Not while another one is on its way:
+    /// the caller's messages then wait at their sender, whose lane asks for them.
     pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
         let mut queen = self.queen.lock();
-        let proposals = sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect();
-        let mut proposed = self.registry.propose(proposals);
-        let decisions = match poll_once(&mut proposed) {
-            Poll::Ready(Ok(decisions)) => decisions,
-            // the caller's messages wait at their sender, whose lane asks again and waits for the answer
-            Poll::Ready(Err(Unavailable)) => return sets.iter().map(|_| Owner::NotYet).collect(),
-            Poll::Pending => {
-                // what is decided must be carried out, whoever waits for it: a bee may have been made
-                let waiting = sets.iter().map(|_| Owner::NotYet).collect();
-                let app = self.clone();
-                hive.platform.spawn(Box::pin(async move {
-                    let Ok(decisions) = proposed.await else { return };
-                    let mut queen = app.queen.lock();
-                    for (cells, decision) in sets.iter().zip(decisions) {
-                        app.carry_out(&mut queen.bees, cells, decision);
-                    }
-                }));
-                return waiting;
+        let not_yet = |sets: &[CellSet]| sets.iter().map(|_| Owner::NotYet).collect();
+        if queen.asking {
+            return not_yet(&sets);
+        }
+        let mut proposed = self.propose(&sets);
+        match poll_once(&mut proposed) {
+            Poll::Ready(Ok(decisions)) => {
+                let bees = &mut queen.bees;
+                sets.iter().zip(decisions).map(|(cells, one)| self.carry_out(bees, cells, one).0).collect()
             }
-        };
-        let bees = &mut queen.bees;
-        sets.iter().zip(decisions).map(|(cells, decision)| self.carry_out(bees, cells, decision).0).collect()
+            Poll::Ready(Err(Unavailable)) => not_yet(&sets),
+            Poll::Pending => {
+                queen.asking = true;
+                let waiting = not_yet(&sets);
+                hive.platform.spawn(Box::pin(self.clone().answer(Some((sets, proposed)))));
+                waiting
+            }
+        }
+    }
+
+    /// Has the registry decide about sets of cells, together with what others ask for at the same time. Completes when it
+    /// has been carried out, or when no decision can be had now.
+    pub(crate) fn decide(
+        self: &Arc<Self>,
+        sets: Vec<CellSet>,
+        hive: &Arc<HiveInner>,
+    ) -> BoxFuture<Result<Vec<Standing>, Unavailable>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut queen = self.queen.lock();
+        queen.asked.push_back(Asked { sets, answer: sender });
+        if !std::mem::replace(&mut queen.asking, true) {
+            hive.platform.spawn(Box::pin(self.clone().answer(None)));
+        }
+        // not answered: the hive is gone
+        Box::pin(async move { receiver.await.unwrap_or(Err(Unavailable)) })
+    }
+
+    fn propose(&self, sets: &[CellSet]) -> Proposed {
+        self.registry.propose(sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect())
+    }
+
+    /// Answers what is asked, a proposal after the other, until nothing is; each has all that was asked for during the
+    /// one before. What is decided is carried out, whoever waits for it: a bee may have been made.
+    async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
+        let mut asked: Vec<Asked> = Vec::new();
+        let mut under_way = first;
+        loop {
+            let mut merging = hashbrown::HashMap::new();
+            let mut failed = None;
+            if let Some((sets, proposed)) = under_way.take() {
+                match proposed.await {
+                    Ok(decisions) => {
+                        let mut queen = self.queen.lock();
+                        for (cells, decision) in sets.into_iter().zip(decisions) {
+                            if let (_, Some(merge)) = self.carry_out(&mut queen.bees, &cells, decision) {
+                                merging.insert(cells, merge);
+                            }
+                        }
+                    }
+                    Err(unavailable) => failed = Some(unavailable),
+                }
+            }
+            for Asked { sets, answer } in asked.drain(..) {
+                let standing = |cells: &CellSet| match merging.get(cells) {
+                    _ if self.owner(cells).is_some() => Standing::Owned,
+                    Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
+                    None => Standing::Undecided,
+                };
+                // who does not wait any more has found an owner otherwise
+                let _ = answer.send(failed.map_or_else(|| Ok(sets.iter().map(standing).collect()), Err));
+            }
+            {
+                let mut queen = self.queen.lock();
+                let mut count = 0;
+                while let Some(next) = queen.asked.front()
+                    && (count == 0 || count + next.sets.len() <= limits::CLAIMS_PER_PROPOSAL_MAX)
+                {
+                    count += next.sets.len();
+                    asked.extend(queen.asked.pop_front())
+                }
+                queen.asking = !asked.is_empty();
+            }
+            if asked.is_empty() {
+                return;
+            }
+            let unknown = asked.iter().flat_map(|one| &one.sets).filter(|cells| self.owner(cells).is_none());
+            let unknown: Vec<CellSet> = unknown.cloned().collect();
+            if !unknown.is_empty() {
+                let proposed = self.propose(&unknown);
+                under_way = Some((unknown, proposed))
+            }
+        }
     }
 
     /// Carries out what the registry decided about a claim; also returns the bees to be merged.
@@ -94,35 +218,6 @@ impl<A: App> AppRuntime<A> {
             }
         }
         (Owner::Bee(bee.clone()), None)
-    }
-
-    /// Completes when all of `cells` had one owner.
-    pub(crate) fn unite(self: &Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
-        let (app, hive) = (self.clone(), hive.clone());
-        Box::pin(async move {
-            while !hive.is_over() {
-                let proposal = Proposal::Claim { cells: cells.clone() };
-                let Ok(decisions) = app.registry.propose(vec![proposal]).await else {
-                    hive.platform.sleep(RETRY).await;
-                    continue;
-                };
-                let Some(decision) = decisions.into_iter().next() else { return };
-                let (owner, merge) = {
-                    let mut queen = app.queen.lock();
-                    app.carry_out(&mut queen.bees, &cells, decision)
-                };
-                match (owner, merge) {
-                    (Owner::Bee(_), _) => return,
-                    (Owner::NotYet, Some((root, merging))) => {
-                        for from in merging {
-                            app.fuse(from, root, &hive).await
-                        }
-                    }
-                    // decided on, but not carried out here yet
-                    (Owner::NotYet, None) => hive.platform.sleep(Duration::from_micros(100)).await,
-                }
-            }
-        })
     }
 
     fn bee(&self, id: BeeId) -> Option<Arc<Bee<A>>> {

@@ -2,14 +2,13 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
-use crate::hive::HiveInner;
 use crate::hive::admission::Numbers;
 use crate::hive::batch::Batch;
 use crate::hive::bee::{Bee, Body, Delivery, Local};
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Emit, Fact};
 use crate::hive::journaled::run_journaled;
-use crate::hive::lane::{Parked, SenderLane};
+use crate::hive::lane::{Owners, Parked, SenderLane};
 use crate::hive::queen::Owner;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::transaction::{Run, execute, release, release_made_of};
@@ -18,9 +17,9 @@ use crate::hive::types::Receiver;
 use crate::hive::{unowned, unwinding};
 use crate::limits;
 use crate::message::Message;
-use crate::seams::BoxFuture;
 use crate::state::image::encode;
 use crate::time::Time;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -97,19 +96,20 @@ impl<A: Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         let mut mapper = app.mapper(batch.source.origin);
         // neighbours with the same outcome travel together
         let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
+        let mut ahead = Ahead { claimed: range.start, end: range.end };
         for index in range.clone() {
             let Some(message) = batch.messages.get(index as usize) else { break };
             mapper.clear();
             let outcome = map::<A, M>(message, &mut mapper);
             if outcome != run.outcome || mapper.cells() != &run.cells[..] {
-                self.hand_over(batch, &run, index, position, lane, turn);
+                self.hand_over(batch, &run, index, position, &mut ahead, lane, turn);
                 run.first = index;
                 run.outcome = outcome;
                 run.cells.clear();
                 run.cells.extend_from_slice(mapper.cells());
             }
         }
-        self.hand_over(batch, &run, range.end, position, lane, turn);
+        self.hand_over(batch, &run, range.end, position, &mut ahead, lane, turn);
     }
 }
 
@@ -117,6 +117,13 @@ struct Neighbours {
     outcome: Outcome,
     cells: CellSet,
     first: u32,
+}
+
+/// How far the messages of a batch have been looked through for cells without a known owner.
+struct Ahead {
+    /// Owners of what is before it have been asked for.
+    claimed: u32,
+    end: u32,
 }
 
 /// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
@@ -135,12 +142,14 @@ pub(crate) fn map<A: Handles<M>, M: Message>(message: &M, mapper: &mut crate::ma
 impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     /// A run has ended before `end`.
     #[inline]
+    #[allow(clippy::too_many_arguments)]
     fn hand_over(
         &self,
         batch: &Arc<Batch<M>>,
         run: &Neighbours,
         end: u32,
         position: Option<u16>,
+        ahead: &mut Ahead,
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
@@ -175,7 +184,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 if turn.gate.is_some() {
                     return self.hold(batch, delivery, turn);
                 }
-                deliver(&self.app, delivery, lane, turn)
+                deliver(&self.app, delivery, lane, turn, |cells| self.missing(batch, run.first, cells, ahead))
             }
         }
     }
@@ -187,8 +196,42 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let app = self.app.clone();
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(emits);
-            gate.hold(move |lane, turn| deliver(&app, delivery, lane, turn))
+            gate.hold(move |lane, turn| deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()])))
         }
+    }
+
+    /// The owner of `cells`, those of message `first`, is not known: all sets of cells of which the same is to be said, in
+    /// this message and those after it. So they are asked for at once. Nothing if they have been asked for already.
+    #[cold]
+    fn missing(
+        &self,
+        batch: &Arc<Batch<M>>,
+        first: u32,
+        cells: &CellSet,
+        ahead: &mut Ahead,
+    ) -> Option<Vec<CellSet>> {
+        if first < ahead.claimed {
+            return None;
+        }
+        let mut sets = vec![cells.clone()];
+        let mut known = HashSet::from([cells.clone()]);
+        let mut mapper = self.app.mapper(batch.source.origin);
+        ahead.claimed = first + 1;
+        for index in first + 1..ahead.end {
+            let Some(message) = batch.messages.get(index as usize) else { break };
+            if sets.len() >= limits::CLAIMS_PER_PROPOSAL_MAX {
+                break;
+            }
+            mapper.clear();
+            if map::<A, M>(message, &mut mapper) == Outcome::Cells
+                && self.app.owner(mapper.cells()).is_none()
+                && known.insert(CellSet::from_slice(mapper.cells()))
+            {
+                sets.push(CellSet::from_slice(mapper.cells()))
+            }
+            ahead.claimed = index + 1
+        }
+        Some(sets)
     }
 
     /// Routes when the stack is free again: it has been used up. The limit on hops still ends a cycle.
@@ -326,19 +369,29 @@ pub(crate) fn emit_of<M: Message>(
 }
 
 /// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender.
-pub(crate) fn deliver<A: Handlers>(
+///
+/// `missing`: what to claim if the owner is not known, its cells first.
+fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
     lane: &mut SenderLane,
     turn: &mut Turn,
+    missing: impl FnOnce(&CellSet) -> Option<Vec<CellSet>>,
 ) {
-    let mut delivery = delivery;
+    let (mut delivery, mut missing) = (delivery, Some(missing));
     if !lane.blocks(app.index, &delivery.cells) {
         // a bee may retire between the look-up and the push; its cells then get another
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),
-                None => app.claim(vec![delivery.cells.clone()], turn.hive).pop().unwrap_or(Owner::NotYet),
+                None => {
+                    let sets = match missing.take() {
+                        Some(missing) => missing(&delivery.cells),
+                        None => Some(vec![delivery.cells.clone()]),
+                    };
+                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
+                    owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
+                }
             };
             match owner {
                 Owner::NotYet => break,
@@ -388,8 +441,8 @@ impl<A: Handlers> Parked for ParkedDelivery<A> {
         }
     }
 
-    fn unite(&self, hive: &Arc<HiveInner>) -> BoxFuture<()> {
-        self.app.unite(self.delivery.cells.clone(), hive)
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        Some(self.app.clone())
     }
 }
 

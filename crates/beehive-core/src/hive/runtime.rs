@@ -9,6 +9,7 @@ use crate::hive::bee::{Bee, Body};
 use crate::hive::journal::BeeImage;
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
+use crate::hive::queen::Asked;
 use crate::hive::registry::Registry;
 use crate::hive::routes::Routes;
 use crate::hive::tail::Tail;
@@ -18,6 +19,7 @@ use crate::state::column::Columns;
 use crate::state::image::{CellImage, DecodeError, decode, encode};
 use crate::time::Time;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -54,6 +56,10 @@ pub(crate) struct AppRuntime<A: App> {
 /// What the queen remembers: bees by id, for decisions that name them.
 pub(crate) struct Queen<A: App> {
     pub(crate) bees: hashbrown::HashMap<BeeId, Arc<Bee<A>>>,
+    /// A proposal about owners is under way.
+    pub(crate) asking: bool,
+    /// What goes into the next one.
+    pub(crate) asked: VecDeque<Asked>,
 }
 
 impl<A: Handlers> AppRuntime<A> {
@@ -72,7 +78,11 @@ impl<A: Handlers> AppRuntime<A> {
             routes: Routes::new(),
             registry,
             link,
-            queen: Mutex::new(Queen { bees: hashbrown::HashMap::new() }),
+            queen: Mutex::new(Queen {
+                bees: hashbrown::HashMap::new(),
+                asking: false,
+                asked: VecDeque::new(),
+            }),
             idle: Mutex::default(),
             swept: OnceLock::new(),
             handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),

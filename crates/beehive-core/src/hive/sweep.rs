@@ -6,22 +6,21 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
+use crate::hive::Address;
 use crate::hive::admission::Numbers;
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::cursor::{self, Turns};
 use crate::hive::journal::{Emit, Fact, SWEEP_PARTS};
-use crate::hive::lane::{Parked, SenderLane};
+use crate::hive::lane::{Owners, Parked, SenderLane};
 use crate::hive::receiver::{AppReceiver, emit_of, map, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
-use crate::hive::{Address, HiveInner};
 use crate::key::Key;
 use crate::message::{Each, Error, Message};
-use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use crate::state::image::decode;
 use crate::time::Time;
@@ -246,8 +245,8 @@ impl<A: Handlers, M: Message> Parked for ParkedSweep<A, M> {
         Ok(())
     }
 
-    fn unite(&self, _: &Arc<HiveInner>) -> BoxFuture<()> {
-        Box::pin(std::future::ready(()))
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        None
     }
 }
 

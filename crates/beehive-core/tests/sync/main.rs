@@ -4,6 +4,7 @@
 
 extern crate beehive_core as beehive;
 
+mod misses;
 mod model;
 mod registry;
 mod storm;

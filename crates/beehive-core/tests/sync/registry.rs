@@ -1,7 +1,8 @@
 //! A registry as a cluster has it: it answers late, or says that it cannot decide.
 
-use beehive_core::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
+use beehive_core::registry::{Decision, LocalRegistry, Ownership, Proposal, Registry, Unavailable};
 use beehive_core::seams::BoxFuture;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,16 +21,54 @@ pub(crate) struct LateRegistry {
     effect: Effect,
     refuse_one_in: u64,
     asked: Mutex<u64>,
+    counts: Arc<Counts>,
+}
+
+/// What a registry was asked.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Rounds of proposals with claims among them.
+    pub(crate) rounds: AtomicU64,
+    pub(crate) claims: AtomicU64,
+}
+
+impl Counts {
+    fn count(&self, proposals: &[Proposal]) {
+        let claims = proposals.iter().filter(|one| matches!(one, Proposal::Claim { .. })).count() as u64;
+        self.rounds.fetch_add((claims > 0) as u64, Ordering::Relaxed);
+        self.claims.fetch_add(claims, Ordering::Relaxed);
+    }
+    pub(crate) fn read(&self) -> (u64, u64) {
+        (self.rounds.load(Ordering::Relaxed), self.claims.load(Ordering::Relaxed))
+    }
+}
+
+/// The registry of a hive that is alone, counted.
+pub(crate) struct Counted(pub(crate) LocalRegistry, pub(crate) Arc<Counts>);
+
+impl Registry for Counted {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        self.1.count(&proposals);
+        self.0.propose(proposals)
+    }
+    fn index(&self) -> u64 {
+        self.0.index()
+    }
 }
 
 impl LateRegistry {
     pub(crate) fn new(effect: Effect, refuse_one_in: u64) -> Self {
-        LateRegistry { ownership: Arc::default(), effect, refuse_one_in, asked: Mutex::new(0) }
+        Self::counted(effect, refuse_one_in, Arc::default())
+    }
+
+    pub(crate) fn counted(effect: Effect, refuse_one_in: u64, counts: Arc<Counts>) -> Self {
+        LateRegistry { ownership: Arc::default(), effect, refuse_one_in, asked: Mutex::new(0), counts }
     }
 }
 
 impl Registry for LateRegistry {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        self.counts.count(&proposals);
         let asked = {
             let mut asked = self.asked.lock().unwrap();
             *asked += 1;

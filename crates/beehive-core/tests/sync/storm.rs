@@ -71,7 +71,7 @@ impl Bank {
     }
 }
 
-fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T {
+pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
     let result = runtime.block_on(test);
