@@ -6,6 +6,7 @@
 use crate::cell::BeeId;
 use crate::hive::journal::Fact;
 use crate::hive::seen::Seen;
+use crate::hive::wake;
 use crate::key::CellHasher;
 use crate::limits;
 use parking_lot::Mutex;
@@ -97,7 +98,7 @@ pub(crate) struct OutsideLane {
     id: u64,
     floor: AtomicU64,
     line: Mutex<Line>,
-    room: Notify,
+    room: Arc<Notify>,
     retiring: Arc<Mutex<Vec<u64>>>,
 }
 
@@ -152,7 +153,7 @@ impl OutsideLane {
             self.retiring.lock().push(self.id)
         }
         if floor > before || ended {
-            self.room.notify_waiters()
+            wake::all(&self.room)
         }
     }
 
@@ -249,7 +250,7 @@ impl Lanes {
                 id,
                 floor: AtomicU64::new(0),
                 line: Mutex::default(),
-                room: Notify::new(),
+                room: Arc::default(),
                 retiring: self.retiring.clone(),
             })
         });

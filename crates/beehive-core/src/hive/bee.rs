@@ -225,10 +225,10 @@ impl<A: App> Bee<A> {
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
-                // it waits at another thread, which may not get to run for a while: a turn that runs bees itself does
+                // it waits at another thread, which may not get to run for a while: a worker that runs bees itself does
                 // not wait for it. Who comes later finds nothing to do.
                 let stranded =
-                    mailbox.body.is_some() && turn.runs_here() && mailbox.waits_at != turn.slot as u16;
+                    mailbox.body.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
                 if first || stranded {
                     mailbox.waits_at = turn.slot as u16;
                     drop(mailbox);
@@ -272,7 +272,10 @@ impl<A: App> Bee<A> {
     /// Puts the body back, or hands it to the next who waits for it.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
+        let Some(body) = pass_to_freezer(&mut mailbox, body) else {
+            drop(mailbox);
+            return turn.hive.displace();
+        };
         mailbox.mode = Mode::Active;
         mailbox.body = Some(body);
         mailbox.scheduled = !mailbox.queue.is_empty();
@@ -401,26 +404,6 @@ impl<A: App> Runnable for Bee<A> {
 }
 
 impl<A: App> Bee<A> {
-    /// As [`Bee::push`], but runs the messages at once if the bee is idle.
-    #[inline]
-    pub(crate) fn push_and_run(
-        self: Arc<Self>,
-        delivery: Delivery<A>,
-        turn: &mut Turn,
-    ) -> Result<(), Delivery<A>> {
-        let taken = {
-            let mut mailbox = self.mailbox.lock();
-            let idle = mailbox.mode == Mode::Active && !mailbox.scheduled && mailbox.freezers.is_empty();
-            let taken = if idle { mailbox.body.take() } else { None };
-            mailbox.scheduled |= taken.is_some();
-            taken
-        };
-        let Some(mut body) = taken else { return self.push(delivery, turn) };
-        self.run_one(&mut body, delivery, turn);
-        self.run_body(body, VecDeque::new(), false, turn);
-        Ok(())
-    }
-
     /// Runs a delivery. Whatever unwinds out of it that is not the handler (a value that panics when it is dropped or
     /// encoded) must not take the body along.
     #[inline]
@@ -467,7 +450,10 @@ impl<A: App> Bee<A> {
             waited_for = !mailbox.freezers.is_empty();
             if waited_for && body.is_settled() {
                 match pass_to_freezer(&mut mailbox, body) {
-                    None => return,
+                    None => {
+                        drop(mailbox);
+                        return turn.hive.displace();
+                    }
                     Some(back) => body = back,
                 }
                 waited_for = false;

@@ -3,6 +3,7 @@
 //! A message from outside holds a credit of its IO bee until everything it caused is done. Messages between bees never
 //! wait: two full bees that talk to each other would wait for ever.
 
+use crate::hive::wake;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
@@ -12,13 +13,13 @@ use tokio::sync::Notify;
 pub(crate) struct Credits {
     limit: u32,
     free: AtomicU32,
-    returned: Notify,
+    returned: Arc<Notify>,
 }
 
 impl Credits {
     pub(crate) fn new(limit: u32) -> Arc<Credits> {
         let limit = limit.max(1);
-        Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Notify::new() })
+        Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Arc::default() })
     }
 
     /// Takes `wanted` credits, if there are as many.
@@ -51,7 +52,7 @@ impl Credits {
 
     fn give_back(&self, count: u32) {
         self.free.fetch_add(count, Ordering::Release);
-        self.returned.notify_waiters()
+        wake::all(&self.returned)
     }
 
     /// Credits not in use.

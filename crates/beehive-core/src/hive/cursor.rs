@@ -7,7 +7,6 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
-use crate::hive::HiveInner;
 use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
@@ -22,6 +21,7 @@ use crate::hive::sweep::{Pace, Visit, sweep_name, turns_of};
 use crate::hive::transaction::{Run, execute, release};
 use crate::hive::turn::{Place, Turn};
 use crate::hive::types::Receiver;
+use crate::hive::{HiveInner, wake};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Message};
@@ -37,7 +37,7 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(crate) struct Turns {
     open: AtomicUsize,
-    fewer: Notify,
+    fewer: Arc<Notify>,
 }
 
 impl Turns {
@@ -47,7 +47,7 @@ impl Turns {
 
     pub(crate) fn over(&self, cells: usize) {
         self.open.fetch_sub(cells, Ordering::AcqRel);
-        self.fewer.notify_waiters()
+        wake::all(&self.fewer)
     }
 
     /// Completes when another step may begin. Cancel-safe.

@@ -11,7 +11,7 @@ use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::outputs::Outputs;
 use crate::hive::turn::{Place, Turn};
-use crate::hive::{Address, Hive};
+use crate::hive::{Address, Hive, wake};
 use crate::limits;
 use crate::message::{Error, Message};
 use crate::time::Time;
@@ -98,7 +98,7 @@ impl Mail {
 /// or had to give them up, is bounded by [`limits::MAIL_UNREAD_MAX`].
 pub(crate) struct Inbox {
     unread: Mutex<Unread>,
-    arrived: Notify,
+    arrived: Arc<Notify>,
     shed: Arc<Shed>,
 }
 
@@ -172,7 +172,7 @@ impl Inbox {
         let first = unread.mail.len() == unread.released + 1;
         drop(unread);
         if first {
-            self.arrived.notify_one()
+            wake::one(&self.arrived)
         }
     }
 
@@ -239,7 +239,7 @@ impl IoBees {
     fn open(&self) -> (u64, Arc<Inbox>) {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let inbox =
-            Arc::new(Inbox { unread: Mutex::default(), arrived: Notify::new(), shed: self.shed.clone() });
+            Arc::new(Inbox { unread: Mutex::default(), arrived: Arc::default(), shed: self.shed.clone() });
         self.inboxes.write().insert(id, inbox.clone());
         (id, inbox)
     }
@@ -311,12 +311,13 @@ impl Io {
         }
     }
 
-    /// Runs what this IO bee brings in on its own task, before a flush returns.
+    /// Runs what this IO bee brings in on the worker that its task is on, as soon as the task waits for something.
     ///
-    /// The fastest way, for an IO bee whose messages go to one place, such as the connection of a switch: a handler that
-    /// takes long then holds it up, and nobody else. By default the hive's runners do the work, on any core.
+    /// The way with the least delay, for an IO bee whose messages go to one place, such as the connection of a switch: no
+    /// other thread has to be woken. By default the hive's runners do the work, on any core. In both cases the task itself
+    /// runs no handler: one that takes long does not hold it up.
     pub fn run_here(&mut self) {
-        self.place = Place::Here
+        self.place = Place::Worker
     }
 
     /// Continues the number line `lane`, which nobody else uses: after a crash, messages sent again under their old numbers
@@ -395,7 +396,7 @@ impl Io {
         async move { credits.available(wanted).await }
     }
 
-    /// Hands the batch over, in order, and runs what it causes; waits for credits first. A batch larger than all
+    /// Hands the batch over, in order; waits for credits first. A batch larger than all
     /// credits takes all of them. With a journal it also waits while the oldest message that is not committed is
     /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
@@ -460,6 +461,7 @@ impl Io {
         let by = self.line.as_ref().map_or(Admission::Inside, Admission::Lane);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
+            turn.leaves_stateless = true;
             out.freeze(&source, Some(inbox), numbers, by);
             out.route(u16::MAX, lane, turn)
         })

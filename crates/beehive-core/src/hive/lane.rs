@@ -5,13 +5,14 @@
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
+use crate::hive::errand::Errands;
 use crate::hive::turn::{Place, Turn};
 use crate::limits;
 use crate::seams::BoxFuture;
 use hashbrown::HashSet;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// Whoever knows the owners of an app's cells.
@@ -69,9 +70,8 @@ impl Before {
 
     /// `earlier`: what it was made of. Only sweeps are looked at again, because they go on.
     fn blocks(&self, app: u16, cells: &[CellId], earlier: &[Box<dyn Parked>]) -> bool {
-        let ahead = |parked: &Box<dyn Parked>| {
-            parked.app() == app && parked.is_sweep() && !parked.has_passed(cells)
-        };
+        let ahead =
+            |parked: &Box<dyn Parked>| parked.app() == app && parked.is_sweep() && !parked.has_passed(cells);
         cells.iter().any(|cell| self.cells.contains(&(app, *cell)))
             || (self.sweeps.contains(&app) && earlier.iter().any(ahead))
     }
@@ -92,6 +92,8 @@ struct Head {
     sets: Vec<CellSet>,
 }
 
+type ErrandsByApp = Vec<(u16, Arc<Errands>)>;
+
 /// What waits at one sender.
 #[derive(Default)]
 pub(crate) struct Lane {
@@ -100,6 +102,8 @@ pub(crate) struct Lane {
     waiting: Mutex<Waiting>,
     /// More waits, or owners have been united.
     news: Notify,
+    /// By app: what the sender has left to others.
+    errands: OnceLock<Mutex<ErrandsByApp>>,
 }
 
 /// A sender's lane; made when it first has to wait.
@@ -137,6 +141,28 @@ impl SenderLane {
         self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire))
     }
 
+    /// Whether something that the sender has left to others, for an app, is not done.
+    #[inline(always)]
+    pub(crate) fn has_errands(&self, app: u16) -> bool {
+        match self.0.as_ref().and_then(|lane| lane.errands.get()) {
+            Some(errands) => errands.lock().iter().any(|(of, errands)| *of == app && errands.are_open()),
+            None => false,
+        }
+    }
+
+    /// What the sender has left to others, for an app.
+    pub(crate) fn errands(&mut self, app: u16) -> Arc<Errands> {
+        let mut all = self.0.get_or_insert_with(Arc::default).errands.get_or_init(Mutex::default).lock();
+        match all.iter().find(|(of, _)| *of == app) {
+            Some((_, errands)) => errands.clone(),
+            None => {
+                let errands: Arc<Errands> = Arc::default();
+                all.push((app, errands.clone()));
+                errands
+            }
+        }
+    }
+
     /// Lets a run wait, and sees to it that it is delivered.
     pub(crate) fn park(&mut self, parked: Box<dyn Parked>, hive: &Arc<HiveInner>) {
         let lane = self.0.get_or_insert_with(Arc::default).clone();
@@ -149,7 +175,7 @@ impl SenderLane {
         if resolving {
             lane.news.notify_one()
         } else {
-            hive.platform.spawn(Box::pin(resolve(lane, hive.clone())));
+            hive.spawn(Box::pin(resolve(lane, hive.clone())));
         }
     }
 }
@@ -212,7 +238,7 @@ impl Lane {
                 drop(waiting);
                 let (lane, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
                 // a task of its own, as it must not be dropped half-way
-                hive.platform.spawn(Box::pin(async move {
+                hive.spawn(Box::pin(async move {
                     united.await;
                     lane.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
                     lane.news.notify_one()

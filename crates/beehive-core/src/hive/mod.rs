@@ -11,6 +11,8 @@ mod builder;
 pub(crate) mod credit;
 mod cursor;
 mod dead_letters;
+mod delivery;
+mod errand;
 pub(crate) mod gate;
 pub(crate) mod io;
 pub mod journal;
@@ -37,6 +39,7 @@ pub(crate) mod turn;
 pub(crate) mod types;
 mod unowned;
 pub(crate) mod unwinding;
+pub(crate) mod wake;
 mod workers;
 
 pub use batch::{Address, Shared};
@@ -61,7 +64,7 @@ use crate::hive::turn::{Place, Turn};
 use crate::hive::types::Types;
 use crate::hive::workers::Workers;
 use crate::message::Message;
-use crate::seams::Platform;
+use crate::seams::{BoxFuture, Platform};
 use crate::state::guard;
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
@@ -310,6 +313,24 @@ impl HiveInner {
                 message,
                 "what this handler emitted is dropped: too many messages in a row cause one another; is it a cycle?"
             );
+        }
+    }
+
+    /// Runs a task. What a worker spawns stands next in line there, as what it wakes does.
+    pub(crate) fn spawn(&self, task: BoxFuture<()>) {
+        if wake::is_collecting() {
+            let platform = self.platform.clone();
+            wake::call(move || platform.spawn(task))
+        } else {
+            self.platform.spawn(task)
+        }
+    }
+
+    /// Something was woken that could not be collected: it makes room at the worker for something else, and goes where
+    /// other workers find it.
+    pub(crate) fn displace(&self) {
+        if wake::is_collecting() {
+            self.platform.spawn(Box::pin(std::future::ready(())))
         }
     }
 

@@ -107,7 +107,7 @@ impl<A: App> AppRuntime<A> {
             Poll::Pending => {
                 queen.asking = true;
                 let waiting = not_yet(&sets);
-                hive.platform.spawn(Box::pin(self.clone().answer(Some((sets, proposed)))));
+                hive.spawn(Box::pin(self.clone().answer(Some((sets, proposed)))));
                 waiting
             }
         }
@@ -124,7 +124,7 @@ impl<A: App> AppRuntime<A> {
         let mut queen = self.queen.lock();
         queen.asked.push_back(Asked { sets, answer: sender });
         if !std::mem::replace(&mut queen.asking, true) {
-            hive.platform.spawn(Box::pin(self.clone().answer(None)));
+            hive.spawn(Box::pin(self.clone().answer(None)));
         }
         // not answered: the hive is gone
         Box::pin(async move { receiver.await.unwrap_or(Err(Unavailable)) })
@@ -269,11 +269,10 @@ impl<A: App> AppRuntime<A> {
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
             return;
         }
-        let (app, hive) = (self.clone(), hive.clone());
-        let platform = hive.platform.clone();
-        platform.spawn(Box::pin(async move {
-            while !hive.is_over() && app.registry.propose(vec![Proposal::Release { bee }]).await.is_err() {
-                hive.platform.sleep(RETRY).await
+        let (app, waiting) = (self.clone(), hive.clone());
+        hive.spawn(Box::pin(async move {
+            while !waiting.is_over() && app.registry.propose(vec![Proposal::Release { bee }]).await.is_err() {
+                waiting.platform.sleep(RETRY).await
             }
         }))
     }
@@ -289,7 +288,7 @@ impl<A: App> AppRuntime<A> {
                     // nobody waits for it: until it is committed the log has a bee without content
                     let (link, app, bee) = (link.clone(), self.index, bee.id);
                     let record = Record::Release { app, bee, floors };
-                    hive.platform.spawn(Box::pin(async move { link.commit(record).await }))
+                    hive.spawn(Box::pin(async move { link.commit(record).await }))
                 }
                 for cell in cells {
                     self.routes.remove(*cell, &bee)

@@ -1,15 +1,16 @@
 //! An app as a receiver of one type of message: map, route, run.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::{CellId, CellSet, Outcome};
+use crate::cell::{CellSet, Outcome};
 use crate::hive::admission::Numbers;
 use crate::hive::batch::Batch;
 use crate::hive::bee::{Bee, Body, Delivery, Local};
+use crate::hive::delivery::deliver;
+use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Emit, Fact};
 use crate::hive::journaled::run_journaled;
-use crate::hive::lane::{Owners, Parked, SenderLane};
-use crate::hive::queen::Owner;
+use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::transaction::{Run, execute, release, release_made_of};
 use crate::hive::turn::{Place, Turn};
@@ -157,6 +158,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         if count == 0 {
             return;
         }
+        if turn.leaves_stateless && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index)) {
+            return self.leave(batch, run.first..end, position, lane, turn);
+        }
         match run.outcome {
             Outcome::Drop => {
                 self.app.handlers[A::HANDLER].dropped.fetch_add(count as u64, Ordering::Relaxed);
@@ -196,7 +200,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let app = self.app.clone();
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(emits);
-            gate.hold(move |lane, turn| deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()])))
+            gate.hold(move |lane, turn| {
+                deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()]))
+            })
         }
     }
 
@@ -234,6 +240,33 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         Some(sets)
     }
 
+    /// Leaves messages to those who run bees. Later ones to the same app follow, or they would overtake what these cause.
+    fn leave(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        let (receiver, batch, errands) =
+            (Self::new(self.app.clone()), batch.clone(), lane.errands(self.app.index));
+        if let Some(admitted) = &batch.admitted {
+            admitted.open()
+        }
+        let errand = Errand {
+            lane: lane.clone(),
+            cause: turn.cause.clone(),
+            route: Box::new(move |lane, turn| {
+                receiver.route(&batch, range, position, lane, turn);
+                if let Some(admitted) = &batch.admitted {
+                    admitted.close()
+                }
+            }),
+        };
+        errands.leave(errand, turn)
+    }
+
     /// Routes when the stack is free again: it has been used up. The limit on hops still ends a cycle.
     #[cold]
     fn route_later(
@@ -252,10 +285,10 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         if let Some(admitted) = &batch.admitted {
             admitted.open()
         }
-        let platform = hive.platform.clone();
-        platform.spawn(Box::pin(async move {
+        turn.hive.spawn(Box::pin(async move {
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.cause = cause;
+                turn.leaves_stateless = true;
                 receiver.route(&batch, range, position, &mut lane, turn)
             });
             if let Some(admitted) = &batch.admitted {
@@ -365,84 +398,6 @@ pub(crate) fn emit_of<M: Message>(
         sender: batch.source.sender,
         hops: batch.source.hops,
         chance: batch.source.chance,
-    }
-}
-
-/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender.
-///
-/// `missing`: what to claim if the owner is not known, its cells first.
-fn deliver<A: Handlers>(
-    app: &Arc<AppRuntime<A>>,
-    delivery: Delivery<A>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-    missing: impl FnOnce(&CellSet) -> Option<Vec<CellSet>>,
-) {
-    let (mut delivery, mut missing) = (delivery, Some(missing));
-    if !lane.blocks(app.index, &delivery.cells) {
-        // a bee may retire between the look-up and the push; its cells then get another
-        for _ in 0..3 {
-            let owner = match app.owner(&delivery.cells) {
-                Some(bee) => Owner::Bee(bee),
-                None => {
-                    let sets = match missing.take() {
-                        Some(missing) => missing(&delivery.cells),
-                        None => Some(vec![delivery.cells.clone()]),
-                    };
-                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
-                    owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
-                }
-            };
-            match owner {
-                Owner::NotYet => break,
-                Owner::Bee(bee) => {
-                    let pushed = if turn.take_here() {
-                        // what it causes has its own cause
-                        let cause = turn.cause.take();
-                        let pushed = bee.push_and_run(delivery, turn);
-                        turn.cause = cause;
-                        turn.put_here();
-                        pushed
-                    } else {
-                        bee.push(delivery, turn)
-                    };
-                    match pushed {
-                        Ok(()) => return,
-                        Err(back) => delivery = back,
-                    }
-                }
-            }
-        }
-    }
-    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive)
-}
-
-struct ParkedDelivery<A: Handlers> {
-    app: Arc<AppRuntime<A>>,
-    delivery: Delivery<A>,
-}
-
-impl<A: Handlers> Parked for ParkedDelivery<A> {
-    fn app(&self) -> u16 {
-        self.app.index
-    }
-
-    fn cells(&self) -> &[CellId] {
-        &self.delivery.cells
-    }
-
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
-        let ParkedDelivery { app, delivery } = *self;
-        match app.owner(&delivery.cells) {
-            Some(bee) => bee
-                .push(delivery, turn)
-                .map_err(|delivery| Box::new(ParkedDelivery { app, delivery }) as Box<dyn Parked>),
-            None => Err(Box::new(ParkedDelivery { app, delivery })),
-        }
-    }
-
-    fn owners(&self) -> Option<Arc<dyn Owners>> {
-        Some(self.app.clone())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Questions from outside: every one ends in exactly one way.
 
-use crate::hive::Hive;
 use crate::hive::batch::{AnswerRun, AnswerSink, Batch};
 use crate::hive::credit::Cause;
+use crate::hive::{Hive, wake};
 use crate::message::{Error, Message};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -59,8 +59,10 @@ struct Question<M: Message>(Mutex<Waiting<M>>);
 impl<M: Message> Question<M> {
     fn finish(waiting: &mut Waiting<M>, outcome: Outcome<M>) {
         if let Some(sender) = waiting.sender.take() {
-            // nobody waits any more: timed out
-            let _ = sender.send(outcome);
+            wake::call(move || {
+                // nobody waits any more: timed out
+                let _ = sender.send(outcome);
+            })
         }
     }
 

@@ -10,7 +10,7 @@ use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::types::{MessageType, Types};
-use crate::hive::{Address, HiveInner};
+use crate::hive::{Address, HiveInner, wake};
 use crate::key::Key;
 use crate::message::{Each, Message, Tick};
 use crate::time::Time;
@@ -34,7 +34,7 @@ struct Due {
 #[derive(Default)]
 pub(crate) struct Timers {
     due: Mutex<Due>,
-    sooner: Notify,
+    sooner: Arc<Notify>,
     /// Ticks that were left out because the one before was not done.
     pub(crate) collapsed: AtomicU64,
 }
@@ -48,7 +48,7 @@ impl Timers {
         due.table.insert((at, id), fire);
         drop(due);
         if first {
-            self.sooner.notify_one()
+            wake::one(&self.sooner)
         }
     }
 
@@ -101,7 +101,10 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         let now = hive.now();
         let (fires, next) = hive.timers.take_due(now);
         if !fires.is_empty() {
-            Turn::with(&hive, Place::Runners, |turn| fires.into_iter().for_each(|fire| fire(turn)));
+            Turn::with(&hive, Place::Runners, |turn| {
+                turn.leaves_stateless = true;
+                fires.into_iter().for_each(|fire| fire(turn))
+            });
             continue;
         }
         let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));

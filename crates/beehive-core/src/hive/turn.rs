@@ -12,6 +12,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A bee that has something to do.
 pub(crate) trait Runnable: Send + Sync {
@@ -19,12 +20,12 @@ pub(crate) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where the bees run that a turn wakes.
+/// Where the bees run that a turn wakes. Never on the task that began the turn: a handler may hold whatever runs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Here, before the turn ends.
-    Here,
-    /// On the hive's runners: whoever began the turn has something else to do.
+    /// On the worker that the task is on, as soon as the task waits for something.
+    Worker,
+    /// On the hive's runners.
     Runners,
 }
 
@@ -40,6 +41,9 @@ struct Scratch {
     emits: Vec<(EmitKey, Arc<AtomicU64>)>,
 }
 
+/// Messages that are handled between two looks at the clock, where a turn has a limit of time.
+const MESSAGES_PER_LOOK: usize = 16;
+
 thread_local! {
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
 }
@@ -54,10 +58,13 @@ pub(crate) struct Turn<'h> {
     done: usize,
     /// Stateless handlers that run inside one another.
     pub(crate) depth: usize,
-    /// The turn runs the bees it wakes.
-    runs_here: bool,
-    /// What comes in may be run at once.
-    here: bool,
+    /// Who begins it must not run handlers: stateless ones are left to those who run the bees.
+    pub(crate) leaves_stateless: bool,
+    /// What it wakes runs on this worker, soon.
+    follows: bool,
+    /// When it is over, on a worker; and how many messages later it looks at the clock again.
+    until: Option<Time>,
+    look_at: usize,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
     /// What is routed is held here until a record is committed.
@@ -66,36 +73,37 @@ pub(crate) struct Turn<'h> {
 }
 
 impl<'h> Turn<'h> {
-    /// Runs `begin`, which routes something, and then, at `place`, whatever that woke.
-    ///
-    /// Inside a handler, or when too many workers are held by handlers already, it is handed to others instead.
+    /// Runs `begin`, which routes something, and has run, at `place`, whatever that woke.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
         place: Place,
         begin: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> R {
         let mut turn = Turn::new(hive);
-        let entered = (place == Place::Here && !guard::in_transaction()).then(|| hive.enter()).flatten();
-        turn.here = entered.is_some();
-        turn.runs_here = turn.here;
+        // inside a handler this worker may be held for who knows how long
+        turn.follows = place == Place::Worker && !guard::in_transaction();
         let result = begin(&mut turn);
         turn.cause = None;
-        turn.here = false;
-        if entered.is_some() {
-            turn.run()
-        }
-        drop(entered);
         if !hive.is_idle(turn.slot) {
-            hive.give_to_runners(turn.slot);
+            match turn.follows {
+                true => hive.follow_up(turn.slot),
+                false => hive.give_to_runners(turn.slot),
+            }
         }
         turn.end();
         result
     }
 
-    /// Runs the bees that wait at this thread's slot until there are none or the turn is over.
-    pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize) {
+    /// Runs the bees that wait at this thread's slot until there are none or the turn is over; it takes `most` at most,
+    /// where there is a limit, and one run longer.
+    pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
-        turn.run();
+        turn.until = most.map(|most| turn.now + most);
+        while !turn.is_over()
+            && let Some(bee) = hive.next_bee(slot)
+        {
+            bee.run(&mut turn);
+        }
         turn.end()
     }
 
@@ -119,19 +127,13 @@ impl<'h> Turn<'h> {
             slot,
             done: 0,
             depth: 0,
-            runs_here: false,
-            here: false,
+            leaves_stateless: false,
+            follows: false,
+            until: None,
+            look_at: 0,
             cause: None,
             gate: None,
             scratch,
-        }
-    }
-
-    fn run(&mut self) {
-        while !self.is_over()
-            && let Some(bee) = self.hive.next_bee(self.slot)
-        {
-            bee.run(self);
         }
     }
 
@@ -145,29 +147,24 @@ impl<'h> Turn<'h> {
         self.hive.wake(self.slot, bee)
     }
 
-    /// Whether a message that is being routed may be run at once. Not while a bee lets go what it emitted: its own
-    /// messages are in order only if it hands all of them over before anybody else goes on.
+    /// Whether what the turn wakes runs on this worker.
     #[inline(always)]
-    pub(crate) fn take_here(&mut self) -> bool {
-        std::mem::take(&mut self.here)
-    }
-
-    /// Whether the turn runs the bees it wakes, before it ends.
-    #[inline(always)]
-    pub(crate) fn runs_here(&self) -> bool {
-        self.runs_here
-    }
-
-    /// Gives back what [`Turn::take_here`] took.
-    #[inline(always)]
-    pub(crate) fn put_here(&mut self) {
-        self.here = true
+    pub(crate) fn follows(&self) -> bool {
+        self.follows
     }
 
     /// Whether the turn has taken its share.
     #[inline(always)]
-    pub(crate) fn is_over(&self) -> bool {
-        self.done >= limits::MESSAGES_PER_TURN_MAX
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.done >= limits::MESSAGES_PER_TURN_MAX || (self.done >= self.look_at && self.is_late())
+    }
+
+    fn is_late(&mut self) -> bool {
+        self.look_at = match self.until {
+            Some(_) => self.done + MESSAGES_PER_LOOK,
+            None => usize::MAX,
+        };
+        self.until.is_some_and(|until| self.hive.platform.now() >= until)
     }
 
     #[inline(always)]

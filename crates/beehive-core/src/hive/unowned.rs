@@ -67,8 +67,7 @@ pub(crate) fn consume(
     }
     let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
     let (hive, cause) = (turn.hive.clone(), turn.cause.clone());
-    let platform = hive.platform.clone();
-    platform.spawn(Box::pin(async move {
+    turn.hive.spawn(Box::pin(async move {
         link.commit(record).await;
         Turn::with(&hive, Place::Runners, |turn| {
             turn.cause = cause;

@@ -1,13 +1,15 @@
 //! Who runs bees: the threads that wake them, the hive's runners, and relief for those that a handler holds.
 //!
-//! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A turn that may not run them
-//! itself leaves them to the *runners*, threads that share a queue. A *relief* looks at all slots every few milliseconds,
-//! from a thread of its own; when a handler holds its thread, the bees that wait behind it are taken to others. So a
-//! handler that spins or blocks delays its own cells only.
+//! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A task that begins a turn runs
+//! none of them: they are left to the *runners*, threads that share a queue, or, where an IO bee asks for it, to a task of
+//! their own that *follows* on the same worker. A *relief* looks at all slots every few milliseconds, from a thread of its
+//! own; when a handler holds its thread, the bees that wait behind it are taken to others, and who has been woken there is
+//! told. So a handler that spins or blocks delays its own cells only.
 
 use crate::hive::HiveInner;
 use crate::hive::recovery;
 use crate::hive::turn::{Runnable, Turn};
+use crate::hive::wake::Later;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
@@ -26,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(2);
 ///
 /// Not much more than what the operating system takes a thread off its core for: that is no reason to move anything.
 const HELD: Duration = Duration::from_millis(8);
+/// What bees may take on a worker before it looks after sockets and timers again.
+const ON_WORKER: Duration = Duration::from_millis(2);
 /// A handler that runs for longer is named in the log.
 const TOO_LONG: Duration = Duration::from_secs(1);
 
@@ -64,6 +68,8 @@ struct Slot {
     /// Its app and handler.
     what: AtomicU64,
     woken: Mutex<Bees>,
+    /// Who is told at the end of the turn.
+    later: Arc<Later>,
 }
 
 /// The slots and the runners of a hive.
@@ -73,7 +79,8 @@ pub(crate) struct Workers {
     /// Runners that are at work.
     runners: AtomicUsize,
     runners_max: usize,
-    /// Turns that run bees on a worker now; so many may, so that one worker is always left for sockets and timers.
+    /// Turns that run bees on a worker now; so many may, so that one worker is always left for sockets and timers. Where
+    /// there is one worker, none may.
     turns: AtomicUsize,
     turns_max: usize,
     pub(crate) relieved: AtomicU64,
@@ -96,7 +103,7 @@ impl Workers {
             runners: AtomicUsize::new(0),
             runners_max: workers.max(1),
             turns: AtomicUsize::new(0),
-            turns_max: workers.saturating_sub(1).max(1),
+            turns_max: workers.saturating_sub(1),
             relieved: AtomicU64::new(0),
         }
     }
@@ -159,6 +166,14 @@ impl HiveInner {
         }
     }
 
+    /// Leaves the bees that wait at `slot` to a task that runs on the same worker when the one that runs now waits for
+    /// something.
+    pub(crate) fn follow_up(self: &Arc<Self>, slot: usize) {
+        let bees = std::mem::take(&mut *self.workers.slots[slot].woken.lock());
+        let hive = self.clone();
+        self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
+    }
+
     fn start_runner(self: &Arc<Self>) {
         if self.count_runner() {
             let hive = self.clone();
@@ -192,7 +207,7 @@ fn run(hive: &Arc<HiveInner>) {
     let slot = hive.slot_of_thread();
     loop {
         while hive.take_queued(slot) {
-            Turn::run_slot(hive, slot);
+            Turn::run_slot(hive, slot, None);
             hive.give_back(slot);
         }
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
@@ -203,11 +218,26 @@ fn run(hive: &Arc<HiveInner>) {
     }
 }
 
+/// Runs bees on a worker, unless too many workers do that; leaves the rest to the runners.
+fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
+    let slot = hive.slot_of_thread();
+    hive.workers.slots[slot].woken.lock().extend(bees);
+    if let Some(entered) = hive.enter() {
+        let collecting = hive.workers.slots[slot].later.collect();
+        Turn::run_slot(hive, slot, Some(ON_WORKER));
+        drop(entered);
+        drop(collecting)
+    }
+    if !hive.is_idle(slot) {
+        hive.give_to_runners(slot)
+    }
+}
+
 fn run_on_thread(hive: &Arc<HiveInner>, bees: Bees) {
     let slot = hive.slot_of_thread();
     hive.workers.slots[slot].woken.lock().extend(bees);
     while !hive.is_idle(slot) {
-        Turn::run_slot(hive, slot)
+        Turn::run_slot(hive, slot, None)
     }
 }
 
@@ -240,6 +270,7 @@ impl HiveInner {
 struct Seen {
     run: u64,
     since: Instant,
+    poked: bool,
     reported: bool,
 }
 
@@ -262,13 +293,19 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
             let before = match seen {
                 Some(before) if before.run == run => before,
                 _ => {
-                    *seen = Some(Seen { run, since: now, reported: false });
+                    *seen = Some(Seen { run, since: now, poked: false, reported: false });
                     continue;
                 }
             };
             let held = now.duration_since(before.since);
             if held < HELD {
                 continue;
+            }
+            slot.later.wake();
+            if !before.poked {
+                before.poked = true;
+                // the worker may be the one that looked after sockets and timers, and no other one know that it has to
+                hive.platform.spawn(Box::pin(std::future::ready(())))
             }
             let bees = std::mem::take(&mut *slot.woken.lock());
             if !bees.is_empty() {

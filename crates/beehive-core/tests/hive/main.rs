@@ -16,6 +16,7 @@ mod overtaking;
 mod record;
 mod remembering;
 mod request;
+mod steady;
 mod stop;
 mod supervision;
 mod sweep;

@@ -1,0 +1,76 @@
+//! The last part of a message's way: into the mailbox of the bee that owns its cells, or on its sender's lane.
+
+use crate::app::Handlers;
+use crate::cell::{CellId, CellSet};
+use crate::hive::bee::Delivery;
+use crate::hive::lane::{Owners, Parked, SenderLane};
+use crate::hive::queen::Owner;
+use crate::hive::runtime::AppRuntime;
+use crate::hive::turn::Turn;
+use std::sync::Arc;
+
+/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender.
+///
+/// `missing`: what to claim if the owner is not known, its cells first.
+pub(crate) fn deliver<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    delivery: Delivery<A>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+    missing: impl FnOnce(&CellSet) -> Option<Vec<CellSet>>,
+) {
+    let (mut delivery, mut missing) = (delivery, Some(missing));
+    if !lane.blocks(app.index, &delivery.cells) {
+        // a bee may retire between the look-up and the push; its cells then get another
+        for _ in 0..3 {
+            let owner = match app.owner(&delivery.cells) {
+                Some(bee) => Owner::Bee(bee),
+                None => {
+                    let sets = match missing.take() {
+                        Some(missing) => missing(&delivery.cells),
+                        None => Some(vec![delivery.cells.clone()]),
+                    };
+                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
+                    owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
+                }
+            };
+            match owner {
+                Owner::NotYet => break,
+                Owner::Bee(bee) => match bee.push(delivery, turn) {
+                    Ok(()) => return,
+                    Err(back) => delivery = back,
+                },
+            }
+        }
+    }
+    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive)
+}
+
+struct ParkedDelivery<A: Handlers> {
+    app: Arc<AppRuntime<A>>,
+    delivery: Delivery<A>,
+}
+
+impl<A: Handlers> Parked for ParkedDelivery<A> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
+    fn cells(&self) -> &[CellId] {
+        &self.delivery.cells
+    }
+
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
+        let ParkedDelivery { app, delivery } = *self;
+        match app.owner(&delivery.cells) {
+            Some(bee) => bee
+                .push(delivery, turn)
+                .map_err(|delivery| Box::new(ParkedDelivery { app, delivery }) as Box<dyn Parked>),
+            None => Err(Box::new(ParkedDelivery { app, delivery })),
+        }
+    }
+
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        Some(self.app.clone())
+    }
+}
