@@ -5,8 +5,10 @@
 
 use beehive::prelude::*;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use std::collections::VecDeque;
+use std::future::Future;
 use std::hint::black_box;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 
 #[derive(Message)]
 #[message(reply = u64)]
@@ -128,6 +130,67 @@ fn map(c: &mut Criterion) {
 /// Messages handed over with one flush.
 const BATCH: u64 = 256;
 
+/// Runs on a worker, as an IO bee does, and says how long it took.
+fn on_worker(runtime: &Runtime, work: impl Future<Output = Duration> + Send + 'static) -> Duration {
+    runtime.block_on(runtime.spawn(work)).expect("does not panic")
+}
+
+/// One batch under way at a time: emitted, handled, answered. `here`: on the worker of the IO bee.
+async fn answered(hive: Hive, batches: u64, run: u64, here: bool) -> Duration {
+    let mut io = hive.io();
+    if here {
+        io.run_here()
+    }
+    let (mut state, began) = (1, Instant::now());
+    for _ in 0..batches {
+        for _ in 0..BATCH / run {
+            let key = next(&mut state) % 1000;
+            for _ in 0..run {
+                io.emit(Add { key, amount: 1 })
+            }
+        }
+        io.try_flush().expect("all earlier ones are done");
+        let mut answers = 0;
+        while answers < BATCH as usize {
+            answers +=
+                io.receive().await.into_answers::<Add>().map_or(0, |answers| answers.into_iter().count())
+        }
+    }
+    began.elapsed()
+}
+
+/// As many batches under way as there are credits for.
+async fn forwarded(hive: Hive, batches: u64) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let (all, mut state, began) = (io.credits(), 1, Instant::now());
+    for _ in 0..batches {
+        for _ in 0..BATCH {
+            io.emit(Forward { key: next(&mut state) % 1000 })
+        }
+        io.flush().await
+    }
+    while io.credits() < all {
+        tokio::task::yield_now().await
+    }
+    began.elapsed()
+}
+
+/// As `answered`, one message at a time.
+async fn asked(hive: Hive, messages: u64, here: bool) -> Duration {
+    let mut io = hive.io();
+    if here {
+        io.run_here()
+    }
+    let (mut state, began) = (1, Instant::now());
+    for _ in 0..messages {
+        io.emit(Add { key: next(&mut state) % 1000, amount: 1 });
+        io.try_flush().expect("all earlier ones are done");
+        io.receive().await;
+    }
+    began.elapsed()
+}
+
 fn path(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _entered = runtime.enter();
@@ -135,55 +198,24 @@ fn path(c: &mut Criterion) {
     let mut group = c.benchmark_group("path");
     group.throughput(Throughput::Elements(BATCH));
     for (name, run) in [("runs-of-32", 32), ("one-at-a-time", 1)] {
-        let mut io = hive.io();
-        io.run_here();
-        let (mut state, mut mail) = (1, VecDeque::new());
         group.bench_function(format!("{name}/1000-keys/one-core"), |b| {
-            b.iter(|| {
-                for _ in 0..BATCH / run {
-                    let key = next(&mut state) % 1000;
-                    for _ in 0..run {
-                        io.emit(Add { key, amount: 1 })
-                    }
-                }
-                io.try_flush().expect("all earlier ones are done");
-                io.receive_into(&mut mail);
-                assert!(!mail.is_empty());
-                mail.clear();
-            })
+            b.iter_custom(|batches| on_worker(&runtime, answered(hive.clone(), batches, run, true)))
         });
     }
-    {
-        let mut io = hive.io();
-        io.run_here();
-        let mut state = 1;
-        group.bench_function("bee-to-bee/1000-keys/one-core", |b| {
-            b.iter(|| {
-                for _ in 0..BATCH {
-                    io.emit(Forward { key: next(&mut state) % 1000 })
-                }
-                io.try_flush().expect("all earlier ones are done")
-            })
-        });
-    }
+    group.bench_function("bee-to-bee/1000-keys/one-core", |b| {
+        b.iter_custom(|batches| on_worker(&runtime, forwarded(hive.clone(), batches)))
+    });
     for run in [32, 1] {
-        let mut io = hive.io();
-        let (mut state, mut mail) = (1, VecDeque::new());
         group.bench_function(format!("runners/runs-of-{run}/1000-keys"), |b| {
-            b.iter(|| {
-                for _ in 0..BATCH / run {
-                    let key = next(&mut state) % 1000;
-                    for _ in 0..run {
-                        io.emit(Add { key, amount: 1 })
-                    }
-                }
-                runtime.block_on(io.flush());
-                io.receive_into(&mut mail);
-                mail.clear();
-            })
+            b.iter_custom(|batches| on_worker(&runtime, answered(hive.clone(), batches, run, false)))
         });
     }
     group.finish();
+    for (name, here) in [("here", true), ("runners", false)] {
+        c.bench_function(&format!("one-under-way/{name}"), |b| {
+            b.iter_custom(|messages| on_worker(&runtime, asked(hive.clone(), messages, here)))
+        });
+    }
     let mut state = 1;
     c.bench_function("request/from-outside", |b| {
         b.iter(|| runtime.block_on(hive.request(Add { key: next(&mut state) % 1000, amount: 1 })).unwrap())
@@ -200,23 +232,62 @@ fn table(c: &mut Criterion) {
     for (cell, rows) in [10, 100, 10_000].into_iter().enumerate() {
         let cell = cell as u64;
         let mut io = hive.io();
-        io.run_here();
         // as many in one transaction as there are, for they are not many
         io.emit(Fill { cell, rows });
-        io.try_flush().expect("nothing is under way");
-        let mut mail = VecDeque::new();
+        runtime.block_on(io.flush());
         group.bench_function(format!("point-access/{rows}-rows"), |b| {
             b.iter(|| {
                 io.emit(Look { cell, rows });
-                io.try_flush().expect("all earlier ones are done");
-                io.receive_into(&mut mail);
-                assert!(!mail.is_empty());
-                mail.clear();
+                runtime.block_on(async {
+                    io.flush().await;
+                    black_box(io.receive().await)
+                });
             })
         });
     }
     group.finish()
 }
 
-criterion_group!(benches, map, path, table);
+/// Bees made at a time, and of them in a batch.
+const BEES: u64 = 100_000;
+const BEES_PER_BATCH: u64 = 1_000;
+
+async fn created(hive: Hive) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let began = Instant::now();
+    for batch in 0..BEES / BEES_PER_BATCH {
+        for key in 0..BEES_PER_BATCH {
+            io.emit(Add { key: batch * BEES_PER_BATCH + key, amount: 1 })
+        }
+        io.flush().await;
+        let mut answers = 0;
+        while answers < BEES_PER_BATCH as usize {
+            answers +=
+                io.receive().await.into_answers::<Add>().map_or(0, |answers| answers.into_iter().count())
+        }
+    }
+    began.elapsed()
+}
+
+fn bees(c: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let mut group = c.benchmark_group("bees");
+    group.throughput(Throughput::Elements(BEES)).sample_size(10);
+    group.bench_function("created-in-batches", |b| {
+        b.iter_custom(|times| {
+            let mut sum = Duration::ZERO;
+            for _ in 0..times {
+                let hive = Hive::builder().app::<Counters>().start().unwrap();
+                sum += on_worker(&runtime, created(hive.clone()));
+                runtime.block_on(hive.stop(Duration::from_secs(5)))
+            }
+            sum
+        })
+    });
+    group.finish()
+}
+
+criterion_group!(benches, map, path, bees, table);
 criterion_main!(benches);

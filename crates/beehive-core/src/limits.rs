@@ -28,7 +28,7 @@ pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
 /// Empty queues that a thread keeps for an app, to be used again.
-pub const QUEUES_KEPT_PER_THREAD: usize = 16;
+pub const QUEUES_KEPT_PER_THREAD: usize = 256;
 
 /// Letters kept of transactions that panicked; the oldest goes first.
 pub const DEAD_LETTERS_MAX: usize = 1_024;

@@ -218,10 +218,10 @@ impl<A: App> Bee<A> {
         let mut mailbox = self.mailbox.lock();
         match mailbox.mode {
             Mode::Active => {
-                if mailbox.queue.capacity() == 0
-                    && let Some(queue) = turn.local::<Local<A>>(self.app.index).queues.pop()
-                {
-                    mailbox.queue = queue
+                if mailbox.queue.capacity() == 0 {
+                    let kept = turn.local::<Local<A>>(self.app.index).queues.pop();
+                    // for one: most bees get one delivery at a time
+                    mailbox.queue = kept.unwrap_or_else(|| VecDeque::with_capacity(1))
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);

@@ -4,6 +4,7 @@ use crate::context::Ctx;
 use crate::hive::credit::Cause;
 use crate::hive::gate::Gate;
 use crate::hive::outputs::Outputs;
+use crate::hive::workers::Bees;
 use crate::hive::{EmitKey, HiveInner};
 use crate::limits;
 use crate::state::guard;
@@ -60,7 +61,9 @@ pub(crate) struct Turn<'h> {
     pub(crate) depth: usize,
     /// Who begins it must not run handlers: stateless ones are left to those who run the bees.
     pub(crate) leaves_stateless: bool,
-    /// What it wakes runs on this worker, soon.
+    /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
+    begins: bool,
+    woken: Bees,
     follows: bool,
     /// When it is over, on a worker; and how many messages later it looks at the clock again.
     until: Option<Time>,
@@ -82,12 +85,14 @@ impl<'h> Turn<'h> {
         let mut turn = Turn::new(hive);
         // inside a handler this worker may be held for who knows how long
         turn.follows = place == Place::Worker && !guard::in_transaction();
+        turn.begins = true;
         let result = begin(&mut turn);
         turn.cause = None;
-        if !hive.is_idle(turn.slot) {
+        if !turn.woken.is_empty() {
+            let woken = std::mem::take(&mut turn.woken);
             match turn.follows {
-                true => hive.follow_up(turn.slot),
-                false => hive.give_to_runners(turn.slot),
+                true => hive.follow_up(woken),
+                false => hive.give_to_runners(woken),
             }
         }
         turn.end();
@@ -128,6 +133,8 @@ impl<'h> Turn<'h> {
             done: 0,
             depth: 0,
             leaves_stateless: false,
+            begins: false,
+            woken: Bees::new(),
             follows: false,
             until: None,
             look_at: 0,
@@ -144,7 +151,10 @@ impl<'h> Turn<'h> {
     /// The bee will be run.
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
-        self.hive.wake(self.slot, bee)
+        match self.begins {
+            true => self.woken.push_back(bee),
+            false => self.hive.wake(self.slot, bee),
+        }
     }
 
     /// Whether what the turn wakes runs on this worker.

@@ -59,7 +59,7 @@ fn lease() -> usize {
     slot
 }
 
-type Bees = VecDeque<Arc<dyn Runnable>>;
+pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
 #[derive(Default)]
 struct Slot {
@@ -159,17 +159,14 @@ impl HiveInner {
         taken.then_some(entered)
     }
 
-    /// Leaves the bees that wait at `slot` to the runners.
-    pub(crate) fn give_to_runners(self: &Arc<Self>, slot: usize) {
-        if self.give_back(slot) {
-            self.start_runner()
-        }
+    /// Leaves bees to the runners.
+    pub(crate) fn give_to_runners(self: &Arc<Self>, mut bees: Bees) {
+        self.workers.queue.lock().append(&mut bees);
+        self.start_runner()
     }
 
-    /// Leaves the bees that wait at `slot` to a task that runs on the same worker when the one that runs now waits for
-    /// something.
-    pub(crate) fn follow_up(self: &Arc<Self>, slot: usize) {
-        let bees = std::mem::take(&mut *self.workers.slots[slot].woken.lock());
+    /// Leaves bees to a task that runs on this worker when the one that runs now waits for something.
+    pub(crate) fn follow_up(self: &Arc<Self>, bees: Bees) {
         let hive = self.clone();
         self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
     }
@@ -221,15 +218,14 @@ fn run(hive: &Arc<HiveInner>) {
 /// Runs bees on a worker, unless too many workers do that; leaves the rest to the runners.
 fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
     let slot = hive.slot_of_thread();
+    let Some(entered) = hive.enter() else { return hive.give_to_runners(bees) };
     hive.workers.slots[slot].woken.lock().extend(bees);
-    if let Some(entered) = hive.enter() {
-        let collecting = hive.workers.slots[slot].later.collect();
-        Turn::run_slot(hive, slot, Some(ON_WORKER));
-        drop(entered);
-        drop(collecting)
-    }
-    if !hive.is_idle(slot) {
-        hive.give_to_runners(slot)
+    let collecting = hive.workers.slots[slot].later.collect();
+    Turn::run_slot(hive, slot, Some(ON_WORKER));
+    drop(entered);
+    drop(collecting);
+    if hive.give_back(slot) {
+        hive.start_runner()
     }
 }
 
