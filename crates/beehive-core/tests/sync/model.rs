@@ -29,6 +29,8 @@ enum Fault {
     RoutesFirst,
     /// A message that waits for a merge is overtaken by later ones of its sender.
     LaneIgnored,
+    /// Of what waits, what has an owner goes, also if something before it has none.
+    ParkedOvertakes,
     /// What a frozen bee is sent is refused, and dropped.
     FrozenDrops,
     /// What a bee that is no more is sent is dropped.
@@ -196,18 +198,37 @@ impl Hive {
         lock(lane).parked.push(delivery)
     }
 
-    /// Unites the owners of what waits first, then delivers what can be delivered. Whether something is left.
+    /// Asks for the owners of all that nothing is before, delivers what can be delivered, and unites owners for the first
+    /// of what is left. Whether something is left.
     fn resolve(&self, lane: &Mutex<Lane>) -> bool {
-        let Some(cells) = lock(lane).parked.first().map(|p| p.cells.clone()) else { return false };
-        if let Err(Some((root, merging))) = self.claim(&cells) {
-            for from in merging {
-                self.fuse(from, root)
+        let mut merge = None;
+        for cells in self.heads(&lock(lane).parked) {
+            if let Err(Some(several)) = self.claim(&cells) {
+                merge.get_or_insert(several);
             }
         }
+        let left = self.retry(lane);
+        let Some((root, merging)) = merge else { return left };
+        for from in merging {
+            self.fuse(from, root)
+        }
+        self.retry(lane)
+    }
+
+    fn heads(&self, parked: &[Delivery]) -> Vec<CellSet> {
+        let behind = |at: usize| {
+            parked[..at].iter().any(|p| p.cells.iter().any(|cell| parked[at].cells.contains(cell)))
+        };
+        (0..parked.len()).filter(|at| !behind(*at)).map(|at| parked[at].cells.clone()).collect()
+    }
+
+    /// Delivers, in order, what can be delivered. Whether something is left.
+    fn retry(&self, lane: &Mutex<Lane>) -> bool {
         let mut lane = lock(lane);
         let mut left: Vec<Delivery> = Vec::new();
         for parked in std::mem::take(&mut lane.parked) {
-            let behind = left.iter().any(|p| p.cells.iter().any(|cell| parked.cells.contains(cell)));
+            let behind = self.fault != Fault::ParkedOvertakes
+                && left.iter().any(|p| p.cells.iter().any(|cell| parked.cells.contains(cell)));
             match if behind { None } else { self.owner(&parked.cells) } {
                 Some(bee) => {
                     if let Err(back) = self.push(&bee, parked) {
@@ -475,6 +496,7 @@ fn every_seeded_fault_is_caught() {
         Fault::StateLeft,
         Fault::RoutesFirst,
         Fault::LaneIgnored,
+        Fault::ParkedOvertakes,
         Fault::FrozenDrops,
         Fault::GoneDrops,
         Fault::QueueUnlooked,
