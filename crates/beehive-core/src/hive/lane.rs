@@ -70,10 +70,9 @@ impl Before {
 
     /// `earlier`: what it was made of. Only sweeps are looked at again, because they go on.
     fn blocks(&self, app: u16, cells: &[CellId], earlier: &[Box<dyn Parked>]) -> bool {
-        let ahead =
-            |parked: &Box<dyn Parked>| parked.app() == app && parked.is_sweep() && !parked.has_passed(cells);
         cells.iter().any(|cell| self.cells.contains(&(app, *cell)))
-            || (self.sweeps.contains(&app) && earlier.iter().any(ahead))
+            || (self.sweeps.contains(&app)
+                && earlier.iter().any(|p| p.app() == app && p.is_sweep() && !p.has_passed(cells)))
     }
 
     fn blocks_parked(&self, later: &dyn Parked, earlier: &[Box<dyn Parked>]) -> bool {
