@@ -213,6 +213,15 @@ impl Admitted {
     }
 }
 
+/// A batch that is being routed: when that ends, one thing less is open.
+pub(crate) struct Routing(pub(crate) Arc<Admitted>);
+
+impl Drop for Routing {
+    fn drop(&mut self) {
+        self.0.close()
+    }
+}
+
 /// How the batches are admitted that outputs are made into.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {

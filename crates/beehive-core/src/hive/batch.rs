@@ -55,6 +55,12 @@ impl Source {
         }
     }
 
+    /// What chance is derived from for message `index`.
+    #[inline(always)]
+    pub(crate) fn chance_of(&self, index: u32) -> u64 {
+        self.chance.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
     /// What identifies message `index` of a batch for one app.
     pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
         self.numbers.fact(index, app)

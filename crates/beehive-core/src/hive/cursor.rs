@@ -114,7 +114,8 @@ pub(crate) fn begin<A: Handles<Each<K, M>>, K: Key, M: Message>(
     }
     // an app may have several handlers for each cell of one message
     let sweep = Numbers::parts(fact, A::HANDLER | SWEEPS).fact(0, app.index);
-    let emit = Emit { is_sweep: true, ..emit_of(batch, message, sweep, sweep_name::<A, K, M>(), None, None) };
+    let emit =
+        Emit { is_sweep: true, ..emit_of(batch, index, message, sweep, sweep_name::<A, K, M>(), None, None) };
     let opening = match &mut turn.gate {
         Some(gate) => {
             gate.emits.push(emit);

@@ -52,6 +52,7 @@ pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, Status};
 pub use supervise::Restart;
 
 use crate::cell::HiveId;
+use crate::hive::admission::Routing;
 use crate::hive::batch::{AnswerSink, Batch, Source};
 use crate::hive::credit::{Cause, Credits, UnderWay};
 use crate::hive::dead_letters::DeadLetters;
@@ -262,15 +263,14 @@ impl HiveInner {
             source.numbers = numbers;
             admitted
         });
+        // also if something that the message brings along panics: the lane is everybody's
+        let _routing = admitted.clone().map(Routing);
         let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
         let kind = self.types.kind::<M>();
         Turn::with(self, Place::Runners, |turn| {
             turn.cause = Some(Cause::new(&self.credits, 1, &self.under_way));
             kind.route(&batch, 0..1, &mut self.lane.clone(), turn)
-        });
-        if let Some(admitted) = &batch.admitted {
-            admitted.close()
-        }
+        })
     }
 
     /// The time; never runs backwards, whatever the platform says.

@@ -69,6 +69,7 @@ impl<A: Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
                 let name = remembered_name::<A, M>();
                 emits.push(emit_of(
                     batch,
+                    index,
                     message,
                     batch.source.fact(index, self.app.index),
                     name,
@@ -381,6 +382,7 @@ pub(crate) fn remembered_name<A: Handles<M>, M: Message>() -> String {
 /// What a log is to remember of a message.
 pub(crate) fn emit_of<M: Message>(
     batch: &Batch<M>,
+    index: u32,
     message: &M,
     fact: Fact,
     name: String,
@@ -397,7 +399,7 @@ pub(crate) fn emit_of<M: Message>(
         origin: batch.source.origin,
         sender: batch.source.sender,
         hops: batch.source.hops,
-        chance: batch.source.chance,
+        chance: batch.source.chance_of(index),
     }
 }
 

@@ -66,7 +66,7 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
         messages
             .map(|(index, message)| {
                 let fact = batch.source.fact(index, self.app.index);
-                emit_of(batch, message, fact, sweep_name::<A, K, M>(), position, at)
+                emit_of(batch, index, message, fact, sweep_name::<A, K, M>(), position, at)
             })
             .collect()
     }

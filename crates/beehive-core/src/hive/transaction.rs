@@ -134,7 +134,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
 /// The same for the same message, whenever it is run.
 #[inline(always)]
 fn chance<M: Message>(batch: &Batch<M>, index: u32) -> u64 {
-    batch.source.chance.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    batch.source.chance_of(index)
 }
 
 #[cold]
