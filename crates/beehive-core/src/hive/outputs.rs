@@ -306,6 +306,16 @@ impl Outputs {
         numbers: &mut Numbers,
         by: Admission,
     ) {
+        if numbers.lane != 0 {
+            // the numbers must be the same whenever the same is emitted: the slots stand in the order in which this
+            // thread has used them first, for whatever
+            for span in &self.spans {
+                if let Some((_, slot)) = self.slots.get_mut(span.slot as usize) {
+                    slot.freeze(source, sink, numbers, by)
+                }
+            }
+            return;
+        }
         for (_, slot) in &mut self.slots {
             slot.freeze(source, sink, numbers, by)
         }
