@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Value,
     /// A field that must be present is not.
     Missing,
+    /// Padding or a reserved bit is not zero; only a strict check says so.
+    Padding,
 }
 
 /// The part of a message that is wrong: it selects the error to answer with.
@@ -58,6 +60,18 @@ pub enum Part {
     Statistics,
     /// A role.
     Role,
+    /// A property of a port, queue, table, role, bundle or asynchronous configuration (1.4 on).
+    Property,
+    /// A group or one of its buckets.
+    Group,
+    /// A meter or one of its bands.
+    Meter,
+    /// A queue or one of its properties.
+    Queue,
+    /// A table's features or configuration.
+    Table,
+    /// A bundle.
+    Bundle,
 }
 
 /// The type and code of the OpenFlow error message that answers a malformed message.
@@ -113,19 +127,29 @@ impl Error {
         use ErrorKind::{Missing, Value};
         const BAD_REQUEST: u16 = 1;
         const BAD_ACTION: u16 = 2;
-        let (error_type, code) = match (self.part, version) {
-            (Part::Action, _) => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),
-            (Part::Instruction, Version::V1_3) => (3, if matches!(self.kind, Value) { 0 } else { 7 }),
-            (Part::Match, Version::V1_3) => match self.kind {
+        let old = matches!(version, Version::V1_0);
+        let (error_type, code) = match self.part {
+            Part::Action => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),
+            Part::Instruction if !old => (3, if matches!(self.kind, Value) { 0 } else { 7 }),
+            Part::Match if !old => match self.kind {
                 Value => (4, 7),
                 Missing => (4, 9),
                 _ => (4, 1),
             },
-            (Part::FlowMod, Version::V1_0) if matches!(self.kind, Value) => (3, 4),
-            (Part::FlowMod, Version::V1_3) if matches!(self.kind, Value) => (5, 6),
-            (Part::Role, Version::V1_3) if matches!(self.kind, Value) => (11, 2),
-            (Part::Hello, _) => (0, 0),
-            (_, _) if matches!(self.kind, ErrorKind::Version) => (BAD_REQUEST, 0),
+            Part::FlowMod if matches!(self.kind, Value) => {
+                if old {
+                    (3, 4)
+                } else {
+                    (5, 6)
+                }
+            }
+            Part::Group if !old && matches!(self.kind, Value) => (6, 11),
+            Part::Role if !old && matches!(self.kind, Value) => (11, 2),
+            Part::Meter if !old && matches!(self.kind, Value) => (12, 4),
+            Part::Property if !old => (14, if matches!(self.kind, Value) { 2 } else { 1 }),
+            Part::Bundle if !old && !matches!(self.kind, Value) => (17, 9),
+            Part::Hello => (0, 0),
+            _ if matches!(self.kind, ErrorKind::Version) => (BAD_REQUEST, 0),
             _ => (BAD_REQUEST, 6),
         };
         Answer { error_type, code }
@@ -142,6 +166,7 @@ impl fmt::Display for Error {
             ErrorKind::LengthWrong => "is wrong for this structure",
             ErrorKind::Value => "has a value that the specification does not allow",
             ErrorKind::Missing => "is missing",
+            ErrorKind::Padding => "is not zero",
         };
         write!(formatter, "{} {} at byte {}", self.field, what, self.offset)
     }

@@ -83,18 +83,3 @@ pub(crate) fn bounded<'a>(
 pub(crate) const fn padded(length: usize) -> usize {
     (length + 7) & !7
 }
-
-/// Accessors of a view's fixed part: a name, and where the specification's structure has the field.
-macro_rules! getters {
-    ($($(#[$doc:meta])* $name:ident = $read:ident at $at:literal -> $type:ty;)*) => {
-        $(
-            $(#[$doc])*
-            #[inline]
-            pub fn $name(&self) -> $type {
-                $read::<$at, _>(self.fixed)
-            }
-        )*
-    };
-}
-
-pub(crate) use getters;

@@ -1,11 +1,11 @@
-//! Zero-copy, checked OpenFlow 1.0 and 1.3 codec.
+//! Zero-copy, checked OpenFlow 1.0 to 1.5 codec.
 //!
 //! Three layers, each usable alone:
 //!
 //! | layer | what it knows | entry point |
 //! |---|---|---|
 //! | framing | the 8-byte header and where a message ends | [`Frame::split`], [`FrameBuffer`] |
-//! | [`v10`], [`v13`] | one version's messages as borrowed views | `v13::PacketIn::parse(frame)` |
+//! | [`message`] | every message of every version, complete | [`message::Message::parse`], `encode_into`, `show`, `compose` |
 //! | [`any`] | messages without their version, both ways | [`any::Message::parse`], `encode_into` |
 //!
 //! # Contract
@@ -19,7 +19,7 @@
 //! * [`Error`] is `Copy`, says which field at which offset was wrong, and knows the OpenFlow error to answer with.
 //! * What a version cannot express is an [`EncodeError`] that names the field, never a silent loss; a failed encoding
 //!   leaves the buffer as it was.
-//! * Names are those of the specification: OpenFlow Switch Specification 1.0.0 and 1.3.5.
+//! * Names are those of the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -39,8 +39,9 @@ extern crate std;
 
 pub mod any;
 pub mod limits;
-pub mod v10;
-pub mod v13;
+pub mod message;
+pub mod oxm;
+pub mod schema;
 
 mod address;
 mod encode;

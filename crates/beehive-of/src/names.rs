@@ -1,60 +1,17 @@
 //! The specification's names of message types and errors, for people.
 
+use crate::message::Message;
 use crate::version::Version;
 
 /// The name of a message type, lower case with underscores; `None` for types that the version does not assign.
 pub fn message_type_name(version: Version, message_type: u8) -> Option<&'static str> {
-    const SAME: [&str; 15] = [
-        "hello",
-        "error",
-        "echo_request",
-        "echo_reply",
-        "experimenter",
-        "features_request",
-        "features_reply",
-        "get_config_request",
-        "get_config_reply",
-        "set_config",
-        "packet_in",
-        "flow_removed",
-        "port_status",
-        "packet_out",
-        "flow_mod",
-    ];
-    const V1_0: [&str; 7] = [
-        "port_mod",
-        "statistics_request",
-        "statistics_reply",
-        "barrier_request",
-        "barrier_reply",
-        "queue_get_config_request",
-        "queue_get_config_reply",
-    ];
-    const V1_3: [&str; 15] = [
-        "group_mod",
-        "port_mod",
-        "table_mod",
-        "multipart_request",
-        "multipart_reply",
-        "barrier_request",
-        "barrier_reply",
-        "queue_get_config_request",
-        "queue_get_config_reply",
-        "role_request",
-        "role_reply",
-        "get_async_request",
-        "get_async_reply",
-        "set_async",
-        "meter_mod",
-    ];
-    let index = usize::from(message_type);
-    match (index.checked_sub(SAME.len()), version) {
-        (None, Version::V1_0) if message_type == crate::v10::message_type::VENDOR => Some(&"vendor"),
-        (None, _) => SAME.get(index),
-        (Some(index), Version::V1_0) => V1_0.get(index),
-        (Some(index), Version::V1_3) => V1_3.get(index),
+    if version == Version::V1_0 && message_type == 4 {
+        return Some("vendor");
     }
-    .copied()
+    Message::NAMES
+        .iter()
+        .find(|name| Message::number(name, version) == Some(message_type.into()))
+        .copied()
 }
 
 const BAD_REQUEST: &[&str] = &[
@@ -109,8 +66,9 @@ const ERRORS_V10: &[(&str, &[&str])] = &[
     ("queue_op_failed", QUEUE_OP_FAILED),
 ];
 
-/// The error types of 1.3 by number, each with its codes by number (specification 1.3.5, 7.5.4).
-const ERRORS_V13: &[(&str, &[&str])] = &[
+/// The error types from 1.1 on by number, each with its codes by number (specification 1.5.1, 7.5.4): later versions
+/// only add to them.
+const ERRORS_V11: &[(&str, &[&str])] = &[
     ("hello_failed", HELLO_FAILED),
     ("bad_request", BAD_REQUEST),
     ("bad_action", BAD_ACTION),
@@ -126,6 +84,7 @@ const ERRORS_V13: &[(&str, &[&str])] = &[
             "bad_experimenter_type",
             "bad_length",
             "permission",
+            "duplicate",
         ],
     ),
     (
@@ -156,6 +115,9 @@ const ERRORS_V13: &[(&str, &[&str])] = &[
             "bad_timeout",
             "bad_command",
             "bad_flags",
+            "cannot_sync",
+            "bad_priority",
+            "is_sync",
         ],
     ),
     (
@@ -176,13 +138,15 @@ const ERRORS_V13: &[(&str, &[&str])] = &[
             "bad_bucket",
             "bad_watch",
             "permission",
+            "unknown_bucket",
+            "bucket_exists",
         ],
     ),
     ("port_mod_failed", &["bad_port", "bad_hardware_address", "bad_config", "bad_advertise", "permission"]),
     ("table_mod_failed", &["bad_table", "bad_config", "permission"]),
     ("queue_op_failed", QUEUE_OP_FAILED),
     ("switch_config_failed", &["bad_flags", "bad_length", "permission"]),
-    ("role_request_failed", &["stale", "unsupported", "bad_role"]),
+    ("role_request_failed", &["stale", "unsupported", "bad_role", "id_unsupported", "id_in_use"]),
     (
         "meter_mod_failed",
         &[
@@ -202,24 +166,94 @@ const ERRORS_V13: &[(&str, &[&str])] = &[
     ),
     (
         "table_features_failed",
-        &["bad_table", "bad_metadata", "bad_type", "bad_length", "bad_argument", "permission"],
+        &[
+            "bad_table",
+            "bad_metadata",
+            "bad_type",
+            "bad_length",
+            "bad_argument",
+            "permission",
+            "bad_capabilities",
+            "bad_maximum_entries",
+            "bad_features",
+        ],
+    ),
+    (
+        "bad_property",
+        &[
+            "bad_type",
+            "bad_length",
+            "bad_value",
+            "too_many",
+            "duplicate_type",
+            "bad_experimenter",
+            "bad_experimenter_type",
+            "bad_experimenter_value",
+            "permission",
+        ],
+    ),
+    ("async_config_failed", &["invalid", "unsupported", "permission"]),
+    (
+        "flow_monitor_failed",
+        &[
+            "unknown",
+            "monitor_exists",
+            "invalid_monitor",
+            "unknown_monitor",
+            "bad_command",
+            "bad_flags",
+            "bad_table_id",
+            "bad_out",
+        ],
+    ),
+    (
+        "bundle_failed",
+        &[
+            "unknown",
+            "permission",
+            "bad_id",
+            "bundle_exists",
+            "bundle_closed",
+            "out_of_bundles",
+            "bad_type",
+            "bad_flags",
+            "bad_message_length",
+            "bad_message_xid",
+            "message_unsupported",
+            "message_conflict",
+            "message_too_many",
+            "message_failed",
+            "timeout",
+            "bundle_in_progress",
+            "schedule_not_supported",
+            "schedule_future",
+            "schedule_past",
+        ],
     ),
 ];
+
+/// How many of the error types each version has, after 1.0, without the experimenter's.
+const fn error_types(version: Version) -> usize {
+    match version {
+        Version::V1_0 => 6,
+        Version::V1_1 => 11,
+        Version::V1_2 => 12,
+        Version::V1_3 => 14,
+        Version::V1_4 | Version::V1_5 => 18,
+    }
+}
 
 fn error_names(
     version: Version,
     error_type: u16,
 ) -> Option<&'static (&'static str, &'static [&'static str])> {
-    match version {
-        Version::V1_0 => ERRORS_V10,
-        Version::V1_3 => ERRORS_V13,
-    }
-    .get(usize::from(error_type))
+    let table = if version == Version::V1_0 { ERRORS_V10 } else { ERRORS_V11 };
+    table.get(..error_types(version))?.get(usize::from(error_type))
 }
 
 /// The name of an error type; `None` for types that the version does not assign.
 pub fn error_type_name(version: Version, error_type: u16) -> Option<&'static str> {
-    if version == Version::V1_3 && error_type == 0xffff {
+    if version >= Version::V1_2 && error_type == 0xffff {
         return Some("experimenter");
     }
     error_names(version, error_type).map(|(name, _)| *name)
@@ -230,19 +264,32 @@ pub fn error_code_name(version: Version, error_type: u16, code: u16) -> Option<&
     error_names(version, error_type).and_then(|(_, codes)| codes.get(usize::from(code))).copied()
 }
 
+/// The number of the error type with this name.
+pub(crate) fn error_type_number(version: Version, name: &str) -> Option<u16> {
+    (0..=18).chain([0xffff]).find(|number| error_type_name(version, *number) == Some(name))
+}
+
+/// The number of the code with this name of an error type.
+pub(crate) fn error_code_number(version: Version, error_type: u16, name: &str) -> Option<u16> {
+    (0..32).find(|code| error_code_name(version, error_type, *code) == Some(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_where_the_specification_has_them() {
-        use crate::{v10, v13};
-        assert_eq!(message_type_name(Version::V1_0, v10::message_type::VENDOR), Some("vendor"));
-        assert_eq!(message_type_name(Version::V1_0, v10::message_type::BARRIER_REPLY), Some("barrier_reply"));
+        assert_eq!(message_type_name(Version::V1_0, 4), Some("vendor"));
+        assert_eq!(message_type_name(Version::V1_0, 19), Some("barrier_reply"));
         assert_eq!(message_type_name(Version::V1_0, 22), None);
-        assert_eq!(message_type_name(Version::V1_3, v13::message_type::FLOW_MOD), Some("flow_mod"));
-        assert_eq!(message_type_name(Version::V1_3, v13::message_type::ROLE_REPLY), Some("role_reply"));
-        assert_eq!(message_type_name(Version::V1_3, v13::message_type::METER_MOD), Some("meter_mod"));
+        assert_eq!(message_type_name(Version::V1_3, 14), Some("flow_mod"));
+        assert_eq!(message_type_name(Version::V1_3, 25), Some("role_reply"));
+        assert_eq!(message_type_name(Version::V1_3, 29), Some("meter_mod"));
+        assert_eq!(message_type_name(Version::V1_5, 35), Some("controller_status"));
+        assert_eq!(error_code_name(Version::V1_4, 17, 13), Some("message_failed"));
+        assert_eq!(error_type_name(Version::V1_3, 17), None);
+        assert_eq!(error_type_name(Version::V1_2, 12), None);
         assert_eq!(message_type_name(Version::V1_3, 30), None);
         assert_eq!(error_type_name(Version::V1_3, 11), Some("role_request_failed"));
         assert_eq!(error_code_name(Version::V1_3, 11, 0), Some("stale"));

@@ -10,6 +10,8 @@ pub struct PortNo(pub u32);
 impl PortNo {
     /// The highest number of a physical or logical port in 1.3; reserved ports lie above (`OFPP_MAX`).
     pub const MAX: Self = Self(0xffff_ff00);
+    /// The output of an action set that has none (`OFPP_UNSET`, 1.5).
+    pub const UNSET: Self = Self(0xffff_fff7);
     /// Out of the port that the packet came in on (`OFPP_IN_PORT`).
     pub const IN_PORT: Self = Self(0xffff_fff8);
     /// Through the flow table; packet-out only (`OFPP_TABLE`).
@@ -48,9 +50,15 @@ impl PortNo {
         self.0 > Self::MAX.0
     }
 
+    /// The reserved port with this name; the inverse of [`PortNo::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        (0..=8).map(|index| Self(u32::MAX - index)).find(|port| port.name() == Some(name))
+    }
+
     /// The name of a reserved port.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
+            Self::UNSET => "unset",
             Self::IN_PORT => "in_port",
             Self::TABLE => "table",
             Self::NORMAL => "normal",

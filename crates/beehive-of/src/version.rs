@@ -8,20 +8,33 @@ use core::fmt;
 pub enum Version {
     /// OpenFlow 1.0, wire version 1.
     V1_0 = 1,
+    /// OpenFlow 1.1, wire version 2.
+    V1_1 = 2,
+    /// OpenFlow 1.2, wire version 3.
+    V1_2 = 3,
     /// OpenFlow 1.3, wire version 4.
     V1_3 = 4,
+    /// OpenFlow 1.4, wire version 5.
+    V1_4 = 5,
+    /// OpenFlow 1.5, wire version 6.
+    V1_5 = 6,
 }
 
 impl Version {
     /// Every version of this type, oldest first.
-    pub const ALL: [Version; 2] = [Version::V1_0, Version::V1_3];
+    pub const ALL: [Version; 6] =
+        [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5];
 
     /// The version with this number in the header, if it is one of ours.
     #[inline]
     pub const fn from_wire(wire: u8) -> Option<Self> {
         match wire {
             1 => Some(Self::V1_0),
+            2 => Some(Self::V1_1),
+            3 => Some(Self::V1_2),
             4 => Some(Self::V1_3),
+            5 => Some(Self::V1_4),
+            6 => Some(Self::V1_5),
             _ => None,
         }
     }
@@ -31,14 +44,17 @@ impl Version {
     pub const fn wire(self) -> u8 {
         self as u8
     }
+
+    /// The number after `1.`.
+    #[inline]
+    pub const fn minor(self) -> u8 {
+        self as u8 - 1
+    }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::V1_0 => "1.0",
-            Self::V1_3 => "1.3",
-        })
+        write!(formatter, "1.{}", self.minor())
     }
 }
 
@@ -51,8 +67,8 @@ impl VersionSet {
     /// No version.
     pub const EMPTY: Self = Self(0);
 
-    /// All versions that this crate speaks: 1.0 and 1.3.
-    pub const SUPPORTED: Self = Self::EMPTY.with(Version::V1_0).with(Version::V1_3);
+    /// All versions that this crate speaks: 1.0 to 1.5.
+    pub const SUPPORTED: Self = Self(0b111_1110);
 
     /// The set with this bitmap.
     pub const fn from_bits(bits: u32) -> Self {
@@ -112,8 +128,9 @@ mod tests {
 
     #[test]
     fn a_set_knows_its_highest_version() {
-        assert_eq!(VersionSet::SUPPORTED.bits(), 0b1_0010);
-        assert_eq!(VersionSet::SUPPORTED.highest(), Some(4));
+        let all = Version::ALL.into_iter().fold(VersionSet::EMPTY, VersionSet::with);
+        assert_eq!(VersionSet::SUPPORTED, all);
+        assert_eq!(VersionSet::SUPPORTED.highest(), Some(6));
         assert_eq!(VersionSet::EMPTY.highest(), None);
         assert_eq!(VersionSet::from_bits(u32::MAX).highest(), Some(31));
         assert!(VersionSet::only(Version::V1_0).contains(1));

@@ -2,17 +2,22 @@
 
 use core::net::Ipv4Addr;
 
-use bytes::BytesMut;
+use bytes::BufMut;
 
-use super::list::{Element, List};
+use super::match_list::{VLAN_PRESENT, number, value};
+use super::match_list_encode::put;
 use crate::address::MacAddress;
 use crate::encode::EncodeError;
 use crate::error::Error;
+use crate::field::{set16, set32};
+use crate::limits::{DSCP_MAX, VLAN_ID_MAX, VLAN_PRIORITY_MAX};
+use crate::message;
+use crate::oxm::{OxmField, class};
 use crate::port_number::PortNo;
+use crate::schema::{List, Reader, Sink, Source, Tagged, Value, Writer};
 use crate::version::Version;
-use crate::{v10, v13};
 
-/// An action of either version. A packet without actions is dropped.
+/// An action of any version. A packet without actions is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Action {
@@ -23,13 +28,23 @@ pub enum Action {
         /// How many bytes to send to the controller, when the port is that; 0xffff is all of it, unbuffered.
         max_len: u16,
     },
-    /// Sets the VLAN identifier (12 bits). 1.0 adds a tag where there is none; 1.3 wants one there (`PushVlan`).
+    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first (`SetQueue`).
+    Enqueue {
+        /// Where to.
+        port: PortNo,
+        /// Through which queue.
+        queue_id: u32,
+    },
+    /// Selects the queue for outputs. Not in 1.0.
+    SetQueue(u32),
+    /// Sets the VLAN identifier (12 bits). 1.0 adds a tag where there is none; later versions want one there
+    /// (`PushVlan`).
     SetVlanId(u16),
     /// Sets the VLAN priority (3 bits).
     SetVlanPriority(u8),
     /// Removes the outermost VLAN tag.
     PopVlan,
-    /// Adds a VLAN tag with this Ethernet type (0x8100 or 0x88a8). 1.3 only.
+    /// Adds a VLAN tag with this Ethernet type (0x8100 or 0x88a8). Not in 1.0.
     PushVlan(u16),
     /// Sets the Ethernet source.
     SetEthSrc(MacAddress),
@@ -41,7 +56,11 @@ pub enum Action {
     SetIpv4Dst(Ipv4Addr),
     /// Sets the differentiated services code point (6 bits) of an IP packet.
     SetIpDscp(u8),
-    /// Processes the packet by a group. 1.3 only.
+    /// Sets the time to live of an IP packet. Not in 1.0.
+    SetIpTtl(u8),
+    /// Decrements the time to live of an IP packet. Not in 1.0.
+    DecIpTtl,
+    /// Processes the packet by a group. Not in 1.0.
     Group(u32),
     /// An action of this type, which has no name here: only decoded, never encoded in another version.
     Other(u16),
@@ -56,28 +75,196 @@ impl Action {
     pub const fn output(port: PortNo) -> Self {
         Self::Output { port, max_len: 0xffff }
     }
+
+    fn generalise(action: &message::Action<'_>, version: Version, offset: usize) -> Result<Self, Error> {
+        use message::Action as Wire;
+        Ok(match action {
+            Wire::Output(output) => Self::Output { port: output.port, max_len: output.max_len.0 },
+            Wire::Enqueue(enqueue) => Self::Enqueue { port: enqueue.port, queue_id: enqueue.queue_id.0 },
+            Wire::SetQueue(queue) => Self::SetQueue(queue.queue_id.0),
+            Wire::SetVlanId(set) => Self::SetVlanId(set.vlan_id & VLAN_ID_MAX),
+            Wire::SetVlanPriority(set) => Self::SetVlanPriority(set.vlan_priority & VLAN_PRIORITY_MAX),
+            Wire::PopVlan(_) => Self::PopVlan,
+            Wire::PushVlan(push) => Self::PushVlan(push.eth_type),
+            Wire::SetEthSrc(set) => Self::SetEthSrc(set.address),
+            Wire::SetEthDst(set) => Self::SetEthDst(set.address),
+            Wire::SetIpv4Src(set) => Self::SetIpv4Src(set.address),
+            Wire::SetIpv4Dst(set) => Self::SetIpv4Dst(set.address),
+            Wire::SetIpTos(set) => Self::SetIpDscp(set.value >> 2),
+            Wire::SetIpTtl(set) => Self::SetIpTtl(set.value),
+            Wire::DecIpTtl(_) => Self::DecIpTtl,
+            Wire::Group(group) => Self::Group(group.group_id.0),
+            Wire::SetField(set) => return generalise_field(&set.field, offset),
+            other => Self::Other(other.kind(version).unwrap_or(0xffff)),
+        })
+    }
 }
 
-impl<'a> Element<'a> for Action {
+fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error> {
+    // Only 1.5 sets fields under a mask.
+    if field.class != class::BASIC || field.mask.is_some() {
+        return Ok(Action::Other(kind::SET_FIELD));
+    }
+    Ok(match field.number {
+        number::ETH_SRC => Action::SetEthSrc(MacAddress(value(field, offset)?)),
+        number::ETH_DST => Action::SetEthDst(MacAddress(value(field, offset)?)),
+        number::VLAN_VID => Action::SetVlanId(u16::from_be_bytes(value(field, offset)?) & VLAN_ID_MAX),
+        number::VLAN_PCP => Action::SetVlanPriority(u8::from_be_bytes(value(field, offset)?) & VLAN_PRIORITY_MAX),
+        number::IP_DSCP => Action::SetIpDscp(u8::from_be_bytes(value(field, offset)?) & DSCP_MAX),
+        number::IPV4_SRC => Action::SetIpv4Src(Ipv4Addr::from(value::<4>(field, offset)?)),
+        number::IPV4_DST => Action::SetIpv4Dst(Ipv4Addr::from(value::<4>(field, offset)?)),
+        _ => Action::Other(kind::SET_FIELD),
+    })
+}
+
+/// Numbers of actions that are written here, in hot messages, without a detour.
+mod kind {
+    pub(super) const OUTPUT: u16 = 0;
+    pub(super) const SET_FIELD: u16 = 25;
+}
+
+impl<'a> Value<'a> for Action {
     #[inline]
-    fn read(version: Version, bytes: &'a [u8], offset: usize) -> Result<(Self, usize), Error> {
-        match version {
-            Version::V1_0 => {
-                let (action, length) = v10::Action::read(bytes, offset)?;
-                Ok((action.generalise(), length))
-            }
-            Version::V1_3 => {
-                let (action, length) = v13::Action::read(bytes, offset)?;
-                Ok((action.generalise()?, length))
-            }
-        }
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        // Where the field of a set-field starts.
+        let (version, offset) = (reader.version(), reader.offset() + 4);
+        Self::generalise(&message::Action::read(reader)?, version, offset)
     }
 
     #[inline]
-    fn write(&self, version: Version, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_action(self, out),
-            Version::V1_3 => v13::write_action(self, out),
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match (*self, writer.version()) {
+            (Self::Output { port, max_len }, Version::V1_0) => {
+                let Some(port) = port.to_v10() else {
+                    return Err(writer.unsupported("output port above 0xff00"));
+                };
+                let mut bytes = [0; 8];
+                set16::<2, _>(&mut bytes, 8);
+                set16::<4, _>(&mut bytes, port);
+                set16::<6, _>(&mut bytes, max_len);
+                writer.put(&bytes);
+                Ok(())
+            }
+            (Self::Output { port, max_len }, _) => {
+                let mut bytes = [0; 16];
+                set16::<0, _>(&mut bytes, kind::OUTPUT);
+                set16::<2, _>(&mut bytes, 16);
+                set32::<4, _>(&mut bytes, port.0);
+                set16::<8, _>(&mut bytes, max_len);
+                writer.put(&bytes);
+                Ok(())
+            }
+            (Self::Enqueue { .. }, version) if version != Version::V1_0 => {
+                Err(writer.unsupported("the enqueue action (select the queue, then send)"))
+            }
+            (_, Version::V1_0 | Version::V1_1) => self.write_old(writer),
+            _ => self.write_field(writer),
         }
     }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.text(format_args!("{self:?}"));
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        message::Action::compose(source, writer)
+    }
+}
+
+impl Action {
+    /// Refuses values that are out of their range.
+    fn check(&self) -> Result<(), EncodeError> {
+        match *self {
+            Self::SetVlanId(id) if id > VLAN_ID_MAX => Err(EncodeError::Value { field: "VLAN identifier" }),
+            Self::SetVlanPriority(priority) if priority > VLAN_PRIORITY_MAX => {
+                Err(EncodeError::Value { field: "VLAN priority" })
+            }
+            Self::SetIpDscp(dscp) if dscp > DSCP_MAX => Err(EncodeError::Value { field: "IP DSCP" }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends an action of 1.0 or 1.1, which have one for every field.
+    fn write_old(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        use message::Action as Wire;
+        self.check()?;
+        match *self {
+            Self::SetVlanId(vlan_id) => Wire::SetVlanId(message::SetVlanId { vlan_id }),
+            Self::SetVlanPriority(vlan_priority) => {
+                Wire::SetVlanPriority(message::SetVlanPriority { vlan_priority })
+            }
+            Self::SetEthSrc(address) => Wire::SetEthSrc(message::SetEthernet { address }),
+            Self::SetEthDst(address) => Wire::SetEthDst(message::SetEthernet { address }),
+            Self::SetIpv4Src(address) => Wire::SetIpv4Src(message::SetIpv4 { address }),
+            Self::SetIpv4Dst(address) => Wire::SetIpv4Dst(message::SetIpv4 { address }),
+            Self::SetIpDscp(dscp) => Wire::SetIpTos(message::SetByte { value: dscp << 2 }),
+            Self::Enqueue { port, queue_id } => {
+                Wire::Enqueue(message::Enqueue { port, queue_id: message::QueueId(queue_id) })
+            }
+            _ => return self.write_plain(writer),
+        }
+        .write(writer)
+    }
+
+    /// Appends an action of 1.2 on, which set fields.
+    #[inline]
+    fn write_field(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        self.check()?;
+        match *self {
+            Self::SetVlanId(id) => set_field(writer, number::VLAN_VID, (VLAN_PRESENT | id).to_be_bytes()),
+            Self::SetVlanPriority(priority) => set_field(writer, number::VLAN_PCP, [priority]),
+            Self::SetIpDscp(dscp) => set_field(writer, number::IP_DSCP, [dscp]),
+            Self::SetEthSrc(address) => set_field(writer, number::ETH_SRC, address.0),
+            Self::SetEthDst(address) => set_field(writer, number::ETH_DST, address.0),
+            Self::SetIpv4Src(address) => set_field(writer, number::IPV4_SRC, address.octets()),
+            Self::SetIpv4Dst(address) => set_field(writer, number::IPV4_DST, address.octets()),
+            _ => return self.write_plain(writer),
+        }
+        Ok(())
+    }
+
+    /// Appends an action that every version that has it has in the same form.
+    fn write_plain(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        use message::Action as Wire;
+        let missing = |field, present: bool, writer: &Writer<'_>| {
+            if present { Ok(()) } else { Err(writer.unsupported(field)) }
+        };
+        let newer = writer.version() != Version::V1_0;
+        match *self {
+            Self::PopVlan => Wire::PopVlan(message::NoArgument {}),
+            Self::PushVlan(eth_type) => {
+                missing("the push-VLAN action", newer, writer)?;
+                Wire::PushVlan(message::EtherType { eth_type })
+            }
+            Self::SetQueue(queue_id) => {
+                missing("the set-queue action", newer, writer)?;
+                Wire::SetQueue(message::SetQueue { queue_id: message::QueueId(queue_id) })
+            }
+            Self::SetIpTtl(value) => {
+                missing("the action that sets the time to live", newer, writer)?;
+                Wire::SetIpTtl(message::SetByte { value })
+            }
+            Self::DecIpTtl => {
+                missing("the action that decrements the time to live", newer, writer)?;
+                Wire::DecIpTtl(message::NoArgument {})
+            }
+            Self::Group(group_id) => {
+                missing("the group action", newer, writer)?;
+                Wire::Group(message::Group { group_id: message::GroupId(group_id) })
+            }
+            _ => return Err(writer.unsupported("an action that was decoded without a name")),
+        }
+        .write(writer)
+    }
+}
+
+/// Appends a set-field action: its header, the field and padding to a multiple of 8.
+#[inline]
+fn set_field<const N: usize>(writer: &mut Writer<'_>, field: u8, value: [u8; N]) {
+    let length = const { crate::field::padded(8 + N) };
+    let out = writer.buffer();
+    out.put_u16(kind::SET_FIELD);
+    out.put_u16(length as u16);
+    put(out, field, value);
+    out.put_bytes(0, length - 8 - N);
 }

@@ -2,14 +2,20 @@
 
 use core::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 
 use super::action::Actions;
+use super::instructions;
 use super::match_fields::Match;
-use crate::encode::EncodeError;
+use super::match_standard::write_match;
+use super::{buffer_from_wire, buffer_to_wire};
+use crate::encode::{EncodeError, message};
+use crate::error::{Error, ErrorKind, Part};
+use crate::field::{set8, set16, set32, set64};
+use crate::message::{self, Counter, GroupId};
 use crate::port_number::PortNo;
+use crate::schema::Writer;
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// A change to a flow table. [`FlowMod::add`] and [`FlowMod::delete`] fill in the usual values.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,21 +32,21 @@ pub struct FlowMod<'a> {
     pub hard_timeout: u16,
     /// The controller's own mark on the flow.
     pub cookie: u64,
-    /// Which bits of `cookie` restrict a modification or deletion; 0 is none. 1.3 only.
+    /// Which bits of `cookie` restrict a modification or deletion; 0 is none. 1.1 on.
     pub cookie_mask: u64,
     /// A packet that the switch keeps, to be processed by the new flow.
     pub buffer_id: Option<u32>,
     /// Restricts deletions to flows with this output; [`PortNo::ANY`] does not.
     pub out_port: PortNo,
-    /// Restricts deletions to flows with this group; `None` does not. 1.3 only.
+    /// Restricts deletions to flows with this group; `None` does not. 1.1 on.
     pub out_group: Option<u32>,
     /// Options.
     pub flags: FlowFlags,
     /// Which packets.
     pub match_fields: Match,
-    /// What to do with them, at once ("apply actions" in 1.3); none drops them.
+    /// What to do with them, at once ("apply actions" from 1.1 on); none drops them.
     pub actions: Actions<'a>,
-    /// The table to go on in. 1.3 only.
+    /// The table to go on in. 1.1 on.
     pub goto_table: Option<u8>,
     /// Instructions of a decoded message that have no name here; not encoded.
     pub other_instructions: u16,
@@ -87,12 +93,22 @@ impl FlowFlags {
     pub const SEND_FLOW_REMOVED: Self = Self(1);
     /// Refuse the flow if it overlaps another of the same priority.
     pub const CHECK_OVERLAP: Self = Self(2);
-    /// Set the flow's counters to zero. 1.3 only; a decoded 1.0 message with this bit means an emergency flow.
+    /// Set the flow's counters to zero. 1.2 on; a decoded 1.0 message with this bit means an emergency flow.
     pub const RESET_COUNTS: Self = Self(4);
-    /// Do not count packets. 1.3 only.
+    /// Do not count packets. 1.3 on.
     pub const NO_PACKET_COUNTS: Self = Self(8);
-    /// Do not count bytes. 1.3 only.
+    /// Do not count bytes. 1.3 on.
     pub const NO_BYTE_COUNTS: Self = Self(16);
+
+    /// The options that a version has, whatever it makes of those that it does not know.
+    const fn known_to(version: Version) -> Self {
+        match version {
+            Version::V1_0 | Version::V1_1 => Self(0b11),
+            Version::V1_2 => Self(0b111),
+            // Later options may come.
+            _ => Self(u16::MAX),
+        }
+    }
 
     /// Both sets together.
     #[must_use]
@@ -145,12 +161,99 @@ impl<'a> FlowMod<'a> {
     /// The version cannot express a field, a field lacks the one that it depends on, or the message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_flow_mod(self, xid, out),
-            Version::V1_3 => v13::write_flow_mod(self, xid, out),
+        if version == Version::V1_0 {
+            return self.encode_10(xid, out);
         }
+        if !FlowFlags::known_to(version).contains(self.flags) {
+            return Err(EncodeError::unsupported(version, "these flow-mod flags"));
+        }
+        let mut bytes = [0; 40];
+        set64::<0, _>(&mut bytes, self.cookie);
+        set64::<8, _>(&mut bytes, self.cookie_mask);
+        set8::<16, _>(&mut bytes, self.table_id);
+        set8::<17, _>(&mut bytes, self.command as u8);
+        set16::<18, _>(&mut bytes, self.idle_timeout);
+        set16::<20, _>(&mut bytes, self.hard_timeout);
+        set16::<22, _>(&mut bytes, self.priority);
+        set32::<24, _>(&mut bytes, buffer_to_wire(self.buffer_id));
+        set32::<28, _>(&mut bytes, self.out_port.0);
+        set32::<32, _>(&mut bytes, self.out_group.unwrap_or(GroupId::ANY.0));
+        set16::<36, _>(&mut bytes, self.flags.0);
+        message(out, version.wire(), FLOW_MOD, xid, |out| {
+            out.put_slice(&bytes);
+            let mut writer = Writer::new(version, out);
+            write_match(&self.match_fields, &mut writer)?;
+            instructions::write(&self.actions, self.goto_table, self.other_instructions, &mut writer)
+        })
+    }
+
+    fn encode_10(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
+        let version = Version::V1_0;
+        let unsupported = |field| Err(EncodeError::unsupported(version, field));
+        // All tables of a switch that tells of none are the one.
+        let deletes = matches!(self.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
+        if self.table_id != 0 && !(deletes && self.table_id == 0xff) {
+            return unsupported("a flow table other than 0");
+        }
+        if self.cookie_mask != 0 {
+            return unsupported("cookie_mask");
+        }
+        if self.out_group.is_some() {
+            return unsupported("out_group");
+        }
+        if !FlowFlags::known_to(version).contains(self.flags) {
+            return unsupported("these flow-mod flags");
+        }
+        let Some(out_port) = self.out_port.to_v10() else {
+            return unsupported("out_port above 0xff00");
+        };
+        let mut bytes = [0; 24];
+        set64::<0, _>(&mut bytes, self.cookie);
+        set16::<8, _>(&mut bytes, self.command as u16);
+        set16::<10, _>(&mut bytes, self.idle_timeout);
+        set16::<12, _>(&mut bytes, self.hard_timeout);
+        set16::<14, _>(&mut bytes, self.priority);
+        set32::<16, _>(&mut bytes, buffer_to_wire(self.buffer_id));
+        set16::<20, _>(&mut bytes, out_port);
+        set16::<22, _>(&mut bytes, self.flags.0);
+        message(out, version.wire(), FLOW_MOD, xid, |out| {
+            let mut writer = Writer::new(version, out);
+            write_match(&self.match_fields, &mut writer)?;
+            writer.put(&bytes);
+            instructions::write(&self.actions, self.goto_table, self.other_instructions, &mut writer)
+        })
+    }
+
+    pub(super) fn generalise(flow: &message::FlowMod<'a>, version: Version) -> Result<Self, Error> {
+        let at = if version == Version::V1_0 { 56 } else { 25 };
+        let command = FlowCommand::from_wire(flow.command.0)
+            .ok_or_else(|| Error::new(ErrorKind::Value, Part::FlowMod, at, "flow-mod command"))?;
+        let (actions, goto_table, other_instructions) = match version {
+            Version::V1_0 => (flow.actions.reinterpret(), None, 0),
+            _ => instructions::generalise(flow.instructions)?,
+        };
+        Ok(Self {
+            command,
+            table_id: flow.table_id.0,
+            priority: flow.priority,
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            cookie: flow.cookie,
+            cookie_mask: flow.cookie_mask,
+            buffer_id: buffer_from_wire(flow.buffer_id.0),
+            out_port: flow.out_port,
+            out_group: Some(flow.out_group.0).filter(|group| *group != GroupId::ANY.0),
+            flags: FlowFlags(flow.flags.0),
+            match_fields: flow.match_fields.generalise()?,
+            actions,
+            goto_table,
+            other_instructions,
+        })
     }
 }
+
+/// The type of the message, the same in every version.
+const FLOW_MOD: u8 = 14;
 
 /// A flow that is gone.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -169,7 +272,7 @@ pub struct FlowRemoved {
     pub duration: Duration,
     /// Its idle timeout in seconds.
     pub idle_timeout: u16,
-    /// Its hard timeout in seconds; 0 in 1.0, which does not tell.
+    /// Its hard timeout in seconds; 0 in 1.0 and 1.1, which do not tell.
     pub hard_timeout: u16,
     /// Packets that it matched.
     pub packet_count: u64,
@@ -187,8 +290,12 @@ pub enum FlowRemovedReason {
     HardTimeout,
     /// The controller deleted it.
     Delete,
-    /// Its group was deleted. 1.3 only.
+    /// Its group was deleted. 1.1 on.
     GroupDelete,
+    /// Its meter was deleted. 1.4 on.
+    MeterDelete,
+    /// The switch needed its place. 1.4 on.
+    Eviction,
     /// Another reason, as on the wire.
     Other(u8),
 }
@@ -200,6 +307,8 @@ impl FlowRemovedReason {
             1 => Self::HardTimeout,
             2 => Self::Delete,
             3 => Self::GroupDelete,
+            4 => Self::MeterDelete,
+            5 => Self::Eviction,
             other => Self::Other(other),
         }
     }
@@ -210,6 +319,8 @@ impl FlowRemovedReason {
             Self::HardTimeout => 1,
             Self::Delete => 2,
             Self::GroupDelete => 3,
+            Self::MeterDelete => 4,
+            Self::Eviction => 5,
             Self::Other(other) => other,
         }
     }
@@ -222,11 +333,92 @@ impl FlowRemoved {
     ///
     /// The version cannot express a field.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_flow_removed(self, xid, out),
-            Version::V1_3 => v13::write_flow_removed(self, xid, out),
+        let last = match version {
+            Version::V1_0 => 2,
+            Version::V1_1 | Version::V1_2 | Version::V1_3 => 3,
+            _ => 5,
+        };
+        if self.reason.wire() > last {
+            return Err(EncodeError::unsupported(version, "this reason of a flow-removed"));
         }
+        let (duration_sec, duration_nsec) = duration_to_wire(self.duration)?;
+        let mut flow = message::FlowRemoved {
+            cookie: self.cookie,
+            priority: self.priority,
+            reason: message::FlowRemovedReason(self.reason.wire()),
+            table_id: message::TableId(self.table_id),
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            match_fields: message::Match::Any(&self.match_fields),
+            ..Default::default()
+        };
+        if version < Version::V1_5 {
+            (flow.duration_sec, flow.duration_nsec) = (duration_sec, duration_nsec);
+            (flow.packet_count, flow.byte_count) = (self.packet_count, self.byte_count);
+            return message::Message::FlowRemoved(flow).encode_into(version, xid, out);
+        }
+        let values = counters_to_wire(duration_sec, duration_nsec, self.packet_count, self.byte_count);
+        let counters = counter_list(&values);
+        flow.counters = message::FlowCounters((&counters).into());
+        message::Message::FlowRemoved(flow).encode_into(version, xid, out)
     }
+
+    pub(super) fn generalise(flow: &message::FlowRemoved<'_>, version: Version) -> Result<Self, Error> {
+        let mut counted =
+            Counted::of(flow.duration_sec, flow.duration_nsec, flow.packet_count, flow.byte_count);
+        if version >= Version::V1_5 {
+            counted = Counted::from_list(&flow.counters)?;
+        }
+        Ok(Self {
+            match_fields: flow.match_fields.generalise()?,
+            cookie: flow.cookie,
+            priority: flow.priority,
+            reason: FlowRemovedReason::from_wire(flow.reason.0),
+            table_id: flow.table_id.0,
+            duration: counted.duration,
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            packet_count: counted.packet_count,
+            byte_count: counted.byte_count,
+        })
+    }
+}
+
+/// What a flow counted.
+pub(super) struct Counted {
+    pub(super) duration: Duration,
+    pub(super) packet_count: u64,
+    pub(super) byte_count: u64,
+}
+
+impl Counted {
+    pub(super) fn of(seconds: u32, nanoseconds: u32, packet_count: u64, byte_count: u64) -> Self {
+        Self { duration: Duration::new(u64::from(seconds), nanoseconds), packet_count, byte_count }
+    }
+
+    /// From 1.5 on; what a switch does not count is 0.
+    pub(super) fn from_list(list: &message::FlowCounters<'_>) -> Result<Self, Error> {
+        let get = |number| Ok(list.get(number)?.unwrap_or(0));
+        let duration = get(DURATION)?;
+        Ok(Self::of((duration >> 32) as u32, duration as u32, get(PACKET_COUNT)?, get(BYTE_COUNT)?))
+    }
+}
+
+/// Numbers of counters of 1.5 (`ofp_oxs_ofb_stat_fields`).
+const DURATION: u8 = 0;
+const PACKET_COUNT: u8 = 4;
+const BYTE_COUNT: u8 = 5;
+
+/// The values of the counters that every flow has from 1.5 on.
+pub(super) fn counters_to_wire(seconds: u32, nanoseconds: u32, packets: u64, bytes: u64) -> [[u8; 8]; 3] {
+    [(u64::from(seconds) << 32 | u64::from(nanoseconds)).to_be_bytes(), packets.to_be_bytes(), bytes.to_be_bytes()]
+}
+
+/// The counters with these values.
+pub(super) fn counter_list(values: &[[u8; 8]; 3]) -> [Counter<'_>; 3] {
+    let [duration, packets, bytes] = values;
+    [(DURATION, duration), (PACKET_COUNT, packets), (BYTE_COUNT, bytes)]
+        .map(|(number, value)| Counter { class: 0x8002, number, value })
 }
 
 /// A lifetime as the wire has it: whole seconds and nanoseconds.

@@ -22,9 +22,9 @@ use crate::port_number::PortNo;
 pub struct Match {
     /// The port that the packet came in on.
     pub in_port: Option<PortNo>,
-    /// The Ethernet source; masks in 1.3 only.
+    /// The Ethernet source; masks from 1.1 on.
     pub eth_src: Option<Masked<MacAddress>>,
-    /// The Ethernet destination; masks in 1.3 only.
+    /// The Ethernet destination; masks from 1.1 on.
     pub eth_dst: Option<Masked<MacAddress>>,
     /// The Ethernet type after VLAN tags.
     pub eth_type: Option<u16>,
@@ -32,31 +32,31 @@ pub struct Match {
     pub vlan: Option<VlanMatch>,
     /// The priority in that tag (3 bits); needs a tag.
     pub vlan_priority: Option<u8>,
-    /// The protocol of an IPv4 or IPv6 packet; 1.0 knows IPv4's only.
+    /// The protocol of an IPv4 or IPv6 packet; 1.0 and 1.1 know IPv4's only.
     pub ip_protocol: Option<u8>,
     /// The differentiated services code point (6 bits) of an IP packet.
     pub ip_dscp: Option<u8>,
-    /// The IPv4 source; any mask in 1.3, prefixes in 1.0.
+    /// The IPv4 source; any mask from 1.1 on, prefixes in 1.0.
     pub ipv4_src: Option<Masked<Ipv4Addr>>,
-    /// The IPv4 destination; any mask in 1.3, prefixes in 1.0.
+    /// The IPv4 destination; any mask from 1.1 on, prefixes in 1.0.
     pub ipv4_dst: Option<Masked<Ipv4Addr>>,
-    /// The IPv6 source. 1.3 only.
+    /// The IPv6 source. 1.2 on.
     pub ipv6_src: Option<Masked<Ipv6Addr>>,
-    /// The IPv6 destination. 1.3 only.
+    /// The IPv6 destination. 1.2 on.
     pub ipv6_dst: Option<Masked<Ipv6Addr>>,
-    /// The operation of an ARP packet (1.0: at most 255).
+    /// The operation of an ARP packet (1.0 and 1.1: at most 255).
     pub arp_operation: Option<u16>,
     /// The sender's IPv4 address in an ARP packet.
     pub arp_sender: Option<Masked<Ipv4Addr>>,
     /// The target's IPv4 address in an ARP packet.
     pub arp_target: Option<Masked<Ipv4Addr>>,
-    /// The source port of TCP, UDP or (1.3) SCTP.
+    /// The source port of TCP, UDP or (1.1 on) SCTP.
     pub transport_src: Option<u16>,
-    /// The destination port of TCP, UDP or (1.3) SCTP.
+    /// The destination port of TCP, UDP or (1.1 on) SCTP.
     pub transport_dst: Option<u16>,
-    /// The type of an ICMP packet; ICMPv6's in 1.3 only.
+    /// The type of an ICMP packet; ICMPv6's from 1.2 on.
     pub icmp_type: Option<u8>,
-    /// The code of an ICMP packet; ICMPv6's in 1.3 only.
+    /// The code of an ICMP packet; ICMPv6's from 1.2 on.
     pub icmp_code: Option<u8>,
     /// Fields of a decoded message that have no name here; not encoded.
     pub other: u16,
@@ -67,7 +67,7 @@ pub struct Match {
 pub enum VlanMatch {
     /// None.
     Untagged,
-    /// Any. 1.3 only.
+    /// Any. Not in 1.0.
     Tagged,
     /// One with this identifier (12 bits).
     Id(u16),

@@ -1,4 +1,4 @@
-//! A message of either version, and the way from a frame to it and back.
+//! A message of any version, and the way from a frame to it and back.
 
 use bytes::{BufMut, BytesMut};
 
@@ -8,11 +8,13 @@ use super::port::{PortStatus, Ports};
 use super::session::{ECHO_REQUEST, ERROR, Echo, ErrorMessage, HELLO, Hello, is_session, version_error};
 use super::statistics::{FlowEntries, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription};
 use super::switch::{Features, RoleMessage, SwitchConfig};
-use crate::encode::{EncodeError, message};
-use crate::error::Error;
+use crate::encode::{self, EncodeError};
+use crate::error::{Error, Part};
 use crate::frame::Frame;
+use crate::limits::HEADER_LENGTH;
+use crate::message;
+use crate::schema::{Reader, Value};
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// A message.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,9 +50,9 @@ pub enum Message<'a> {
     FlowRemoved(FlowRemoved),
     /// A port changed.
     PortStatus(PortStatus),
-    /// Asks for [`Message::PortDescriptionReply`]. 1.3 only.
+    /// Asks for [`Message::PortDescriptionReply`]. 1.3 on.
     PortDescriptionRequest,
-    /// A switch's ports. 1.3 only.
+    /// A switch's ports. 1.3 on.
     PortDescriptionReply(PortDescription<'a>),
     /// Asks for [`Message::FlowStatisticsReply`].
     FlowStatisticsRequest(FlowStatisticsRequest),
@@ -64,9 +66,9 @@ pub enum Message<'a> {
     BarrierRequest,
     /// What came before is done.
     BarrierReply,
-    /// Asks for a role. 1.3 only.
+    /// Asks for a role. 1.2 on.
     RoleRequest(RoleMessage),
-    /// The role. 1.3 only.
+    /// The role. 1.2 on.
     RoleReply(RoleMessage),
     /// A message without a view here.
     Unknown(Unknown<'a>),
@@ -83,8 +85,8 @@ pub struct Unknown<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message that `frame` is. Hello, error and echo are read in any version but 0, all else in 1.0 and
-    /// 1.3.
+    /// Reads the message that `frame` is. Hello, error and echo are read in any version but 0, all else in 1.0
+    /// to 1.5.
     ///
     /// Lists (actions, ports, flow entries) are checked when iterated; all else is checked here.
     ///
@@ -94,15 +96,9 @@ impl<'a> Message<'a> {
     #[inline]
     pub fn parse(frame: Frame<'a>) -> Result<Self, Error> {
         match (frame.version(), frame.header().message_type) {
-            (Some(Version::V1_0), v10::message_type::PACKET_IN) => {
-                Ok(Self::PacketIn(v10::PacketIn::parse(frame)?.generalise()))
-            }
-            (Some(Version::V1_3), v13::message_type::PACKET_IN) => {
-                Ok(Self::PacketIn(v13::PacketIn::parse(frame)?.generalise()))
-            }
+            (Some(version), PACKET_IN) => Ok(Self::PacketIn(PacketIn::parse(version, frame)?)),
             (_, message_type) if is_session(message_type) => Self::parse_session(frame, message_type),
-            (Some(Version::V1_0), message_type) => Self::parse_v10(frame, message_type),
-            (Some(Version::V1_3), message_type) => Self::parse_v13(frame, message_type),
+            (Some(version), message_type) => Self::parse_other(version, frame, message_type),
             (None, _) => Err(version_error()),
         }
     }
@@ -120,86 +116,59 @@ impl<'a> Message<'a> {
         })
     }
 
-    fn parse_v10(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
-        use v10::message_type as kind;
+    fn parse_other(version: Version, frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
+        let body = frame.body();
+        let reader = &mut Reader::new(version, body, HEADER_LENGTH, Part::Message);
         Ok(match message_type {
-            kind::FEATURES_REQUEST => Self::FeaturesRequest,
-            kind::FEATURES_REPLY => Self::FeaturesReply(v10::Features::parse(frame)?.generalise()),
-            kind::GET_CONFIG_REQUEST => Self::GetConfigRequest,
-            kind::GET_CONFIG_REPLY => Self::GetConfigReply(SwitchConfig::parse(frame)?),
-            kind::SET_CONFIG => Self::SetConfig(SwitchConfig::parse(frame)?),
-            kind::FLOW_REMOVED => Self::FlowRemoved(v10::FlowRemoved::parse(frame)?.generalise()),
-            kind::PORT_STATUS => Self::PortStatus(v10::PortStatus::parse(frame)?.generalise()),
-            kind::PACKET_OUT => Self::PacketOut(v10::PacketOut::parse(frame)?.generalise()),
-            kind::FLOW_MOD => Self::FlowMod(v10::FlowMod::parse(frame)?.generalise()?),
-            kind::STATISTICS_REQUEST => {
-                let statistics = v10::Statistics::parse(frame)?;
-                match statistics.kind() {
-                    Multipart::FLOW => Self::FlowStatisticsRequest(
-                        v10::FlowStatisticsRequest::parse(&statistics)?.generalise(),
-                    ),
-                    _ => Self::MultipartRequest(multipart_v10(&statistics)),
-                }
+            5 => Self::FeaturesRequest,
+            6 => Self::FeaturesReply(Features::generalise(&message::Features::read(reader)?)),
+            7 => Self::GetConfigRequest,
+            8 => Self::GetConfigReply(SwitchConfig::parse(frame)?),
+            9 => Self::SetConfig(SwitchConfig::parse(frame)?),
+            11 => {
+                let flow = message::FlowRemoved::read(reader)?;
+                Self::FlowRemoved(FlowRemoved::generalise(&flow, version)?)
             }
-            kind::STATISTICS_REPLY => {
-                let statistics = v10::Statistics::parse(frame)?;
-                match statistics.kind() {
-                    Multipart::FLOW => Self::FlowStatisticsReply(FlowStatistics {
-                        more: statistics.flags() & Multipart::MORE != 0,
-                        entries: FlowEntries::wire(Version::V1_0, statistics.body(), v10::Statistics::BODY),
-                    }),
-                    _ => Self::MultipartReply(multipart_v10(&statistics)),
-                }
+            12 => {
+                let status = message::PortStatus::read(reader)?;
+                Self::PortStatus(PortStatus::generalise(&status, version)?)
             }
-            kind::BARRIER_REQUEST => Self::BarrierRequest,
-            kind::BARRIER_REPLY => Self::BarrierReply,
-            _ => Self::Unknown(Unknown { message_type, body: frame.body() }),
+            13 => Self::PacketOut(PacketOut::generalise(&message::PacketOut::read(reader)?)?),
+            14 => Self::FlowMod(FlowMod::generalise(&message::FlowMod::read(reader)?, version)?),
+            24 if version >= Version::V1_2 => Self::RoleRequest(RoleMessage::parse(frame)?),
+            25 if version >= Version::V1_2 => Self::RoleReply(RoleMessage::parse(frame)?),
+            _ => match (version.minor(), message_type) {
+                (0, 16) | (1.., 18) => Self::parse_request(reader)?,
+                (0, 17) | (1.., 19) => Self::parse_reply(reader)?,
+                (0, 18) | (1.., 20) => Self::BarrierRequest,
+                (0, 19) | (1.., 21) => Self::BarrierReply,
+                _ => Self::Unknown(Unknown { message_type, body }),
+            },
         })
     }
 
-    fn parse_v13(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
-        use v13::message_type as kind;
-        Ok(match message_type {
-            kind::FEATURES_REQUEST => Self::FeaturesRequest,
-            kind::FEATURES_REPLY => Self::FeaturesReply(v13::Features::parse(frame)?.generalise()),
-            kind::GET_CONFIG_REQUEST => Self::GetConfigRequest,
-            kind::GET_CONFIG_REPLY => Self::GetConfigReply(SwitchConfig::parse(frame)?),
-            kind::SET_CONFIG => Self::SetConfig(SwitchConfig::parse(frame)?),
-            kind::FLOW_REMOVED => Self::FlowRemoved(v13::FlowRemoved::parse(frame)?.generalise()?),
-            kind::PORT_STATUS => Self::PortStatus(v13::PortStatus::parse(frame)?.generalise()),
-            kind::PACKET_OUT => Self::PacketOut(v13::PacketOut::parse(frame)?.generalise()),
-            kind::FLOW_MOD => Self::FlowMod(v13::FlowMod::parse(frame)?.generalise()?),
-            kind::MULTIPART_REQUEST => {
-                let multipart = v13::Multipart::parse(frame)?;
-                match multipart.kind() {
-                    Multipart::FLOW => Self::FlowStatisticsRequest(
-                        v13::FlowStatisticsRequest::parse(&multipart)?.generalise()?,
-                    ),
-                    Multipart::PORT_DESCRIPTION => Self::PortDescriptionRequest,
-                    _ => Self::MultipartRequest(multipart_v13(&multipart)),
-                }
+    fn parse_request(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let multipart = read_multipart(reader)?;
+        Ok(match multipart.kind {
+            Multipart::FLOW => {
+                Self::FlowStatisticsRequest(FlowStatisticsRequest::generalise(&message::FlowRequest::read(reader)?)?)
             }
-            kind::MULTIPART_REPLY => {
-                let multipart = v13::Multipart::parse(frame)?;
-                let more = multipart.flags() & Multipart::MORE != 0;
-                let (body, offset) = (multipart.body(), v13::Multipart::BODY);
-                match multipart.kind() {
-                    Multipart::FLOW => Self::FlowStatisticsReply(FlowStatistics {
-                        more,
-                        entries: FlowEntries::wire(Version::V1_3, body, offset),
-                    }),
-                    Multipart::PORT_DESCRIPTION => Self::PortDescriptionReply(PortDescription {
-                        more,
-                        ports: Ports::wire(Version::V1_3, body, offset),
-                    }),
-                    _ => Self::MultipartReply(multipart_v13(&multipart)),
-                }
+            Multipart::PORT_DESCRIPTION => Self::PortDescriptionRequest,
+            _ => Self::MultipartRequest(multipart),
+        })
+    }
+
+    fn parse_reply(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let multipart = read_multipart(reader)?;
+        let more = multipart.flags & Multipart::MORE != 0;
+        Ok(match multipart.kind {
+            Multipart::FLOW => {
+                Self::FlowStatisticsReply(FlowStatistics { more, entries: FlowEntries::read(reader)? })
             }
-            kind::BARRIER_REQUEST => Self::BarrierRequest,
-            kind::BARRIER_REPLY => Self::BarrierReply,
-            kind::ROLE_REQUEST => Self::RoleRequest(RoleMessage::parse(frame)?),
-            kind::ROLE_REPLY => Self::RoleReply(RoleMessage::parse(frame)?),
-            _ => Self::Unknown(Unknown { message_type, body: frame.body() }),
+            Multipart::PORT_DESCRIPTION => {
+                Self::PortDescriptionReply(PortDescription { more, ports: Ports::read(reader)? })
+            }
+            _ => Self::MultipartReply(multipart),
         })
     }
 
@@ -227,17 +196,16 @@ impl<'a> Message<'a> {
     ///
     /// The version cannot express the message or one of its fields, or the message is too long.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        use v13::message_type as kind;
         let empty =
-            |message_type, out: &mut BytesMut| message(out, version.wire(), message_type, xid, |_| Ok(()));
+            |message_type, out: &mut BytesMut| encode::message(out, version.wire(), message_type, xid, |_| Ok(()));
         match self {
             Self::Hello(hello) => hello.encode_into(xid, out),
             Self::Error(error) => error.encode_into(version, xid, out),
             Self::EchoRequest(echo) => echo.encode_request_into(version, xid, out),
             Self::EchoReply(echo) => echo.encode_reply_into(version, xid, out),
-            Self::FeaturesRequest => empty(kind::FEATURES_REQUEST, out),
+            Self::FeaturesRequest => empty(5, out),
             Self::FeaturesReply(features) => features.encode_into(version, xid, out),
-            Self::GetConfigRequest => empty(kind::GET_CONFIG_REQUEST, out),
+            Self::GetConfigRequest => empty(7, out),
             Self::GetConfigReply(config) => config.encode_reply_into(version, xid, out),
             Self::SetConfig(config) => config.encode_set_into(version, xid, out),
             Self::PacketIn(packet) => packet.encode_into(version, xid, out),
@@ -251,17 +219,11 @@ impl<'a> Message<'a> {
             Self::FlowStatisticsReply(statistics) => statistics.encode_into(version, xid, out),
             Self::MultipartRequest(multipart) => multipart.encode_request_into(version, xid, out),
             Self::MultipartReply(multipart) => multipart.encode_reply_into(version, xid, out),
-            Self::BarrierRequest => match version {
-                Version::V1_0 => empty(v10::message_type::BARRIER_REQUEST, out),
-                Version::V1_3 => empty(kind::BARRIER_REQUEST, out),
-            },
-            Self::BarrierReply => match version {
-                Version::V1_0 => empty(v10::message_type::BARRIER_REPLY, out),
-                Version::V1_3 => empty(kind::BARRIER_REPLY, out),
-            },
+            Self::BarrierRequest => empty(if version == Version::V1_0 { 18 } else { 20 }, out),
+            Self::BarrierReply => empty(if version == Version::V1_0 { 19 } else { 21 }, out),
             Self::RoleRequest(role) => role.encode_request_into(version, xid, out),
             Self::RoleReply(role) => role.encode_reply_into(version, xid, out),
-            Self::Unknown(unknown) => message(out, version.wire(), unknown.message_type, xid, |out| {
+            Self::Unknown(unknown) => encode::message(out, version.wire(), unknown.message_type, xid, |out| {
                 out.put_slice(unknown.body);
                 Ok(())
             }),
@@ -269,10 +231,16 @@ impl<'a> Message<'a> {
     }
 }
 
-fn multipart_v10<'a>(statistics: &v10::Statistics<'a>) -> Multipart<'a> {
-    Multipart { kind: statistics.kind(), flags: statistics.flags(), body: statistics.body() }
-}
+/// The type of a packet-in, the same in every version.
+const PACKET_IN: u8 = 10;
 
-fn multipart_v13<'a>(multipart: &v13::Multipart<'a>) -> Multipart<'a> {
-    Multipart { kind: multipart.kind(), flags: multipart.flags(), body: multipart.body() }
+/// The head of a statistics or multipart message; the reader is at its body then.
+fn read_multipart<'a>(reader: &mut Reader<'a>) -> Result<Multipart<'a>, Error> {
+    reader.enter(Part::Statistics);
+    let kind = reader.name("multipart").u16()?;
+    let flags = reader.name("multipart").u16()?;
+    if reader.version() != Version::V1_0 {
+        reader.name("multipart").skip(4)?;
+    }
+    Ok(Multipart { kind, flags, body: reader.rest() })
 }

@@ -1,16 +1,19 @@
 //! Messages without their version: what a driver works with.
 //!
-//! [`Message::parse`] turns a [`Frame`](crate::Frame) of either version into one of the structures here, which borrow
-//! from it; `encode_into` of each, or of [`Message`], writes it back in either version. The same type serves both ways:
+//! [`Message::parse`] turns a [`Frame`](crate::Frame) of any version into one of the structures here, which borrow
+//! from it; `encode_into` of each, or of [`Message`], writes it back in any version. The same type serves both ways:
 //! lists such as [`Actions`] are made from a slice when encoding, and read from the message when decoding.
 //!
 //! What a structure here has no name for is counted (`other` fields) or kept as [`Action::Other`]; the full content is
-//! in the version's own view ([`v10`](crate::v10), [`v13`](crate::v13)).
+//! in [`message`](crate::message).
 
 mod action;
 mod flow;
-mod list;
+mod instructions;
 mod match_fields;
+mod match_list;
+mod match_list_encode;
+mod match_standard;
 mod message;
 mod packet;
 mod port;
@@ -20,22 +23,21 @@ mod switch;
 
 pub use action::{Action, Actions};
 pub use flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
-pub use list::{Element, Elements, List};
 pub use match_fields::{Match, VlanMatch};
 pub use message::{Message, Unknown};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{Port, PortConfig, PortFeatures, PortName, PortReason, PortState, PortStatus, Ports};
 pub use session::{Echo, ErrorMessage, Hello};
+pub use crate::schema::{Elements, List, Value as Element};
 pub use statistics::{
     FlowEntries, FlowEntry, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription,
 };
 pub use switch::{Capabilities, Features, Role, RoleMessage, SwitchConfig};
 
-pub(crate) use flow::duration_to_wire;
-pub(crate) use match_fields::{ARP, ICMP, ICMPV6, IPV4, IPV6, SCTP, TCP, UDP};
-pub(crate) use statistics::write_multipart;
+pub(crate) use match_list::from_fields;
+pub(crate) use match_standard::write_match;
 
-/// The buffer identifier that stands for none in both versions (`OFP_NO_BUFFER`).
+/// The buffer identifier that stands for none in every version (`OFP_NO_BUFFER`).
 const NO_BUFFER: u32 = 0xffff_ffff;
 
 /// A buffer identifier from the wire.

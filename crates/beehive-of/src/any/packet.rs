@@ -1,14 +1,18 @@
 //! Packets between switch and controller.
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 
 use super::action::Actions;
-use crate::encode::EncodeError;
-use crate::error::Error;
+use super::match_list::{number, value};
+use super::{buffer_from_wire, buffer_to_wire};
+use crate::encode::{EncodeError, message, patch_length};
+use crate::error::{Error, ErrorKind, Part};
+use crate::field::{be8, be16, be32, be64, bounded, fixed, padded, set_array, set8, set16, set32, set64};
 use crate::frame::Frame;
+use crate::message::{self, TYPE_OXM};
 use crate::port_number::PortNo;
+use crate::schema::Writer;
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// A packet that a switch hands to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +27,7 @@ pub struct PacketIn<'a> {
     pub reason: PacketInReason,
     /// The table that sent it; 0 in 1.0.
     pub table_id: u8,
-    /// The cookie of the flow that sent it; `None` in 1.0 and where the switch gives none.
+    /// The cookie of the flow that sent it; `None` before 1.3 and where the switch gives none.
     pub cookie: Option<u64>,
     /// The packet from its Ethernet header on, or the start of it.
     pub data: &'a [u8],
@@ -37,8 +41,14 @@ pub enum PacketInReason {
     NoMatch,
     /// A flow's action says so.
     Action,
-    /// Its time to live ran out. 1.3 only.
+    /// Its time to live ran out. 1.2 on.
     InvalidTtl,
+    /// An output in the action set. 1.4 on; before, [`PacketInReason::Action`].
+    ActionSet,
+    /// An output in a group. 1.4 on; before, [`PacketInReason::Action`].
+    Group,
+    /// An output in a packet-out. 1.4 on; before, [`PacketInReason::Action`].
+    PacketOut,
     /// Another reason, as on the wire.
     Other(u8),
 }
@@ -50,6 +60,9 @@ impl PacketInReason {
             0 => Self::NoMatch,
             1 => Self::Action,
             2 => Self::InvalidTtl,
+            3 => Self::ActionSet,
+            4 => Self::Group,
+            5 => Self::PacketOut,
             other => Self::Other(other),
         }
     }
@@ -60,6 +73,9 @@ impl PacketInReason {
             Self::NoMatch => 0,
             Self::Action => 1,
             Self::InvalidTtl => 2,
+            Self::ActionSet => 3,
+            Self::Group => 4,
+            Self::PacketOut => 5,
             Self::Other(other) => other,
         }
     }
@@ -76,27 +92,201 @@ impl<'a> PacketIn<'a> {
     ///
     /// # Errors
     ///
-    /// The message is malformed.
+    /// The message is malformed; from 1.2 on also when its match does not say the port that the packet came in on
+    /// (1.3.5, 7.4.1: it must).
     #[inline]
     pub fn parse(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
         match version {
-            Version::V1_0 => Ok(v10::PacketIn::parse(frame)?.generalise()),
-            Version::V1_3 => Ok(v13::PacketIn::parse(frame)?.generalise()),
+            Version::V1_0 => Self::parse_10(frame),
+            Version::V1_1 => Self::parse_11(frame),
+            version => Self::parse_with_match(version, frame),
         }
+    }
+
+    #[inline]
+    fn parse_10(frame: Frame<'a>) -> Result<Self, Error> {
+        let (fixed, data) = fixed::<10>(frame.body(), Part::Message, 8, "packet-in")?;
+        Ok(Self {
+            buffer_id: buffer_from_wire(be32::<0, _>(fixed)),
+            total_len: be16::<4, _>(fixed),
+            in_port: PortNo::from_v10(be16::<6, _>(fixed)),
+            reason: PacketInReason::from_wire(be8::<8, _>(fixed)),
+            table_id: 0,
+            cookie: None,
+            data,
+        })
+    }
+
+    fn parse_11(frame: Frame<'a>) -> Result<Self, Error> {
+        let (fixed, data) = fixed::<16>(frame.body(), Part::Message, 8, "packet-in")?;
+        Ok(Self {
+            buffer_id: buffer_from_wire(be32::<0, _>(fixed)),
+            total_len: be16::<12, _>(fixed),
+            in_port: PortNo(be32::<4, _>(fixed)),
+            reason: PacketInReason::from_wire(be8::<14, _>(fixed)),
+            table_id: be8::<15, _>(fixed),
+            cookie: None,
+            data,
+        })
+    }
+
+    /// 1.2 has no cookie; all else is the same from there on.
+    #[inline]
+    fn parse_with_match(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
+        let (head, rest) = fixed::<8>(frame.body(), Part::Message, 8, "packet-in")?;
+        let (cookie, rest, offset) = if version == Version::V1_2 {
+            (None, rest, 16)
+        } else {
+            let (cookie, rest) = fixed::<8>(rest, Part::Message, 16, "packet-in")?;
+            (Some(be64::<0, _>(cookie)).filter(|cookie| *cookie != NO_COOKIE), rest, 24)
+        };
+        let (in_port, rest) = in_port_of(rest, offset)?;
+        let Some(data) = rest.get(2..) else {
+            let end = frame.bytes().len();
+            return Err(Error::new(ErrorKind::Truncated, Part::Message, end, "packet-in padding"));
+        };
+        Ok(Self {
+            buffer_id: buffer_from_wire(be32::<0, _>(head)),
+            total_len: be16::<4, _>(head),
+            in_port,
+            reason: PacketInReason::from_wire(be8::<6, _>(head)),
+            table_id: be8::<7, _>(head),
+            cookie,
+            data,
+        })
     }
 
     /// Appends the message.
     ///
     /// # Errors
     ///
-    /// 1.0 cannot express a table, a cookie or [`PacketInReason::InvalidTtl`], nor a port above 0xff00; or the message
-    /// is too long.
+    /// 1.0 cannot express a table, nor a port above 0xff00; versions before 1.3 no cookie; a reason that the version
+    /// does not have; or the message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_packet_in(self, xid, out),
-            Version::V1_3 => v13::write_packet_in(self, xid, out),
+        let unsupported = |field| Err(EncodeError::unsupported(version, field));
+        if version < Version::V1_3 && self.cookie.is_some() {
+            return unsupported("the cookie of a packet-in");
         }
+        match self.reason {
+            PacketInReason::InvalidTtl if version < Version::V1_2 => {
+                return unsupported("the reason of a packet-in: invalid time to live");
+            }
+            PacketInReason::ActionSet | PacketInReason::Group | PacketInReason::PacketOut
+                if version < Version::V1_4 =>
+            {
+                return unsupported("the reason of a packet-in: action set, group or packet-out");
+            }
+            _ => {}
+        }
+        let buffer_id = buffer_to_wire(self.buffer_id);
+        let mut bytes = [0; 34];
+        let length = match version {
+            Version::V1_0 => {
+                if self.table_id != 0 {
+                    return unsupported("the table of a packet-in");
+                }
+                let Some(in_port) = self.in_port.to_v10() else {
+                    return unsupported("in_port above 0xff00");
+                };
+                set32::<0, _>(&mut bytes, buffer_id);
+                set16::<4, _>(&mut bytes, self.total_len);
+                set16::<6, _>(&mut bytes, in_port);
+                set8::<8, _>(&mut bytes, self.reason.wire());
+                10
+            }
+            Version::V1_1 => {
+                set32::<0, _>(&mut bytes, buffer_id);
+                set32::<4, _>(&mut bytes, self.in_port.0);
+                set32::<8, _>(&mut bytes, self.in_port.0);
+                set16::<12, _>(&mut bytes, self.total_len);
+                set8::<14, _>(&mut bytes, self.reason.wire());
+                set8::<15, _>(&mut bytes, self.table_id);
+                16
+            }
+            Version::V1_2 => {
+                self.set_head(&mut bytes);
+                set_array::<8, 16, _>(&mut bytes, in_port_match(self.in_port));
+                26
+            }
+            _ => {
+                self.set_head(&mut bytes);
+                set64::<8, _>(&mut bytes, self.cookie.unwrap_or(NO_COOKIE));
+                set_array::<16, 16, _>(&mut bytes, in_port_match(self.in_port));
+                34
+            }
+        };
+        message(out, version.wire(), PACKET_IN, xid, |out| {
+            out.put_slice(bytes.get(..length).unwrap_or(&bytes));
+            out.put_slice(self.data);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn set_head(&self, bytes: &mut [u8; 34]) {
+        set32::<0, _>(bytes, buffer_to_wire(self.buffer_id));
+        set16::<4, _>(bytes, self.total_len);
+        set8::<6, _>(bytes, self.reason.wire());
+        set8::<7, _>(bytes, self.table_id);
+    }
+}
+
+/// The cookie of a packet-in for which the switch has none.
+const NO_COOKIE: u64 = u64::MAX;
+/// The types of these messages, the same in every version.
+const PACKET_IN: u8 = 10;
+const PACKET_OUT: u8 = 13;
+/// The header of the field of a match that says the port that a packet came in on.
+const IN_PORT_FIELD: u32 = 0x8000_0004;
+
+/// A match of one field, 12 bytes and 4 of padding.
+#[inline]
+fn in_port_match(port: PortNo) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    set16::<0, _>(&mut bytes, TYPE_OXM);
+    set16::<2, _>(&mut bytes, 12);
+    set32::<4, _>(&mut bytes, IN_PORT_FIELD);
+    set32::<8, _>(&mut bytes, port.0);
+    bytes
+}
+
+/// Checks the fields of the match that starts `bytes`; returns the port that it says, and what follows it. The hot path
+/// of a controller: it looks at the length of every field, and into one.
+#[inline]
+fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
+    let wrong = |kind, at: usize, field| Err(Error::new(kind, Part::Match, at, field));
+    let (head, _) = fixed::<4>(bytes, Part::Match, offset, "match")?;
+    if be16::<0, _>(head) != TYPE_OXM {
+        return wrong(ErrorKind::Value, offset, "match type");
+    }
+    let length = usize::from(be16::<2, _>(head));
+    let (whole, _) = bounded(bytes, length, 4, Part::Match, offset + 2, "match length")?;
+    let Some(after) = bytes.get(padded(length)..) else {
+        return wrong(ErrorKind::Truncated, offset + bytes.len(), "match padding");
+    };
+    let mut rest = whole.get(4..).unwrap_or(&[]);
+    let mut in_port = None;
+    while !rest.is_empty() {
+        let at = offset + length - rest.len();
+        let (head, payload) = fixed::<4>(rest, Part::Match, at, "match field")?;
+        let header = be32::<0, _>(head);
+        let field_length = usize::from(header as u8);
+        let (value, next) = bounded(payload, field_length, 1, Part::Match, at + 3, "match field length")?;
+        if header & 0x100 != 0 && field_length % 2 != 0 {
+            return wrong(ErrorKind::LengthWrong, at + 3, "match field length");
+        }
+        if header & 0xffff_ff00 == IN_PORT_FIELD & 0xffff_ff00 {
+            match value.try_into() {
+                Ok(value) => in_port = Some(PortNo(u32::from_be_bytes(value))),
+                Err(_) => return wrong(ErrorKind::LengthWrong, at + 3, "match field length"),
+            }
+        }
+        rest = next;
+    }
+    match in_port {
+        Some(port) => Ok((port, after)),
+        None => wrong(ErrorKind::Missing, offset, "in_port of packet-in"),
     }
 }
 
@@ -106,7 +296,7 @@ pub struct PacketOut<'a> {
     /// The packet that the switch keeps; `None` when `data` is the packet.
     pub buffer_id: Option<u32>,
     /// The port that the packet is held to have come in on; [`PortNo::CONTROLLER`] when it is the controller's own
-    /// (1.3 allows no other number for that; 1.0 takes [`PortNo::ANY`] too).
+    /// (from 1.1 on no other number will do for that; 1.0 takes [`PortNo::ANY`] too).
     pub in_port: PortNo,
     /// What to do with it.
     pub actions: Actions<'a>,
@@ -115,6 +305,20 @@ pub struct PacketOut<'a> {
 }
 
 impl<'a> PacketOut<'a> {
+    pub(super) fn generalise(packet: &message::PacketOut<'a>) -> Result<Self, Error> {
+        // From 1.5 on the match says the port.
+        let in_port = match packet.match_fields.fields().basic(number::IN_PORT)? {
+            Some(field) => PortNo(u32::from_be_bytes(value(&field, 16)?)),
+            None => packet.in_port,
+        };
+        Ok(Self {
+            buffer_id: buffer_from_wire(packet.buffer_id.0),
+            in_port,
+            actions: packet.actions.reinterpret(),
+            data: packet.data,
+        })
+    }
+
     /// Appends the message.
     ///
     /// # Errors
@@ -122,9 +326,34 @@ impl<'a> PacketOut<'a> {
     /// The version cannot express a port or an action, or the message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_packet_out(self, xid, out),
-            Version::V1_3 => v13::write_packet_out(self, xid, out),
-        }
+        let mut bytes = [0; 24];
+        set32::<0, _>(&mut bytes, buffer_to_wire(self.buffer_id));
+        // How long the head is, and where in it the length of the actions.
+        let (length, at) = match version {
+            Version::V1_0 => {
+                let Some(in_port) = self.in_port.to_v10() else {
+                    return Err(EncodeError::unsupported(version, "in_port above 0xff00"));
+                };
+                set16::<4, _>(&mut bytes, in_port);
+                (8, 6)
+            }
+            Version::V1_5 => {
+                set_array::<8, 16, _>(&mut bytes, in_port_match(self.in_port));
+                (24, 4)
+            }
+            _ => {
+                set32::<4, _>(&mut bytes, self.in_port.0);
+                (16, 8)
+            }
+        };
+        message(out, version.wire(), PACKET_OUT, xid, |out| {
+            let head = out.len();
+            out.put_slice(bytes.get(..length).unwrap_or(&bytes));
+            let start = out.len();
+            self.actions.append(&mut Writer::new(version, out))?;
+            patch_length(out, start, head + at)?;
+            out.put_slice(self.data);
+            Ok(())
+        })
     }
 }

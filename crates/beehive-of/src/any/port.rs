@@ -4,14 +4,14 @@ use core::fmt;
 
 use bytes::BytesMut;
 
-use super::list::{Element, List};
 use crate::address::MacAddress;
 use crate::encode::EncodeError;
 use crate::error::Error;
 use crate::limits::PORT_NAME_LENGTH;
+use crate::message::{self, EthernetPort, PortProperty};
 use crate::port_number::PortNo;
+use crate::schema::{Fixed, List, Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// A port of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -92,7 +92,7 @@ impl From<&str> for PortName {
     }
 }
 
-/// Configuration bits of a port (`ofp_port_config`); those that both versions have are the same in both.
+/// Configuration bits of a port (`ofp_port_config`); those that several versions have are the same in them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortConfig(pub u32);
 
@@ -109,27 +109,27 @@ impl PortConfig {
     pub const NO_PACKET_IN: u32 = 1 << 6;
 }
 
-/// State bits of a port (`ofp_port_state`); `LINK_DOWN` is the same in both versions.
+/// State bits of a port (`ofp_port_state`); `LINK_DOWN` is the same in every version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortState(pub u32);
 
 impl PortState {
     /// No link.
     pub const LINK_DOWN: u32 = 1;
-    /// Blocked by a protocol outside of OpenFlow. 1.3 only.
+    /// Blocked by a protocol outside of OpenFlow. 1.1 on.
     pub const BLOCKED: u32 = 1 << 1;
-    /// Fit for a fast-failover group. 1.3 only.
+    /// Fit for a fast-failover group. 1.1 on.
     pub const LIVE: u32 = 1 << 2;
 }
 
-/// Rates and media of a port (`ofp_port_features`), with 1.3's bits in both versions.
+/// Rates and media of a port (`ofp_port_features`), with the bits of 1.1 and later in every version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortFeatures(pub u32);
 
 impl PortFeatures {
-    /// Bits 0 to 6, 10 Mbit/s to 10 Gbit/s, are the same in both versions.
+    /// Bits 0 to 6, 10 Mbit/s to 10 Gbit/s, are the same in every version.
     const SAME: u32 = 0x7f;
-    /// 1.0 has its five media bits at 7 to 11, 1.3 at 11 to 15.
+    /// 1.0 has its five media bits at 7 to 11, later versions at 11 to 15.
     const MEDIA_V10: u32 = 0xf80;
 
     pub(crate) const fn from_v10(bits: u32) -> Self {
@@ -166,25 +166,97 @@ impl Port {
     }
 }
 
-impl<'a> Element<'a> for Port {
-    fn read(version: Version, bytes: &'a [u8], offset: usize) -> Result<(Self, usize), Error> {
-        match version {
-            Version::V1_0 => {
-                let port = v10::Port::read(bytes, offset)?;
-                Ok((port.generalise(), v10::Port::LENGTH))
-            }
-            Version::V1_3 => {
-                let port = v13::Port::read(bytes, offset)?;
-                Ok((port.generalise(), v13::Port::LENGTH))
+impl Port {
+    fn generalise(port: &message::Port<'_>, version: Version) -> Result<Self, Error> {
+        let mut rates = EthernetPort {
+            curr: port.curr,
+            advertised: port.advertised,
+            supported: port.supported,
+            peer: port.peer,
+            curr_speed: port.curr_speed,
+            max_speed: port.max_speed,
+        };
+        for property in port.properties {
+            if let PortProperty::Ethernet(ethernet) = property? {
+                rates = ethernet;
             }
         }
+        let features = |bits: u32| match version {
+            Version::V1_0 => PortFeatures::from_v10(bits),
+            _ => PortFeatures(bits),
+        };
+        Ok(Self {
+            number: port.port_no,
+            address: port.hw_addr,
+            name: PortName::from_wire(port.name.0),
+            config: PortConfig(port.config.0),
+            state: PortState(port.state),
+            current: features(rates.curr),
+            advertised: features(rates.advertised),
+            supported: features(rates.supported),
+            peer: features(rates.peer),
+            current_speed_kbps: rates.curr_speed,
+            max_speed_kbps: rates.max_speed,
+        })
+    }
+}
+
+impl<'a> Value<'a> for Port {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let version = reader.version();
+        Self::generalise(&message::Port::read(reader)?, version)
     }
 
-    fn write(&self, version: Version, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_port(self, out),
-            Version::V1_3 => v13::write_port(self, out),
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let version = writer.version();
+        let features = |features: PortFeatures| match version {
+            Version::V1_0 => features.to_v10().ok_or(EncodeError::unsupported(version, "rates above 10 Gbit/s of a port")),
+            _ => Ok(features.0),
+        };
+        if version == Version::V1_0 && (self.current_speed_kbps != 0 || self.max_speed_kbps != 0) {
+            return Err(writer.unsupported("the speed of a port"));
         }
+        if version == Version::V1_0 && self.number.to_v10().is_none() {
+            return Err(writer.unsupported("a port above 0xff00"));
+        }
+        let rates = EthernetPort {
+            curr: features(self.current)?,
+            advertised: features(self.advertised)?,
+            supported: features(self.supported)?,
+            peer: features(self.peer)?,
+            curr_speed: self.current_speed_kbps,
+            max_speed: self.max_speed_kbps,
+        };
+        let port = message::Port {
+            port_no: self.number,
+            hw_addr: self.address,
+            name: Fixed(self.name.wire()),
+            config: message::PortConfig(self.config.0),
+            state: self.state.0,
+            ..Default::default()
+        };
+        if version >= Version::V1_4 {
+            let properties = [PortProperty::Ethernet(rates)];
+            return message::Port { properties: (&properties).into(), ..port }.write(writer);
+        }
+        message::Port {
+            curr: rates.curr,
+            advertised: rates.advertised,
+            supported: rates.supported,
+            peer: rates.peer,
+            curr_speed: rates.curr_speed,
+            max_speed: rates.max_speed,
+            ..port
+        }
+        .write(writer)
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.text(format_args!("{self:?}"));
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        message::Port::compose(source, writer)
     }
 }
 
@@ -238,9 +310,20 @@ impl PortStatus {
     ///
     /// The version cannot express a field of the port.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_port_status(self, xid, out),
-            Version::V1_3 => v13::write_port_status(self, xid, out),
-        }
+        crate::encode::message(out, version.wire(), PORT_STATUS, xid, |out| {
+            let mut writer = Writer::new(version, out);
+            writer.put(&[self.reason.wire(), 0, 0, 0, 0, 0, 0, 0]);
+            self.port.write(&mut writer)
+        })
+    }
+
+    pub(super) fn generalise(status: &message::PortStatus<'_>, version: Version) -> Result<Self, Error> {
+        Ok(Self {
+            reason: PortReason::from_wire(status.reason.0),
+            port: Port::generalise(&status.port, version)?,
+        })
     }
 }
+
+/// The type of the message, the same in every version.
+const PORT_STATUS: u8 = 12;

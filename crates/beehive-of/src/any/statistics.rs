@@ -1,19 +1,20 @@
-//! Statistics (1.0) and multipart (1.3) messages: flows, ports, and all else as bytes.
+//! Statistics and multipart messages: flows, ports, and all else as bytes.
 
 use core::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 
 use super::action::Actions;
-use super::flow::FlowFlags;
-use super::list::{Element, List};
+use super::flow::{Counted, FlowFlags, counter_list, counters_to_wire, duration_to_wire};
+use super::instructions;
 use super::match_fields::Match;
 use super::port::Ports;
 use crate::encode::EncodeError;
 use crate::error::Error;
+use crate::message::{self, GroupId, TableId};
 use crate::port_number::PortNo;
+use crate::schema::{List, Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// Asks for the flows that a match covers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,11 +23,11 @@ pub struct FlowStatisticsRequest {
     pub table_id: u8,
     /// Only flows with this output; [`PortNo::ANY`] does not restrict.
     pub out_port: PortNo,
-    /// Only flows with this group; `None` does not restrict. 1.3 only.
+    /// Only flows with this group; `None` does not restrict. 1.1 on.
     pub out_group: Option<u32>,
-    /// With `cookie_mask`: only flows with this cookie. 1.3 only.
+    /// With `cookie_mask`: only flows with this cookie. 1.1 on.
     pub cookie: u64,
-    /// The bits of `cookie` that count; 0 does not restrict. 1.3 only.
+    /// The bits of `cookie` that count; 0 does not restrict. 1.1 on.
     pub cookie_mask: u64,
     /// Which flows.
     pub match_fields: Match,
@@ -49,10 +50,37 @@ impl FlowStatisticsRequest {
     ///
     /// The version cannot express a field.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_flow_statistics_request(self, xid, out),
-            Version::V1_3 => v13::write_flow_statistics_request(self, xid, out),
+        if version == Version::V1_0 {
+            let unsupported = |field| Err(EncodeError::unsupported(version, field));
+            if self.cookie != 0 || self.cookie_mask != 0 {
+                return unsupported("the cookie of a flow statistics request");
+            }
+            if self.out_port.to_v10().is_none() {
+                return unsupported("out_port above 0xff00");
+            }
         }
+        let request = message::FlowRequest {
+            table_id: TableId(self.table_id),
+            out_port: self.out_port,
+            out_group: self.out_group.map_or(GroupId::ANY, GroupId),
+            cookie: self.cookie,
+            cookie_mask: self.cookie_mask,
+            match_fields: message::Match::Any(&self.match_fields),
+        };
+        write_multipart(version, true, xid, Multipart::FLOW, 0, out, |out| {
+            request.write(&mut Writer::new(version, out))
+        })
+    }
+
+    pub(super) fn generalise(request: &message::FlowRequest<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            table_id: request.table_id.0,
+            out_port: request.out_port,
+            out_group: Some(request.out_group.0).filter(|group| *group != GroupId::ANY.0),
+            cookie: request.cookie,
+            cookie_mask: request.cookie_mask,
+            match_fields: request.match_fields.generalise()?,
+        })
     }
 }
 
@@ -69,7 +97,7 @@ pub struct FlowEntry<'a> {
     pub idle_timeout: u16,
     /// Its hard timeout in seconds; 0 is none.
     pub hard_timeout: u16,
-    /// Its options; none in 1.0, which does not tell.
+    /// Its options; none before 1.3, which do not tell.
     pub flags: FlowFlags,
     /// The controller's own mark on it.
     pub cookie: u64,
@@ -81,7 +109,7 @@ pub struct FlowEntry<'a> {
     pub match_fields: Match,
     /// What it does with them at once.
     pub actions: Actions<'a>,
-    /// The table that it goes on in. 1.3 only.
+    /// The table that it goes on in. 1.1 on.
     pub goto_table: Option<u8>,
     /// Instructions of a decoded message that have no name here; not encoded.
     pub other_instructions: u16,
@@ -90,25 +118,73 @@ pub struct FlowEntry<'a> {
 /// The flows of a message.
 pub type FlowEntries<'a> = List<'a, FlowEntry<'a>>;
 
-impl<'a> Element<'a> for FlowEntry<'a> {
-    fn read(version: Version, bytes: &'a [u8], offset: usize) -> Result<(Self, usize), Error> {
-        match version {
-            Version::V1_0 => {
-                let (entry, length) = v10::FlowEntry::read(bytes, offset)?;
-                Ok((entry.generalise(), length))
-            }
-            Version::V1_3 => {
-                let (entry, length) = v13::FlowEntry::read(bytes, offset)?;
-                Ok((entry.generalise()?, length))
-            }
+impl<'a> Value<'a> for FlowEntry<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let version = reader.version();
+        let entry = message::FlowEntry::read(reader)?;
+        let mut counted =
+            Counted::of(entry.duration_sec, entry.duration_nsec, entry.packet_count, entry.byte_count);
+        if version >= Version::V1_5 {
+            counted = Counted::from_list(&entry.counters)?;
         }
+        let (actions, goto_table, other_instructions) = match version {
+            Version::V1_0 => (entry.actions.reinterpret(), None, 0),
+            _ => instructions::generalise(entry.instructions)?,
+        };
+        Ok(Self {
+            table_id: entry.table_id.0,
+            duration: counted.duration,
+            priority: entry.priority,
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            flags: FlowFlags(entry.flags.0),
+            cookie: entry.cookie,
+            packet_count: counted.packet_count,
+            byte_count: counted.byte_count,
+            match_fields: entry.match_fields.generalise()?,
+            actions,
+            goto_table,
+            other_instructions,
+        })
     }
 
-    fn write(&self, version: Version, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_flow_entry(self, out),
-            Version::V1_3 => v13::write_flow_entry(self, out),
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let start = writer.position();
+        let version = writer.version();
+        if version < Version::V1_3 && self.flags != FlowFlags::NONE {
+            return Err(writer.unsupported("the flags of a flow entry"));
         }
+        let (seconds, nanoseconds) = duration_to_wire(self.duration)?;
+        let values = counters_to_wire(seconds, nanoseconds, self.packet_count, self.byte_count);
+        let counters = counter_list(&values);
+        let mut entry = message::FlowEntry {
+            table_id: TableId(self.table_id),
+            priority: self.priority,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            flags: message::FlowModFlags(self.flags.0),
+            cookie: self.cookie,
+            match_fields: message::Match::Any(&self.match_fields),
+            ..Default::default()
+        };
+        if version >= Version::V1_5 {
+            entry.counters = message::FlowCounters((&counters).into());
+        } else {
+            (entry.duration_sec, entry.duration_nsec) = (seconds, nanoseconds);
+            (entry.packet_count, entry.byte_count) = (self.packet_count, self.byte_count);
+        }
+        entry.write(writer)?;
+        // What the flow does is the last of it in every version; the length is the first.
+        instructions::write(&self.actions, self.goto_table, self.other_instructions, writer)?;
+        writer.patch(start, start)
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.text(format_args!("{self:?}"));
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        message::FlowEntry::compose(source, writer)
     }
 }
 
@@ -128,11 +204,13 @@ impl FlowStatistics<'_> {
     ///
     /// The version cannot express an entry, or the message is too long: send several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        write_reply(version, xid, Multipart::FLOW, self.more, out, |out| self.entries.write(version, out))
+        write_reply(version, xid, Multipart::FLOW, self.more, out, |out| {
+            self.entries.append(&mut Writer::new(version, out))
+        })
     }
 }
 
-/// One part of the answer to a port description request. 1.3 only.
+/// One part of the answer to a port description request. 1.3 on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PortDescription<'a> {
     /// Whether another part follows.
@@ -146,26 +224,27 @@ impl PortDescription<'_> {
     ///
     /// # Errors
     ///
-    /// 1.0 tells its ports in the features reply.
+    /// versions before 1.3 tell their ports in the features reply.
     pub fn encode_request_into(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        if version == Version::V1_0 {
+        if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description request"));
         }
-        Multipart { kind: Multipart::PORT_DESCRIPTION, flags: 0, body: &[] }
-            .encode_request_into(version, xid, out)
+        // 1.5 asks for a port, or for all of them.
+        let body: &[u8] = if version >= Version::V1_5 { &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0] } else { &[] };
+        Multipart { kind: Multipart::PORT_DESCRIPTION, flags: 0, body }.encode_request_into(version, xid, out)
     }
 
     /// Appends the message.
     ///
     /// # Errors
     ///
-    /// 1.0 tells its ports in the features reply; or the message is too long: send several parts.
+    /// versions before 1.3 tell their ports in the features reply; or the message is too long: send several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        if version == Version::V1_0 {
+        if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description"));
         }
         write_reply(version, xid, Multipart::PORT_DESCRIPTION, self.more, out, |out| {
-            self.ports.write(version, out)
+            self.ports.append(&mut Writer::new(version, out))
         })
     }
 }
@@ -182,11 +261,11 @@ pub struct Multipart<'a> {
 }
 
 impl Multipart<'_> {
-    /// The kind that describes the switch: maker, hardware, software, serial number. Same in both versions.
+    /// The kind that describes the switch: maker, hardware, software, serial number. Same in every version.
     pub const DESCRIPTION: u16 = 0;
-    /// The kind that tells flows. Same in both versions.
+    /// The kind that tells flows. Same in every version.
     pub const FLOW: u16 = 1;
-    /// The kind that tells ports. 1.3 only.
+    /// The kind that tells ports. 1.3 on.
     pub const PORT_DESCRIPTION: u16 = 13;
     /// The flag that says that another part follows.
     pub const MORE: u16 = 1;
@@ -238,8 +317,8 @@ fn write_reply(
     write_multipart(version, false, xid, kind, flags, out, body)
 }
 
-/// Appends a statistics or multipart message: kind, flags, 1.3's padding, body.
-pub(crate) fn write_multipart(
+/// Appends a statistics or multipart message: kind, flags, padding from 1.1 on, body.
+pub(super) fn write_multipart(
     version: Version,
     request: bool,
     xid: u32,
@@ -249,15 +328,15 @@ pub(crate) fn write_multipart(
     body: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let message_type = match (version, request) {
-        (Version::V1_0, true) => v10::message_type::STATISTICS_REQUEST,
-        (Version::V1_0, false) => v10::message_type::STATISTICS_REPLY,
-        (Version::V1_3, true) => v13::message_type::MULTIPART_REQUEST,
-        (Version::V1_3, false) => v13::message_type::MULTIPART_REPLY,
+        (Version::V1_0, true) => 16,
+        (Version::V1_0, false) => 17,
+        (_, true) => 18,
+        (_, false) => 19,
     };
     crate::encode::message(out, version.wire(), message_type, xid, |out| {
         out.put_u16(kind);
         out.put_u16(flags);
-        if version == Version::V1_3 {
+        if version != Version::V1_0 {
             out.put_u32(0);
         }
         body(out)

@@ -3,12 +3,13 @@
 use bytes::{BufMut, BytesMut};
 
 use super::port::Ports;
-use crate::encode::{EncodeError, message};
+use crate::encode::{self, EncodeError};
 use crate::error::{Error, ErrorKind, Part};
 use crate::field::{be16, be32, be64, fixed};
 use crate::frame::Frame;
+use crate::message;
+use crate::schema::{Value, Writer};
 use crate::version::Version;
-use crate::{v10, v13};
 
 /// What a switch can do (features reply).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,17 +20,17 @@ pub struct Features<'a> {
     pub buffers: u32,
     /// How many flow tables it has.
     pub tables: u8,
-    /// Which of a switch's connections this is: 0 is the main one. 1.3 only.
+    /// Which of a switch's connections this is: 0 is the main one. 1.3 on.
     pub auxiliary_id: u8,
     /// What else it can do.
     pub capabilities: Capabilities,
     /// The actions that it can do, bit n for action type n. 1.0 only.
     pub actions: u32,
-    /// Its ports. 1.0 only; 1.3 tells them in [`PortDescription`](super::PortDescription).
+    /// Its ports. Up to 1.2; later versions tell them in [`PortDescription`](super::PortDescription).
     pub ports: Ports<'a>,
 }
 
-/// Capability bits (`ofp_capabilities`); those that both versions have are the same in both.
+/// Capability bits (`ofp_capabilities`); those that several versions have are the same in them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Capabilities(pub u32);
 
@@ -40,7 +41,7 @@ impl Capabilities {
     pub const TABLE_STATISTICS: u32 = 1 << 1;
     /// Counts per port.
     pub const PORT_STATISTICS: u32 = 1 << 2;
-    /// Counts per group. 1.3 only; in 1.0 the bit means the spanning tree protocol.
+    /// Counts per group. 1.1 on; in 1.0 the bit means the spanning tree protocol.
     pub const GROUP_STATISTICS: u32 = 1 << 3;
     /// Reassembles IP fragments.
     pub const IP_REASSEMBLY: u32 = 1 << 5;
@@ -53,14 +54,56 @@ impl Features<'_> {
     ///
     /// # Errors
     ///
-    /// 1.0 has no auxiliary connections; 1.3 has neither actions nor ports in this message.
+    /// Versions before 1.3 have no auxiliary connections, later ones no ports in this message, and only 1.0 has actions.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        match version {
-            Version::V1_0 => v10::write_features(self, xid, out),
-            Version::V1_3 => v13::write_features(self, xid, out),
+        let unsupported = |field| Err(EncodeError::unsupported(version, field));
+        if version != Version::V1_0 && self.actions != 0 {
+            return unsupported("the actions of a features reply");
+        }
+        if version >= Version::V1_3 && !self.ports.is_empty() {
+            return unsupported("the ports of a features reply");
+        }
+        if version < Version::V1_3 && self.auxiliary_id != 0 {
+            return unsupported("an auxiliary connection");
+        }
+        let features = message::Features {
+            datapath_id: self.datapath_id,
+            n_buffers: self.buffers,
+            n_tables: self.tables,
+            auxiliary_id: self.auxiliary_id,
+            capabilities: message::Capabilities(self.capabilities.0),
+            actions: self.actions,
+            ports: message::Ports::EMPTY,
+        };
+        encode::message(out, version.wire(), FEATURES_REPLY, xid, |out| {
+            let mut writer = Writer::new(version, out);
+            features.write(&mut writer)?;
+            // In those versions that have ports here they are the last of it.
+            self.ports.append(&mut writer)
+        })
+    }
+}
+
+impl<'a> Features<'a> {
+    pub(super) fn generalise(features: &message::Features<'a>) -> Self {
+        Self {
+            datapath_id: features.datapath_id,
+            buffers: features.n_buffers,
+            tables: features.n_tables,
+            auxiliary_id: features.auxiliary_id,
+            capabilities: Capabilities(features.capabilities.0),
+            actions: features.actions,
+            ports: features.ports.reinterpret(),
         }
     }
 }
+
+/// The types of these messages, the same in every version that has them.
+const FEATURES_REPLY: u8 = 6;
+const GET_CONFIG_REPLY: u8 = 8;
+const SET_CONFIG: u8 = 9;
+const ROLE_REQUEST: u8 = 24;
+const ROLE_REPLY: u8 = 25;
 
 /// How a switch treats fragments and packets for the controller (get-config reply and set-config).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -83,7 +126,7 @@ impl SwitchConfig {
     ///
     /// None today.
     pub fn encode_set_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        self.encode(version, v13::message_type::SET_CONFIG, xid, out)
+        self.encode(version, SET_CONFIG, xid, out)
     }
 
     /// Appends a get-config reply.
@@ -97,10 +140,10 @@ impl SwitchConfig {
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        self.encode(version, v13::message_type::GET_CONFIG_REPLY, xid, out)
+        self.encode(version, GET_CONFIG_REPLY, xid, out)
     }
 
-    /// The type numbers of these messages are the same in both versions.
+    /// The type numbers of these messages are the same in every version.
     fn encode(
         &self,
         version: Version,
@@ -108,7 +151,7 @@ impl SwitchConfig {
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        message(out, version.wire(), message_type, xid, |out| {
+        encode::message(out, version.wire(), message_type, xid, |out| {
             out.put_u16(self.flags);
             out.put_u16(self.miss_send_len);
             Ok(())
@@ -116,7 +159,7 @@ impl SwitchConfig {
     }
 }
 
-/// A controller's role at a switch (specification 1.3.5, 6.3.4). 1.3 only.
+/// A controller's role at a switch (specification 1.3.5, 6.3.4). 1.2 on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u32)]
 pub enum Role {
@@ -130,7 +173,7 @@ pub enum Role {
     Slave = 3,
 }
 
-/// A role request or its reply. 1.3 only.
+/// A role request or its reply. 1.2 on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RoleMessage {
     /// The role.
@@ -156,28 +199,28 @@ impl RoleMessage {
     ///
     /// # Errors
     ///
-    /// 1.0 has no roles.
+    /// Versions before 1.2 have no roles.
     pub fn encode_request_into(
         &self,
         version: Version,
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        self.encode(version, v13::message_type::ROLE_REQUEST, xid, out)
+        self.encode(version, ROLE_REQUEST, xid, out)
     }
 
     /// Appends a role reply.
     ///
     /// # Errors
     ///
-    /// 1.0 has no roles.
+    /// Versions before 1.2 have no roles.
     pub fn encode_reply_into(
         &self,
         version: Version,
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        self.encode(version, v13::message_type::ROLE_REPLY, xid, out)
+        self.encode(version, ROLE_REPLY, xid, out)
     }
 
     fn encode(
@@ -187,10 +230,10 @@ impl RoleMessage {
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        if version == Version::V1_0 {
+        if version < Version::V1_2 {
             return Err(EncodeError::unsupported(version, "role"));
         }
-        message(out, version.wire(), message_type, xid, |out| {
+        encode::message(out, version.wire(), message_type, xid, |out| {
             out.put_u32(self.role as u32);
             out.put_u32(0);
             out.put_u64(self.generation_id);

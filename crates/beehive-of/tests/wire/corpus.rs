@@ -100,7 +100,10 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
     let mut messages = vec![
         (
             "hello",
-            Message::Hello(Hello::new(if old { VersionSet::only(version) } else { VersionSet::SUPPORTED })),
+            Message::Hello(Hello::new(match version {
+                Version::V1_5 => VersionSet::SUPPORTED,
+                version => VersionSet::only(version),
+            })),
         ),
         ("error", Message::Error(ErrorMessage { error_type: 1, code: 6, data: &packet })),
         ("echo request", Message::EchoRequest(Echo { data: b"are you there" })),
@@ -115,7 +118,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
                 auxiliary_id: 0,
                 capabilities: Capabilities(Capabilities::FLOW_STATISTICS),
                 actions: if old { 0xfff } else { 0 },
-                ports: if old { (&ports).into() } else { Ports::EMPTY },
+                ports: if version < Version::V1_3 { (&ports).into() } else { Ports::EMPTY },
             }),
         ),
         ("get config request", Message::GetConfigRequest),
@@ -171,17 +174,18 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         ("barrier reply", Message::BarrierReply),
         ("unknown", Message::Unknown(Unknown { message_type: 4, body: &packet })),
     ];
-    if !old {
-        let role = RoleMessage { role: Role::Master, generation_id: 7 };
+    if version >= Version::V1_3 {
         messages.extend([
             ("port description request", Message::PortDescriptionRequest),
             (
                 "port description reply",
                 Message::PortDescriptionReply(PortDescription { more: false, ports: (&ports).into() }),
             ),
-            ("role request", Message::RoleRequest(role)),
-            ("role reply", Message::RoleReply(role)),
         ]);
+    }
+    if version >= Version::V1_2 {
+        let role = RoleMessage { role: Role::Master, generation_id: 7 };
+        messages.extend([("role request", Message::RoleRequest(role)), ("role reply", Message::RoleReply(role))]);
     }
     messages
         .into_iter()

@@ -156,13 +156,13 @@ fn a_message_longer_than_its_length_field_is_refused() {
 
 #[test]
 fn an_action_without_a_name_goes_on_in_its_own_version_only() {
-    // Enqueue of 1.0 in a packet-out.
-    let bytes = crate::corpus::bytes("010d002000000001 ffffffff0003 0010 000b0010000100000000000000000002");
+    // A vendor's action of 1.0 in a packet-out.
+    let bytes = crate::corpus::bytes("010d002000000001 ffffffff0003 0010 ffff0010000023200000000000000002");
     let Message::PacketOut(packet) = Message::parse(beehive_of::Frame::whole(&bytes).unwrap()).unwrap()
     else {
         panic!("no packet-out")
     };
-    assert_eq!(packet.actions.iter().collect::<Vec<_>>(), [Ok(Action::Other(11))]);
+    assert_eq!(packet.actions.iter().collect::<Vec<_>>(), [Ok(Action::Other(0xffff))]);
     let mut out = BytesMut::new();
     packet.encode_into(Version::V1_0, 1, &mut out).unwrap();
     assert_eq!(&out[..], &bytes[..]);

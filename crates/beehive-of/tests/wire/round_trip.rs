@@ -30,7 +30,7 @@ proptest! {
 
     #[test]
     fn session(bits in any::<u32>(), bitmap in any::<bool>(), version in version(), xid: u32, code: (u16, u16), data in payload()) {
-        let versions = (bitmap && version == Version::V1_3).then(|| VersionSet::from_bits(bits));
+        let versions = (bitmap && version >= Version::V1_3).then(|| VersionSet::from_bits(bits));
         check(Message::Hello(Hello { version: version.wire(), versions }), version, xid)?;
         check(Message::EchoRequest(Echo { data: &data }), version, xid)?;
         check(Message::EchoReply(Echo { data: &data }), version, xid)?;
@@ -47,7 +47,9 @@ proptest! {
         ] {
             check(message, version, xid)?;
         }
-        check(Message::PortDescriptionRequest, Version::V1_3, xid)?;
+        if version >= Version::V1_3 {
+            check(Message::PortDescriptionRequest, version, xid)?;
+        }
     }
 
     #[test]
@@ -62,18 +64,20 @@ proptest! {
             datapath_id: numbers.0,
             buffers: numbers.1,
             tables: numbers.2,
-            auxiliary_id: if old { 0 } else { numbers.3 },
+            auxiliary_id: if version < Version::V1_3 { 0 } else { numbers.3 },
             capabilities: Capabilities(bits.0),
             actions: if old { bits.1 } else { 0 },
-            ports: if old { (&ports[..]).into() } else { Ports::EMPTY },
+            ports: if version < Version::V1_3 { (&ports[..]).into() } else { Ports::EMPTY },
         };
         check(Message::FeaturesReply(features), version, xid)?;
         let config = SwitchConfig { flags: bits.2, miss_send_len: bits.3 };
         check(Message::SetConfig(config), version, xid)?;
         check(Message::GetConfigReply(config), version, xid)?;
-        if !old {
+        if version >= Version::V1_3 {
             let description = PortDescription { more, ports: (&ports[..]).into() };
             check(Message::PortDescriptionReply(description), version, xid)?;
+        }
+        if version >= Version::V1_2 {
             let role = RoleMessage { role, generation_id: numbers.0 };
             check(Message::RoleRequest(role), version, xid)?;
             check(Message::RoleReply(role), version, xid)?;
@@ -98,7 +102,7 @@ proptest! {
             in_port,
             reason,
             table_id: if old { 0 } else { numbers.1 },
-            cookie: if old { None } else { cookie },
+            cookie: if version < Version::V1_3 { None } else { cookie },
             data: &data,
         };
         check(Message::PacketIn(packet), version, xid)?;
@@ -157,7 +161,7 @@ proptest! {
             table_id: if old { 0 } else { table_id },
             duration,
             idle_timeout: numbers.2,
-            hard_timeout: if old { 0 } else { numbers.3 },
+            hard_timeout: if version < Version::V1_2 { 0 } else { numbers.3 },
             packet_count: numbers.4,
             byte_count: numbers.5,
         };
@@ -181,7 +185,7 @@ proptest! {
                 priority: numbers.1,
                 idle_timeout: numbers.2,
                 hard_timeout: numbers.3,
-                flags: FlowFlags(if old { 0 } else { numbers.1 }),
+                flags: FlowFlags(if version < Version::V1_3 { 0 } else { numbers.1 }),
                 cookie: numbers.4,
                 packet_count: numbers.5,
                 byte_count: numbers.6,
@@ -204,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn others(version in version(), xid: u32, kind in 2..12u16, flags: u16, body in payload(), message_type in 30..=255u8) {
+    fn others(version in version(), xid: u32, kind in 2..12u16, flags: u16, body in payload(), message_type in 36..=255u8) {
         check(Message::MultipartRequest(Multipart { kind, flags, body: &body }), version, xid)?;
         check(Message::MultipartReply(Multipart { kind, flags, body: &body }), version, xid)?;
         check(Message::Unknown(Unknown { message_type, body: &body }), version, xid)?;

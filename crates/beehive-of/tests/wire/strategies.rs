@@ -16,7 +16,7 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
 }
 
 pub(crate) fn version() -> impl Strategy<Value = Version> {
-    prop_oneof![Just(Version::V1_0), Just(Version::V1_3)]
+    prop::sample::select(&Version::ALL[..])
 }
 
 /// A buffer identifier that is not the one for none.
@@ -27,7 +27,7 @@ pub(crate) fn buffer_id() -> impl Strategy<Value = Option<u32>> {
 pub(crate) fn port_number(version: Version) -> BoxedStrategy<PortNo> {
     match version {
         Version::V1_0 => any::<u16>().prop_map(PortNo::from_v10).boxed(),
-        Version::V1_3 => any::<u32>().prop_map(PortNo).boxed(),
+        _ => any::<u32>().prop_map(PortNo).boxed(),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn payload() -> impl Strategy<Value = Vec<u8>> {
 fn masked_mac(version: Version) -> BoxedStrategy<Masked<MacAddress>> {
     match version {
         Version::V1_0 => mac().prop_map(Masked::<MacAddress>::exact).boxed(),
-        Version::V1_3 => (mac(), mac()).prop_map(|(value, mask)| Masked { value, mask }).boxed(),
+        _ => (mac(), mac()).prop_map(|(value, mask)| Masked { value, mask }).boxed(),
     }
 }
 
@@ -78,7 +78,7 @@ fn upper(version: Version) -> BoxedStrategy<Match> {
         });
     let protocols = match version {
         Version::V1_0 => vec![6u8, 17],
-        Version::V1_3 => vec![6u8, 17, 132],
+        _ => vec![6u8, 17, 132],
     };
     let transport = (
         prop::sample::select(protocols),
@@ -104,8 +104,8 @@ fn upper(version: Version) -> BoxedStrategy<Match> {
     let other = option::of(any::<u16>()).prop_map(|eth_type| Match { eth_type, ..Match::ANY });
     let same = prop_oneof![arp, ipv4, transport, icmp, other];
     match version {
-        Version::V1_0 => same.boxed(),
-        Version::V1_3 => {
+        Version::V1_0 | Version::V1_1 => same.boxed(),
+        _ => {
             let ipv6 = (option::of(network6()), option::of(network6()), option::of(0..64u8)).prop_map(
                 |(ipv6_src, ipv6_dst, ip_dscp)| Match {
                     eth_type: Some(0x86dd),
@@ -132,7 +132,7 @@ fn vlan(version: Version) -> BoxedStrategy<(Option<VlanMatch>, Option<u8>)> {
     let id = (0..4096u16).prop_map(VlanMatch::Id);
     let tagged = match version {
         Version::V1_0 => id.boxed(),
-        Version::V1_3 => prop_oneof![id, Just(VlanMatch::Tagged)].boxed(),
+        _ => prop_oneof![id, Just(VlanMatch::Tagged)].boxed(),
     };
     prop_oneof![
         Just((None, None)),
@@ -169,7 +169,7 @@ fn action(version: Version) -> BoxedStrategy<Action> {
     ];
     match version {
         Version::V1_0 => same.boxed(),
-        Version::V1_3 => {
+        _ => {
             prop_oneof![9 => same, 1 => any::<u16>().prop_map(Action::PushVlan), 1 => any::<u32>().prop_map(Action::Group)]
                 .boxed()
         }
@@ -193,11 +193,11 @@ pub(crate) fn duration() -> impl Strategy<Value = Duration> {
 pub(crate) fn port(version: Version) -> impl Strategy<Value = Port> {
     let features = match version {
         Version::V1_0 => prop::sample::select(vec![0u32, 0x7f, 0xf87f, 0x0820, 1 << 15]).boxed(),
-        Version::V1_3 => any::<u32>().boxed(),
+        _ => any::<u32>().boxed(),
     };
     let speed = match version {
         Version::V1_0 => Just(0u32).boxed(),
-        Version::V1_3 => any::<u32>().boxed(),
+        _ => any::<u32>().boxed(),
     };
     (
         port_number(version),

@@ -1,19 +1,21 @@
-//! Writing a match of 1.3, with the prerequisites that the specification asks for (table 12).
+//! Writing a match of 1.2 on, with the prerequisites that the specification asks for (table 12).
 
 use core::net::Ipv4Addr;
 
 use bytes::{BufMut, BytesMut};
 
-use super::match_fields::{CLASS_BASIC, TYPE_OXM, VLAN_PRESENT, match_field as number};
-use super::unsupported;
+use super::match_fields::{ARP, ICMP, ICMPV6, IPV4, IPV6, Match, SCTP, TCP, UDP, VlanMatch};
+use super::match_list::{VLAN_PRESENT, number};
 use crate::address::{MacAddress, Masked};
-use crate::any::{self, ARP, ICMP, ICMPV6, IPV4, IPV6, SCTP, TCP, UDP, VlanMatch};
 use crate::encode::{EncodeError, pad_to_8, patch_length};
 use crate::limits::{DSCP_MAX, VLAN_ID_MAX, VLAN_PRIORITY_MAX};
+use crate::message::TYPE_OXM;
+use crate::oxm::class;
+use crate::version::Version;
 
 /// Appends a match and its padding.
 #[inline]
-pub(super) fn write_match(fields: &any::Match, out: &mut BytesMut) -> Result<(), EncodeError> {
+pub(super) fn write_fields(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     let start = out.len();
     out.put_u32(u32::from(TYPE_OXM) << 16);
     if let Some(port) = fields.in_port {
@@ -32,7 +34,7 @@ pub(super) fn write_match(fields: &any::Match, out: &mut BytesMut) -> Result<(),
         write_vlan(fields, out)?;
     }
     if fields.needs_ethernet_type() {
-        write_upper(fields, out)?;
+        write_upper(version, fields, out)?;
     }
     patch_length(out, start, start + 2)?;
     pad_to_8(out, start);
@@ -41,7 +43,7 @@ pub(super) fn write_match(fields: &any::Match, out: &mut BytesMut) -> Result<(),
 
 /// The header of a field: class, number, whether it has a mask, and the length of what follows.
 const fn header(field: u8, masked: bool, length: usize) -> u32 {
-    (CLASS_BASIC as u32) << 16 | (field as u32) << 9 | (masked as u32) << 8 | length as u32
+    (class::BASIC as u32) << 16 | (field as u32) << 9 | (masked as u32) << 8 | length as u32
 }
 
 #[inline]
@@ -73,7 +75,7 @@ fn ipv4(out: &mut BytesMut, field: u8, address: Masked<Ipv4Addr>) {
     }
 }
 
-fn write_vlan(fields: &any::Match, out: &mut BytesMut) -> Result<(), EncodeError> {
+fn write_vlan(fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     match fields.vlan {
         Some(VlanMatch::Untagged) => put(out, number::VLAN_VID, [0; 2]),
         Some(VlanMatch::Tagged) => {
@@ -104,9 +106,9 @@ fn wanting<T>(value: Option<T>, present: bool, field: &'static str) -> Result<Op
 }
 
 /// Appends the fields above Ethernet, in the specification's order.
-fn write_upper(fields: &any::Match, out: &mut BytesMut) -> Result<(), EncodeError> {
+fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     if fields.other != 0 {
-        return Err(unsupported("match fields that were decoded without a name"));
+        return Err(EncodeError::unsupported(version, "match fields that were decoded without a name"));
     }
     let over_ipv4 = fields.eth_type == Some(IPV4);
     let over_ipv6 = fields.eth_type == Some(IPV6);

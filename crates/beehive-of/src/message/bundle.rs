@@ -1,0 +1,101 @@
+//! Bundles and forwarded requests: messages inside of messages (1.4 on; 1.4.1, 7.3.9 and 7.4.6; 1.5.1, 7.3.9).
+
+use super::experimenter::Experimenter;
+use super::inner::InnerMessage;
+use super::number::{BundleControlType, BundleFlags};
+use crate::schema::{List, structure, tagged};
+
+structure! {
+    /// Opens, closes, commits or discards a bundle, or says that it is done.
+    pub struct BundleControl<'a> in Bundle {
+        bundle_id: u32,
+        control_type: BundleControlType,
+        flags: BundleFlags,
+        properties: List<'a, BundleProperty<'a>>,
+    }
+    3.. => [bundle_id, control_type, flags, properties],
+}
+
+structure! {
+    /// Adds a message to a bundle.
+    pub struct BundleAdd<'a> in Bundle {
+        bundle_id: u32,
+        flags: BundleFlags,
+        message: InnerMessage<'a>,
+        properties: List<'a, BundleProperty<'a>>,
+    }
+    3.. => [bundle_id, 2, flags, message, properties],
+}
+
+tagged! {
+    /// What else there is to a bundle.
+    pub enum BundleProperty<'a> in Property, "bundle property length", padded true, minimum 4 {
+        /// When to commit it (1.5).
+        Time(ScheduledTime) "time" = [1 in 5..],
+        /// An experimenter's.
+        Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 3..],
+    }
+}
+
+structure! {
+    /// When to commit a bundle.
+    pub struct ScheduledTime in Bundle {
+        seconds: u64,
+        nanoseconds: u32,
+    }
+    _ => [4, seconds, nanoseconds, 4],
+}
+
+structure! {
+    /// A request of another controller, for those that asked to be told.
+    pub struct RequestForward<'a> in Message { request: InnerMessage<'a> }
+    4.. => [request],
+}
+
+structure! {
+    /// Asks what bundles can do (1.5).
+    pub struct BundleFeaturesRequest<'a> in Bundle {
+        feature_request_flags: u32,
+        properties: List<'a, BundleFeaturesProperty<'a>>,
+    }
+    5.. => [feature_request_flags, 4, properties],
+}
+
+structure! {
+    /// What bundles can do (1.5).
+    pub struct BundleFeatures<'a> in Bundle {
+        capabilities: BundleFlags,
+        properties: List<'a, BundleFeaturesProperty<'a>>,
+    }
+    5.. => [capabilities, 6, properties],
+}
+
+tagged! {
+    /// What bundles can do with time.
+    pub enum BundleFeaturesProperty<'a> in Property, "bundle features property length", padded true, minimum 4 {
+        /// How exactly, and how far away.
+        Time(TimeFeatures) "time" = [1 in 5..],
+        /// An experimenter's.
+        Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
+    }
+}
+
+structure! {
+    /// How exactly bundles are committed in time, how far in the future and in the past, and what time it is.
+    pub struct TimeFeatures in Bundle {
+        sched_accuracy: Time,
+        sched_max_future: Time,
+        sched_max_past: Time,
+        timestamp: Time,
+    }
+    _ => [4, sched_accuracy, sched_max_future, sched_max_past, timestamp],
+}
+
+structure! {
+    /// A time.
+    pub struct Time in Bundle {
+        seconds: u64,
+        nanoseconds: u32,
+    }
+    _ => [seconds, nanoseconds, 4],
+}

@@ -1,0 +1,83 @@
+//! Flow-mod and flow-removed (1.0.0, 5.3.3 and 5.4.2; 1.3.5, 7.3.4.2 and 7.4.2; 1.5.1, 7.4.2).
+
+use super::action::Actions;
+use super::instruction::Instructions;
+use super::match_::Match;
+use super::number::{BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, GroupId, TableId};
+use super::oxs::FlowCounters;
+use crate::port_number::PortNo;
+use crate::schema::{Byte, Port16, structure};
+
+structure! {
+    /// Changes a flow table.
+    pub struct FlowMod<'a> in FlowMod {
+        cookie: u64,
+        /// Which bits of the cookie restrict a modification or deletion (1.1 on).
+        cookie_mask: u64,
+        table_id: TableId,
+        command: FlowModCommand,
+        idle_timeout: u16,
+        hard_timeout: u16,
+        priority: u16,
+        buffer_id: BufferId = BufferId::NONE,
+        /// Restricts deletions to flows with this output.
+        out_port: PortNo = PortNo::ANY,
+        /// Restricts deletions to flows with this group (1.1 on).
+        out_group: GroupId = GroupId::ANY,
+        flags: FlowModFlags,
+        /// Which flows are evicted last (1.4 on).
+        importance: u16,
+        match_fields: Match<'a>,
+        /// 1.0 only.
+        actions: Actions<'a>,
+        /// 1.1 on.
+        instructions: Instructions<'a>,
+    }
+    0 => [
+        match_fields, cookie, command, idle_timeout, hard_timeout, priority, buffer_id, out_port as Port16, flags,
+        actions
+    ],
+    1..=3 => [
+        cookie, cookie_mask, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
+        out_group, flags, 2, match_fields, instructions
+    ],
+    4.. => [
+        cookie, cookie_mask, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
+        out_group, flags, importance, match_fields, instructions
+    ],
+}
+
+structure! {
+    /// A flow is gone.
+    pub struct FlowRemoved<'a> in Message {
+        cookie: u64,
+        priority: u16,
+        reason: FlowRemovedReason,
+        table_id: TableId,
+        /// Whole seconds that it lived.
+        duration_sec: u32,
+        /// Nanoseconds that it lived beyond them.
+        duration_nsec: u32,
+        idle_timeout: u16,
+        /// 1.2 on.
+        hard_timeout: u16,
+        packet_count: u64,
+        byte_count: u64,
+        match_fields: Match<'a>,
+        /// What was counted, from 1.5 on.
+        counters: FlowCounters<'a>,
+    }
+    0 => [
+        match_fields, cookie, priority, reason, 1, duration_sec, duration_nsec, idle_timeout, 2, packet_count,
+        byte_count
+    ],
+    1 => [
+        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, 2, packet_count, byte_count,
+        match_fields
+    ],
+    2..=4 => [
+        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, hard_timeout, packet_count,
+        byte_count, match_fields
+    ],
+    5.. => [table_id, reason, priority, idle_timeout, hard_timeout, cookie, match_fields, counters],
+}

@@ -1,0 +1,101 @@
+//! A message inside of another one.
+
+use super::message::{Message, compose_message};
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind};
+use crate::frame::Frame;
+use crate::limits::HEADER_LENGTH;
+use crate::schema::{Reader, Sink, Source, Value, Writer};
+use crate::version::Version;
+
+/// A whole message, with its header. It is not decoded further if it can itself hold messages: none does in a valid
+/// one, and an endless nesting costs nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InnerMessage<'a> {
+    /// The message.
+    pub bytes: &'a [u8],
+    /// Whether padding to a multiple of 8 bytes follows, as it does before properties.
+    pub padded: bool,
+}
+
+impl<'a> InnerMessage<'a> {
+    /// The types that hold messages: experimenter (bundles of 1.3), request-forward and bundle-add.
+    const HOLDERS: [u8; 3] = [4, 32, 34];
+
+    /// The message's frame.
+    ///
+    /// # Errors
+    ///
+    /// There is no message.
+    pub fn frame(&self) -> Result<Frame<'a>, Error> {
+        Frame::whole(self.bytes)
+    }
+
+    fn decoded(&self, version: Version) -> Option<(Frame<'a>, Message<'a>)> {
+        let frame = self.frame().ok()?;
+        let header = frame.header();
+        if frame.version() != Some(version) || Self::HOLDERS.contains(&header.message_type) {
+            return None;
+        }
+        Some((frame, Message::parse(frame).ok()?))
+    }
+}
+
+impl<'a> Value<'a> for InnerMessage<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let mut ahead = *reader;
+        ahead.name("inner message").skip_any(2)?;
+        let length = usize::from(ahead.u16()?);
+        if length < HEADER_LENGTH {
+            return Err(ahead.error_at(ErrorKind::LengthTooSmall, reader.offset() + 2));
+        }
+        let bytes = reader.name("inner message").take(length)?;
+        let padding = (crate::field::padded(length) - length).min(reader.rest().len());
+        reader.skip(padding)?;
+        Ok(Self { bytes, padded: padding > 0 })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let same = self.frame().is_ok_and(|frame| frame.version() == Some(writer.version()));
+        if !same {
+            return Err(EncodeError::Value { field: "message" });
+        }
+        let start = writer.position();
+        writer.put(self.bytes);
+        if self.padded {
+            writer.pad_to_8(start);
+        }
+        Ok(())
+    }
+
+    fn show(&self, version: Version, sink: &mut dyn Sink) {
+        sink.open_record();
+        match self.decoded(version) {
+            Some((frame, message)) => message.show_fields(frame.header(), version, sink),
+            None => {
+                sink.key("bytes");
+                sink.bytes(self.bytes);
+            }
+        }
+        if self.padded {
+            sink.key("padded");
+            sink.flag(true);
+        }
+        sink.close_record();
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let start = writer.position();
+        match source.field("bytes") {
+            Some(bytes) => <&[u8] as Value<'_>>::compose(bytes, writer)?,
+            None => {
+                let version = writer.version();
+                compose_message(source, version, writer.buffer())?;
+            }
+        }
+        if source.field("padded").is_some() {
+            writer.pad_to_8(start);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The match of every version: 1.0's and 1.1's fixed structures, and the list of fields from 1.2 on.
+
+use super::standard::{StandardMatch10, StandardMatch11};
+use crate::any;
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind, Part};
+use crate::field::padded;
+use crate::oxm::OxmFields;
+use crate::schema::{Reader, Sink, Source, Value, Writer};
+use crate::version::Version;
+
+/// The match type of a list of fields (`OFPMT_OXM`).
+pub(crate) const TYPE_OXM: u16 = 1;
+
+/// Which packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Match<'a> {
+    /// A list of fields (1.2 on).
+    Fields(OxmFields<'a>),
+    /// 1.0's fixed structure.
+    V1_0(StandardMatch10),
+    /// 1.1's fixed structure.
+    V1_1(StandardMatch11),
+    /// A match without its version, to be encoded in any.
+    Any(&'a any::Match),
+}
+
+impl Default for Match<'_> {
+    fn default() -> Self {
+        Self::Any(&any::Match::ANY)
+    }
+}
+
+impl<'a> Match<'a> {
+    /// The match without its version; what has no name there is counted in `other`.
+    ///
+    /// # Errors
+    ///
+    /// A field is malformed or present twice.
+    pub fn generalise(&self) -> Result<any::Match, Error> {
+        match self {
+            Self::Fields(fields) => any::from_fields(fields),
+            Self::V1_0(standard) => Ok(standard.generalise()),
+            Self::V1_1(standard) => Ok(standard.generalise()),
+            Self::Any(fields) => Ok(**fields),
+        }
+    }
+
+    /// The fields of a match of 1.2 on; none for those of other versions.
+    pub fn fields(&self) -> OxmFields<'a> {
+        match self {
+            Self::Fields(fields) => *fields,
+            _ => OxmFields::default(),
+        }
+    }
+}
+
+/// Reads the list of fields that a match of 1.2 on is, and its padding.
+#[inline]
+fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<OxmFields<'a>, Error> {
+    let outer = reader.enter(Part::Match);
+    let start = reader.offset();
+    if reader.name("match type").u16()? != TYPE_OXM {
+        return Err(reader.error_at(ErrorKind::Value, start));
+    }
+    let length = usize::from(reader.name("match length").u16()?);
+    let mut inner = reader.inner(length, 4, start + 2, "match length")?;
+    let fields = OxmFields::read(&mut inner)?;
+    reader.name("match padding").skip(padded(length) - length)?;
+    reader.enter(outer);
+    Ok(fields)
+}
+
+fn write_fields(
+    writer: &mut Writer<'_>,
+    fields: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let start = writer.position();
+    writer.put(&TYPE_OXM.to_be_bytes());
+    let at = writer.reserve();
+    fields(writer)?;
+    writer.patch(at, start)?;
+    writer.pad_to_8(start);
+    Ok(())
+}
+
+impl<'a> Value<'a> for Match<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        match reader.version() {
+            Version::V1_0 => StandardMatch10::read(reader).map(Self::V1_0),
+            Version::V1_1 => StandardMatch11::read(reader).map(Self::V1_1),
+            _ => read_fields(reader).map(Self::Fields),
+        }
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match (self, writer.version()) {
+            (Self::V1_0(standard), Version::V1_0) => standard.write(writer),
+            (Self::V1_1(standard), Version::V1_1) => standard.write(writer),
+            (Self::Fields(fields), version) if version >= Version::V1_2 => write_fields(writer, |writer| fields.write(writer)),
+            (Self::Any(fields), _) => any::write_match(fields, writer),
+            (other, _) => any::write_match(&other.generalise()?, writer),
+        }
+    }
+
+    fn show(&self, version: Version, sink: &mut dyn Sink) {
+        match self {
+            Self::Fields(fields) => fields.show(version, sink),
+            Self::V1_0(standard) => standard.show_counting(sink),
+            Self::V1_1(standard) => standard.show_counting(sink),
+            Self::Any(fields) => sink.text(format_args!("{fields:?}")),
+        }
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match writer.version() {
+            Version::V1_0 => StandardMatch10::compose_counting(source)?.write(writer),
+            Version::V1_1 => StandardMatch11::compose_counting(source)?.write(writer),
+            _ => write_fields(writer, |writer| OxmFields::compose(source, writer)),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Meters (1.3 on; 1.3.5, 7.3.4.5 and 7.3.5.13).
+
+use super::experimenter::ExperimenterBand;
+use super::number::{BandTypes, MeterCapabilities, MeterCommand, MeterFlags, MeterId};
+use crate::schema::{List, structure, tagged};
+
+structure! {
+    /// Changes a meter.
+    pub struct MeterMod<'a> in Meter {
+        command: MeterCommand,
+        flags: MeterFlags,
+        meter_id: MeterId,
+        bands: Bands<'a>,
+    }
+    3.. => [command, flags, meter_id, bands],
+}
+
+tagged! {
+    /// What happens to packets above a rate.
+    pub enum Band<'a> in Meter, "meter band length", padded false, minimum 16 {
+        /// They are dropped.
+        Drop(DropBand) "drop" = [1 in 3..],
+        /// The drop precedence in their code point is raised.
+        DscpRemark(DscpRemarkBand) "dscp_remark" = [2 in 3..],
+        /// What an experimenter says.
+        Experimenter(ExperimenterBand<'a>) "experimenter" = [0xffff in 3..],
+    }
+}
+
+/// Bands in order.
+pub type Bands<'a> = List<'a, Band<'a>>;
+
+structure! {
+    /// Drops packets above a rate, in kbit/s or packets a second.
+    pub struct DropBand in Meter {
+        rate: u32,
+        burst_size: u32,
+    }
+    _ => [rate, burst_size, 4],
+}
+
+structure! {
+    /// Raises the drop precedence of packets above a rate.
+    pub struct DscpRemarkBand in Meter {
+        rate: u32,
+        burst_size: u32,
+        /// By how much.
+        prec_level: u8,
+    }
+    _ => [rate, burst_size, prec_level, 3],
+}
+
+structure! {
+    /// Asks about a meter, or all of them.
+    pub struct MeterRequest in Meter { meter_id: MeterId = MeterId::ALL }
+    3.. => [meter_id, 4],
+}
+
+structure! {
+    /// What a meter counted.
+    pub struct MeterStatistics<'a> in Meter {
+        meter_id: MeterId,
+        /// How many flows use it.
+        flow_count: u32,
+        packet_in_count: u64,
+        byte_in_count: u64,
+        duration_sec: u32,
+        duration_nsec: u32,
+        bands: List<'a, BandCounter>,
+    }
+    3.. => [
+        meter_id, len, 6, flow_count, packet_in_count, byte_in_count, duration_sec, duration_nsec, bands
+    ],
+}
+
+structure! {
+    /// What a band counted.
+    pub struct BandCounter in Meter {
+        packet_band_count: u64,
+        byte_band_count: u64,
+    }
+    _ => [packet_band_count, byte_band_count],
+}
+
+structure! {
+    /// How a meter is set up.
+    pub struct MeterConfig<'a> in Meter {
+        flags: MeterFlags,
+        meter_id: MeterId,
+        bands: Bands<'a>,
+    }
+    3.. => [len, flags, meter_id, bands],
+}
+
+structure! {
+    /// What meters can do.
+    pub struct MeterFeatures in Meter {
+        max_meter: u32,
+        band_types: BandTypes,
+        capabilities: MeterCapabilities,
+        max_bands: u8,
+        max_color: u8,
+        /// 1.5.
+        features: u32,
+    }
+    3..=4 => [max_meter, band_types, capabilities, max_bands, max_color, 2],
+    5.. => [max_meter, band_types, capabilities, max_bands, max_color, 2, features, 4],
+}

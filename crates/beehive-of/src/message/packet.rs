@@ -1,0 +1,48 @@
+//! Packet-in and packet-out (1.0.0, 5.4.1 and 5.3.6; 1.3.5, 7.4.1 and 7.3.7; 1.5.1, 7.3.6).
+
+use super::action::Actions;
+use super::match_::Match;
+use super::number::{BufferId, PacketInReason, TableId};
+use crate::port_number::PortNo;
+use crate::schema::{Port16, Sized, structure};
+
+structure! {
+    /// A packet for the controller.
+    pub struct PacketIn<'a> in Message {
+        buffer_id: BufferId = BufferId::NONE,
+        /// Length of the packet in bytes.
+        total_len: u16,
+        /// The port it came in on; in the match from 1.2 on.
+        in_port: PortNo,
+        /// The physical port below it (1.1); in the match from 1.2 on.
+        in_phy_port: PortNo,
+        reason: PacketInReason,
+        table_id: TableId,
+        cookie: u64,
+        /// What the switch knows about the packet (1.2 on).
+        match_fields: Match<'a>,
+        /// The packet, or the start of it.
+        data: &'a [u8],
+    }
+    0 => [buffer_id, total_len, in_port as Port16, reason, 1, data],
+    1 => [buffer_id, in_port, in_phy_port, total_len, reason, table_id, data],
+    2 => [buffer_id, total_len, reason, table_id, match_fields, 2, data],
+    3.. => [buffer_id, total_len, reason, table_id, cookie, match_fields, 2, data],
+}
+
+structure! {
+    /// A packet from the controller.
+    pub struct PacketOut<'a> in Message {
+        buffer_id: BufferId = BufferId::NONE,
+        /// The port that it is held to have come in on; in the match from 1.5 on.
+        in_port: PortNo,
+        /// What is held to be known about the packet (1.5).
+        match_fields: Match<'a>,
+        actions: Actions<'a>,
+        /// The packet, when the switch does not keep it.
+        data: &'a [u8],
+    }
+    0 => [buffer_id, in_port as Port16, size, actions as Sized, data],
+    1..=4 => [buffer_id, in_port, size, 6, actions as Sized, data],
+    5.. => [buffer_id, size, 2, match_fields, actions as Sized, data],
+}

@@ -1,0 +1,163 @@
+//! What a switch is and how it is set up: features, configuration, roles, asynchronous messages, controllers.
+
+use super::experimenter::Experimenter;
+use super::number::{
+    Capabilities, ChannelStatus, ConfigFlags, ControllerRole, ControllerStatusReason, PacketLength, RoleReason,
+};
+use super::port::Ports;
+use crate::schema::{List, structure, tagged};
+
+structure! {
+    /// What a switch can do (1.0.0, 5.3.1; 1.3.5, 7.3.1).
+    pub struct Features<'a> in Message {
+        datapath_id: u64,
+        n_buffers: u32,
+        n_tables: u8,
+        /// Which of a switch's connections this is (1.3 on).
+        auxiliary_id: u8,
+        capabilities: Capabilities,
+        /// The actions it can do, bit n for action type n (1.0).
+        actions: u32,
+        /// Up to 1.2; a multipart message from 1.3 on.
+        ports: Ports<'a>,
+    }
+    0 => [datapath_id, n_buffers, n_tables, 3, capabilities, actions, ports],
+    1..=2 => [datapath_id, n_buffers, n_tables, 3, capabilities, 4, ports],
+    3.. => [datapath_id, n_buffers, n_tables, auxiliary_id, 2, capabilities, 4],
+}
+
+structure! {
+    /// How a switch treats fragments and packets for the controller.
+    pub struct SwitchConfig in Message {
+        flags: ConfigFlags,
+        miss_send_len: PacketLength,
+    }
+    _ => [flags, miss_send_len],
+}
+
+structure! {
+    /// A controller's role (1.2 on; 1.3.5, 7.3.9).
+    pub struct RoleMessage in Role {
+        role: ControllerRole,
+        /// The controller's number at the switch (1.5).
+        short_id: u16,
+        generation_id: u64,
+    }
+    2..=4 => [role, 4, generation_id],
+    5.. => [role, short_id, 2, generation_id],
+}
+
+structure! {
+    /// A controller's role changed (1.4 on).
+    pub struct RoleStatus<'a> in Role {
+        role: ControllerRole,
+        reason: RoleReason,
+        generation_id: u64,
+        properties: List<'a, ExperimenterProperty<'a>>,
+    }
+    4.. => [role, reason, 3, generation_id, properties],
+}
+
+tagged! {
+    /// A property that only experimenters have.
+    pub enum ExperimenterProperty<'a> in Property, "property length", padded true, minimum 4 {
+        /// An experimenter's.
+        Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
+    }
+}
+
+structure! {
+    /// Which messages a switch sends unasked (1.3 on; 1.3.5, 7.3.10): bit n of a mask for reason n.
+    pub struct AsyncConfig<'a> in Message {
+        /// 1.3; properties from 1.4 on. For masters and equals, then for slaves.
+        packet_in_mask: u32,
+        packet_in_mask_slave: u32,
+        port_status_mask: u32,
+        port_status_mask_slave: u32,
+        flow_removed_mask: u32,
+        flow_removed_mask_slave: u32,
+        /// 1.4 on.
+        properties: List<'a, AsyncProperty<'a>>,
+    }
+    3 => [
+        packet_in_mask, packet_in_mask_slave, port_status_mask, port_status_mask_slave, flow_removed_mask,
+        flow_removed_mask_slave
+    ],
+    4.. => [properties],
+}
+
+tagged! {
+    /// Which messages of a kind a switch sends unasked (1.4 on).
+    pub enum AsyncProperty<'a> in Property, "asynchronous configuration property length", padded true, minimum 4 {
+        /// Packet-in to slaves.
+        PacketInSlave(Mask) "packet_in_slave" = [0 in 4..],
+        /// Packet-in to masters and equals.
+        PacketInMaster(Mask) "packet_in_master" = [1 in 4..],
+        /// Port-status to slaves.
+        PortStatusSlave(Mask) "port_status_slave" = [2 in 4..],
+        /// Port-status to masters and equals.
+        PortStatusMaster(Mask) "port_status_master" = [3 in 4..],
+        /// Flow-removed to slaves.
+        FlowRemovedSlave(Mask) "flow_removed_slave" = [4 in 4..],
+        /// Flow-removed to masters and equals.
+        FlowRemovedMaster(Mask) "flow_removed_master" = [5 in 4..],
+        /// Role-status to slaves.
+        RoleStatusSlave(Mask) "role_status_slave" = [6 in 4..],
+        /// Role-status to masters and equals.
+        RoleStatusMaster(Mask) "role_status_master" = [7 in 4..],
+        /// Table-status to slaves.
+        TableStatusSlave(Mask) "table_status_slave" = [8 in 4..],
+        /// Table-status to masters and equals.
+        TableStatusMaster(Mask) "table_status_master" = [9 in 4..],
+        /// Request-forward to slaves.
+        RequestForwardSlave(Mask) "requestforward_slave" = [10 in 4..],
+        /// Request-forward to masters and equals.
+        RequestForwardMaster(Mask) "requestforward_master" = [11 in 4..],
+        /// Flow statistics to slaves.
+        FlowStatisticsSlave(Mask) "flow_stats_slave" = [12 in 5..],
+        /// Flow statistics to masters and equals.
+        FlowStatisticsMaster(Mask) "flow_stats_master" = [13 in 5..],
+        /// Controller-status to slaves.
+        ControllerStatusSlave(Mask) "cont_status_slave" = [14 in 5..],
+        /// Controller-status to masters and equals.
+        ControllerStatusMaster(Mask) "cont_status_master" = [15 in 5..],
+        /// An experimenter's to slaves.
+        ExperimenterSlave(Experimenter<'a>) "experimenter_slave" = [0xfffe in 4..],
+        /// An experimenter's to masters and equals.
+        ExperimenterMaster(Experimenter<'a>) "experimenter_master" = [0xffff in 4..],
+    }
+}
+
+structure! {
+    /// Bit n for reason n.
+    pub struct Mask in Property { mask: u32 }
+    _ => [mask],
+}
+
+structure! {
+    /// What a switch knows about a controller (1.5.1, 7.3.5.19).
+    pub struct ControllerStatus<'a> in Message {
+        short_id: u16,
+        role: ControllerRole,
+        reason: ControllerStatusReason,
+        channel_status: ChannelStatus,
+        properties: List<'a, ControllerProperty<'a>>,
+    }
+    5.. => [len, short_id, role, reason, channel_status, 6, properties],
+}
+
+tagged! {
+    /// What else is known about a controller.
+    pub enum ControllerProperty<'a> in Property, "controller status property length", padded true, minimum 4 {
+        /// Where it is.
+        Uri(Uri<'a>) "uri" = [0 in 5..],
+        /// An experimenter's.
+        Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
+    }
+}
+
+structure! {
+    /// Where a controller is, in text.
+    pub struct Uri<'a> in Property { uri: &'a [u8] }
+    _ => [uri],
+}

@@ -1,0 +1,329 @@
+//! One field on the wire (`oxm_header` and what follows it).
+
+use core::fmt;
+
+use super::class;
+use super::kind::FieldKind;
+use super::registry::{Known, known, named_field};
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind, Part};
+use crate::schema::{Reader, Sink, Source, Value, Writer, put_digits};
+use crate::version::Version;
+
+/// Which field, without a value: 32 bits, and the experimenter's number for those of class 0xffff.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct FieldId {
+    /// The class.
+    pub class: u16,
+    /// The number in the class (7 bits).
+    pub number: u8,
+    /// Whether it has a mask.
+    pub masked: bool,
+    /// The length of what follows the header (value, mask and experimenter's number), in bytes.
+    pub length: u8,
+    /// The experimenter, for class 0xffff.
+    pub experimenter: u32,
+}
+
+impl FieldId {
+    /// The field in the registry, if it has a name.
+    pub fn known(&self) -> Option<&'static Known> {
+        known(self.class, self.number)
+    }
+
+    #[inline]
+    fn header(&self) -> u32 {
+        u32::from(self.class) << 16
+            | u32::from(self.number & 0x7f) << 9
+            | u32::from(self.masked) << 8
+            | u32::from(self.length)
+    }
+
+    #[inline]
+    fn read_header(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let header = reader.u32()?;
+        Ok(Self {
+            class: (header >> 16) as u16,
+            number: (header >> 9 & 0x7f) as u8,
+            masked: header & 0x100 != 0,
+            length: header as u8,
+            experimenter: 0,
+        })
+    }
+}
+
+impl fmt::Display for FieldId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known() {
+            Some(known) => formatter.write_str(known.name),
+            None if self.class == class::EXPERIMENTER => {
+                write!(formatter, "exp_{:08x}_{}", self.experimenter, self.number)
+            }
+            None => write!(formatter, "oxm_{:04x}_{}", self.class, self.number),
+        }
+    }
+}
+
+/// The field that a name as [`FieldId`] displays it stands for.
+fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
+    if let Some(known) = named_field(name) {
+        let (class, number) = (known.class, known.number);
+        return Some((FieldId { class, number, length: known.kind.length(), ..FieldId::default() }, Some(known)));
+    }
+    let (space, name) = name.split_once('_')?;
+    let (group, number) = name.split_once('_')?;
+    let number = number.parse().ok().filter(|number: &u8| *number < 0x80)?;
+    let group = u32::from_str_radix(group, 16).ok()?;
+    Some(match space {
+        "oxm" => (FieldId { class: group.try_into().ok()?, number, ..FieldId::default() }, None),
+        "exp" => {
+            (FieldId { class: class::EXPERIMENTER, number, experimenter: group, ..FieldId::default() }, None)
+        }
+        _ => return None,
+    })
+}
+
+/// A field without a value, as table features list it.
+impl<'a> Value<'a> for FieldId {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let mut id = Self::read_header(reader.name("match field"))?;
+        if id.class == class::EXPERIMENTER {
+            id.experimenter = reader.u32()?;
+        }
+        Ok(id)
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.put(&self.header().to_be_bytes());
+        if self.class == class::EXPERIMENTER {
+            writer.put(&self.experimenter.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        let plain = self.known().is_some_and(|known| match known.kind {
+            FieldKind::Bytes(_) => false,
+            kind => self.length == kind.length() << u8::from(self.masked),
+        });
+        match (plain, self.masked) {
+            (true, false) => sink.text(format_args!("{self}")),
+            (true, true) => sink.text(format_args!("{self}/mask")),
+            (false, false) => sink.text(format_args!("{self}:{}", self.length)),
+            (false, true) => sink.text(format_args!("{self}:{}/mask", self.length)),
+        }
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let wrong = EncodeError::Value { field: "match field" };
+        let text = source.text().ok_or(wrong)?;
+        let (text, masked) = text.strip_suffix("/mask").map_or((text, false), |text| (text, true));
+        let (name, length) = text.split_once(':').map_or((text, None), |(name, length)| (name, Some(length)));
+        let (mut id, _) = parse_name(name).ok_or(wrong)?;
+        id.masked = masked;
+        id.length = match length {
+            Some(length) => length.parse().map_err(|_| wrong)?,
+            None => id.length << u8::from(masked),
+        };
+        id.write(writer)
+    }
+}
+
+/// A field with its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OxmField<'a> {
+    /// The class; 0x8000 is the specification's own.
+    pub class: u16,
+    /// The number in the class.
+    pub number: u8,
+    /// The experimenter, for class 0xffff.
+    pub experimenter: u32,
+    /// The value.
+    pub value: &'a [u8],
+    /// The bits of the value that count, if not all; as long as the value.
+    pub mask: Option<&'a [u8]>,
+}
+
+impl<'a> OxmField<'a> {
+    /// A field of the specification's own class.
+    pub const fn basic(number: u8, value: &'a [u8]) -> Self {
+        Self { class: class::BASIC, number, experimenter: 0, value, mask: None }
+    }
+
+    /// The field without its value.
+    pub fn id(&self) -> FieldId {
+        let experimenter = if self.class == class::EXPERIMENTER { 4 } else { 0 };
+        let length = (self.value.len() << usize::from(self.mask.is_some())) + experimenter;
+        FieldId {
+            class: self.class,
+            number: self.number,
+            masked: self.mask.is_some(),
+            length: length as u8,
+            experimenter: self.experimenter,
+        }
+    }
+
+    /// What the value is.
+    fn kind(&self) -> FieldKind {
+        match self.id().known() {
+            Some(known) if known.kind.allows(self.value.len()) => known.kind,
+            _ => FieldKind::Bytes(255),
+        }
+    }
+
+    /// Tells the field as an entry of a record.
+    pub(crate) fn show_entry(&self, sink: &mut dyn Sink) {
+        let mut name = Short::default();
+        let _ = fmt::Write::write_fmt(&mut name, format_args!("{}", self.id()));
+        sink.key(name.as_str());
+        sink.text(format_args!("{}", Shown(self)));
+    }
+
+    /// Appends the field with a name and a value that are told.
+    pub(crate) fn compose_entry(
+        name: &str,
+        source: &dyn Source,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        let wrong = EncodeError::Value { field: "match field" };
+        let (mut id, known) = parse_name(name).ok_or(wrong)?;
+        let kind = known.map_or(FieldKind::Bytes(124), |known| known.kind);
+        let (mut value, mut mask) = ([0; 128], [0; 128]);
+        let (value_length, masked) = match (source.text(), source.number()) {
+            (Some(text), _) => {
+                let (text, mask_text) =
+                    text.split_once('/').map_or((text, None), |(text, mask)| (text, Some(mask)));
+                let length = kind.parse(text, &mut value).ok_or(wrong)?;
+                if let Some(text) = mask_text
+                    && kind.parse(text, &mut mask) != Some(length)
+                {
+                    return Err(wrong);
+                }
+                (length, mask_text.is_some())
+            }
+            (None, Some(number)) => {
+                let bytes = number.to_be_bytes();
+                let length = usize::from(kind.length());
+                let start = 8usize.checked_sub(length).ok_or(wrong)?;
+                let used = bytes.get(start..).ok_or(wrong)?;
+                value.get_mut(128 - length..).ok_or(wrong)?.copy_from_slice(used);
+                (length, false)
+            }
+            _ => return Err(wrong),
+        };
+        let experimenter = if id.class == class::EXPERIMENTER { 4 } else { 0 };
+        id.masked = masked;
+        id.length = ((value_length << usize::from(masked)) + experimenter).try_into().map_err(|_| wrong)?;
+        id.write(writer)?;
+        writer.put(value.get(128 - value_length..).ok_or(wrong)?);
+        if masked {
+            writer.put(mask.get(128 - value_length..).ok_or(wrong)?);
+        }
+        Ok(())
+    }
+}
+
+/// The value of a field, and its mask after a slash.
+struct Shown<'f, 'a>(&'f OxmField<'a>);
+
+impl fmt::Display for Shown<'_, '_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.0.kind();
+        kind.format(self.0.value, formatter)?;
+        match self.0.mask {
+            Some(mask) => {
+                formatter.write_str("/")?;
+                // A mask is no port, whatever the value is.
+                match kind {
+                    FieldKind::Port => FieldKind::Hex(4).format(mask, formatter),
+                    kind => kind.format(mask, formatter),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A short text without an allocation; what does not fit is left out.
+#[derive(Default)]
+struct Short {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Short {
+    fn as_str(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or("field")
+    }
+}
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let to = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        to.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+impl<'a> Value<'a> for OxmField<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let outer = reader.enter(Part::Match);
+        let start = reader.offset();
+        let id = FieldId::read_header(reader.name("match field"))?;
+        let length = usize::from(id.length);
+        let mut inner = reader.inner(length, 0, start + 3, "match field length")?;
+        let mut experimenter = 0;
+        if id.class == class::EXPERIMENTER {
+            experimenter = inner.u32()?;
+        }
+        let payload = inner.take_rest();
+        let wrong = |kind| Error::new(kind, Part::Match, start + 3, "match field length");
+        let (value, mask) = if id.masked {
+            let (value, mask) = payload.split_at_checked(payload.len() / 2).unwrap_or((payload, &[]));
+            if value.len() != mask.len() {
+                return Err(wrong(ErrorKind::LengthWrong));
+            }
+            (value, Some(mask))
+        } else {
+            (payload, None)
+        };
+        if value.is_empty() && id.class != class::EXPERIMENTER {
+            return Err(wrong(ErrorKind::LengthTooSmall));
+        }
+        reader.enter(outer);
+        Ok(Self { class: id.class, number: id.number, experimenter, value, mask })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let wrong = EncodeError::Value { field: "match field" };
+        if self.mask.is_some_and(|mask| mask.len() != self.value.len()) || self.value.len() > 124 {
+            return Err(wrong);
+        }
+        self.id().write(writer)?;
+        writer.put(self.value);
+        writer.put(self.mask.unwrap_or(&[]));
+        Ok(())
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.open_record();
+        self.show_entry(sink);
+        sink.close_record();
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match source.entry(0) {
+            Some((name, value)) => Self::compose_entry(name, value, writer),
+            None => put_digits(source.text().unwrap_or(""), writer),
+        }
+    }
+}
+
+impl fmt::Display for OxmField<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.id(), Shown(self))
+    }
+}
+

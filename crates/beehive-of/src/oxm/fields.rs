@@ -1,0 +1,113 @@
+//! A list of fields.
+
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind, Part};
+use crate::schema::{List, Reader, Sink, Source, Value, Writer};
+use crate::version::Version;
+
+use super::class::BASIC;
+use super::field::OxmField;
+
+/// Fields in order, told as one record: the name of each with its value.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct OxmFields<'a>(pub List<'a, OxmField<'a>>);
+
+impl<'a> OxmFields<'a> {
+    /// The field with this number of the specification's own class.
+    ///
+    /// # Errors
+    ///
+    /// A field before it is malformed.
+    pub fn basic(&self, number: u8) -> Result<Option<OxmField<'a>>, Error> {
+        for field in self.0 {
+            let field = field?;
+            if field.class == BASIC && field.number == number {
+                return Ok(Some(field));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks what the fields mean: known lengths, masks where they are allowed, no bits outside of masks, no field
+    /// twice, and that what each depends on came before it (1.3.5, 7.2.3.6 and table 12). `offset` is for errors.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is wrong.
+    pub fn check_meaning(&self, offset: usize) -> Result<(), Error> {
+        let wrong = |kind, what| Error::new(kind, Part::Match, offset, what);
+        for (index, field) in self.0.iter().enumerate() {
+            let field = field?;
+            for earlier in self.0.iter().take(index) {
+                let earlier = earlier?;
+                if (earlier.class, earlier.number, earlier.experimenter)
+                    == (field.class, field.number, field.experimenter)
+                {
+                    return Err(wrong(ErrorKind::Value, "match field (present twice)"));
+                }
+            }
+            if let Some(mask) = field.mask
+                && field.value.iter().zip(mask).any(|(value, mask)| value & !mask != 0)
+            {
+                return Err(wrong(ErrorKind::Value, "match field (bits outside of its mask)"));
+            }
+            let Some(known) = field.id().known() else { continue };
+            if !known.kind.allows(field.value.len()) {
+                return Err(wrong(ErrorKind::LengthWrong, known.name));
+            }
+            if field.mask.is_some() && !known.maskable {
+                return Err(wrong(ErrorKind::Value, known.name));
+            }
+            if known.needs.is_empty() {
+                continue;
+            }
+            let mut met = false;
+            for earlier in self.0.iter().take(index) {
+                let earlier = earlier?;
+                let value =
+                    earlier.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+                met |= earlier.class == BASIC
+                    && known.needs.iter().any(|need| {
+                        need.number == earlier.number
+                            && need.value.map_or(value & 0x1000 != 0, |wanted| u64::from(wanted) == value)
+                    });
+            }
+            if !met {
+                return Err(wrong(ErrorKind::Missing, known.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Value<'a> for OxmFields<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        List::read(reader).map(Self)
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        self.0.write(writer)
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.open_record();
+        for field in self.0 {
+            match field {
+                Ok(field) => field.show_entry(sink),
+                Err(error) => sink.error(error),
+            }
+        }
+        sink.close_record();
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let mut index = 0;
+        while let Some((name, value)) = source.entry(index) {
+            OxmField::compose_entry(name, value, writer)?;
+            index += 1;
+        }
+        Ok(())
+    }
+}

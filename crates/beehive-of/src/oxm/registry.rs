@@ -1,0 +1,249 @@
+//! The fields that have names: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
+
+use super::class::{BASIC, NXM_NX, NXM_OF, PACKET_REGISTERS};
+use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
+
+/// A field that has a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Its class.
+    pub class: u16,
+    /// Its number in the class.
+    pub number: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: FieldKind,
+    /// Whether a match may have a mask for it.
+    pub maskable: bool,
+    /// The number after `1.` of the first version that has it.
+    pub since: u8,
+    /// What a match must also have: `any` of these fields with one of these values; nothing when empty.
+    pub needs: &'static [Need],
+}
+
+/// A field and a value that another one depends on (prerequisite).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Need {
+    /// The number of the field in the specification's class.
+    pub number: u8,
+    /// Its value; `None` for any, with a VLAN tag present.
+    pub value: Option<u16>,
+}
+
+const fn need(number: u8, value: u16) -> Need {
+    Need { number, value: Some(value) }
+}
+
+const NONE: &[Need] = &[];
+const TAGGED: &[Need] = &[Need { number: 6, value: None }];
+const IP: &[Need] = &[need(5, 0x0800), need(5, 0x86dd)];
+const IPV4: &[Need] = &[need(5, 0x0800)];
+const IPV6: &[Need] = &[need(5, 0x86dd)];
+const ARP: &[Need] = &[need(5, 0x0806)];
+const TCP: &[Need] = &[need(10, 6)];
+const UDP: &[Need] = &[need(10, 17)];
+const SCTP: &[Need] = &[need(10, 132)];
+const ICMP: &[Need] = &[need(10, 1)];
+const ICMPV6: &[Need] = &[need(10, 58)];
+const SOLICITATION: &[Need] = &[need(29, 135)];
+const ADVERTISEMENT: &[Need] = &[need(29, 136)];
+const DISCOVERY: &[Need] = &[need(29, 135), need(29, 136)];
+const MPLS: &[Need] = &[need(5, 0x8847), need(5, 0x8848)];
+const PBB: &[Need] = &[need(5, 0x88e7)];
+
+macro_rules! fields {
+    ($($class:ident { $($number:literal $name:literal $kind:expr, $mask:ident, $since:literal, $needs:ident;)* })*) => {
+        &[$($( Known {
+            class: $class,
+            number: $number,
+            name: $name,
+            kind: $kind,
+            maskable: fields!(@mask $mask),
+            since: $since,
+            needs: $needs,
+        }, )*)*]
+    };
+    (@mask masks) => { true };
+    (@mask exact) => { false };
+}
+
+/// Every field that has a name. Those of a class are in the order of their numbers.
+pub const FIELDS: &[Known] = fields! {
+    BASIC {
+        0 "in_port" Port, exact, 2, NONE;
+        1 "in_phy_port" Port, exact, 2, NONE;
+        2 "metadata" Hex(8), masks, 2, NONE;
+        3 "eth_dst" Mac, masks, 2, NONE;
+        4 "eth_src" Mac, masks, 2, NONE;
+        5 "eth_type" Hex(2), exact, 2, NONE;
+        6 "vlan_vid" Hex(2), masks, 2, NONE;
+        7 "vlan_pcp" Decimal(1), exact, 2, TAGGED;
+        8 "ip_dscp" Decimal(1), exact, 2, IP;
+        9 "ip_ecn" Decimal(1), exact, 2, IP;
+        10 "ip_proto" Decimal(1), exact, 2, IP;
+        11 "ipv4_src" Ipv4, masks, 2, IPV4;
+        12 "ipv4_dst" Ipv4, masks, 2, IPV4;
+        13 "tcp_src" Decimal(2), exact, 2, TCP;
+        14 "tcp_dst" Decimal(2), exact, 2, TCP;
+        15 "udp_src" Decimal(2), exact, 2, UDP;
+        16 "udp_dst" Decimal(2), exact, 2, UDP;
+        17 "sctp_src" Decimal(2), exact, 2, SCTP;
+        18 "sctp_dst" Decimal(2), exact, 2, SCTP;
+        19 "icmpv4_type" Decimal(1), exact, 2, ICMP;
+        20 "icmpv4_code" Decimal(1), exact, 2, ICMP;
+        21 "arp_op" Decimal(2), exact, 2, ARP;
+        22 "arp_spa" Ipv4, masks, 2, ARP;
+        23 "arp_tpa" Ipv4, masks, 2, ARP;
+        24 "arp_sha" Mac, masks, 2, ARP;
+        25 "arp_tha" Mac, masks, 2, ARP;
+        26 "ipv6_src" Ipv6, masks, 2, IPV6;
+        27 "ipv6_dst" Ipv6, masks, 2, IPV6;
+        28 "ipv6_flabel" Hex(4), masks, 2, IPV6;
+        29 "icmpv6_type" Decimal(1), exact, 2, ICMPV6;
+        30 "icmpv6_code" Decimal(1), exact, 2, ICMPV6;
+        31 "ipv6_nd_target" Ipv6, exact, 2, DISCOVERY;
+        32 "ipv6_nd_sll" Mac, exact, 2, SOLICITATION;
+        33 "ipv6_nd_tll" Mac, exact, 2, ADVERTISEMENT;
+        34 "mpls_label" Decimal(4), exact, 2, MPLS;
+        35 "mpls_tc" Decimal(1), exact, 2, MPLS;
+        36 "mpls_bos" Decimal(1), exact, 3, MPLS;
+        37 "pbb_isid" Hex(3), masks, 3, PBB;
+        38 "tunnel_id" Hex(8), masks, 3, NONE;
+        39 "ipv6_exthdr" Hex(2), masks, 3, IPV6;
+        41 "pbb_uca" Decimal(1), exact, 4, PBB;
+        42 "tcp_flags" Hex(2), masks, 5, TCP;
+        43 "actset_output" Port, exact, 5, NONE;
+        44 "packet_type" Hex(4), exact, 5, NONE;
+    }
+    PACKET_REGISTERS {
+        0 "xreg0" Hex(8), masks, 5, NONE;
+        1 "xreg1" Hex(8), masks, 5, NONE;
+        2 "xreg2" Hex(8), masks, 5, NONE;
+        3 "xreg3" Hex(8), masks, 5, NONE;
+        4 "xreg4" Hex(8), masks, 5, NONE;
+        5 "xreg5" Hex(8), masks, 5, NONE;
+        6 "xreg6" Hex(8), masks, 5, NONE;
+        7 "xreg7" Hex(8), masks, 5, NONE;
+    }
+    NXM_OF {
+        0 "nxm_in_port" Decimal(2), exact, 0, NONE;
+        1 "nxm_eth_dst" Mac, masks, 0, NONE;
+        2 "nxm_eth_src" Mac, masks, 0, NONE;
+        3 "nxm_eth_type" Hex(2), exact, 0, NONE;
+        4 "nxm_vlan_tci" Hex(2), masks, 0, NONE;
+        5 "nxm_ip_tos" Decimal(1), exact, 0, NONE;
+        6 "nxm_ip_proto" Decimal(1), exact, 0, NONE;
+        7 "nxm_ip_src" Ipv4, masks, 0, NONE;
+        8 "nxm_ip_dst" Ipv4, masks, 0, NONE;
+        9 "nxm_tcp_src" Decimal(2), masks, 0, NONE;
+        10 "nxm_tcp_dst" Decimal(2), masks, 0, NONE;
+        11 "nxm_udp_src" Decimal(2), masks, 0, NONE;
+        12 "nxm_udp_dst" Decimal(2), masks, 0, NONE;
+        13 "nxm_icmp_type" Decimal(1), exact, 0, NONE;
+        14 "nxm_icmp_code" Decimal(1), exact, 0, NONE;
+        15 "nxm_arp_op" Decimal(2), exact, 0, NONE;
+        16 "nxm_arp_spa" Ipv4, masks, 0, NONE;
+        17 "nxm_arp_tpa" Ipv4, masks, 0, NONE;
+    }
+    NXM_NX {
+        0 "reg0" Hex(4), masks, 0, NONE;
+        1 "reg1" Hex(4), masks, 0, NONE;
+        2 "reg2" Hex(4), masks, 0, NONE;
+        3 "reg3" Hex(4), masks, 0, NONE;
+        4 "reg4" Hex(4), masks, 0, NONE;
+        5 "reg5" Hex(4), masks, 0, NONE;
+        6 "reg6" Hex(4), masks, 0, NONE;
+        7 "reg7" Hex(4), masks, 0, NONE;
+        8 "reg8" Hex(4), masks, 0, NONE;
+        9 "reg9" Hex(4), masks, 0, NONE;
+        10 "reg10" Hex(4), masks, 0, NONE;
+        11 "reg11" Hex(4), masks, 0, NONE;
+        12 "reg12" Hex(4), masks, 0, NONE;
+        13 "reg13" Hex(4), masks, 0, NONE;
+        14 "reg14" Hex(4), masks, 0, NONE;
+        15 "reg15" Hex(4), masks, 0, NONE;
+        16 "nxm_tun_id" Hex(8), masks, 0, NONE;
+        17 "nxm_arp_sha" Mac, masks, 0, NONE;
+        18 "nxm_arp_tha" Mac, masks, 0, NONE;
+        19 "nxm_ipv6_src" Ipv6, masks, 0, NONE;
+        20 "nxm_ipv6_dst" Ipv6, masks, 0, NONE;
+        21 "nxm_icmpv6_type" Decimal(1), exact, 0, NONE;
+        22 "nxm_icmpv6_code" Decimal(1), exact, 0, NONE;
+        23 "nxm_nd_target" Ipv6, masks, 0, NONE;
+        24 "nxm_nd_sll" Mac, masks, 0, NONE;
+        25 "nxm_nd_tll" Mac, masks, 0, NONE;
+        26 "ip_frag" Hex(1), masks, 0, NONE;
+        27 "nxm_ipv6_label" Hex(4), masks, 0, NONE;
+        28 "nxm_ip_ecn" Decimal(1), exact, 0, NONE;
+        29 "ip_ttl" Decimal(1), exact, 0, NONE;
+        30 "cookie" Hex(8), masks, 0, NONE;
+        31 "tun_src" Ipv4, masks, 0, NONE;
+        32 "tun_dst" Ipv4, masks, 0, NONE;
+        33 "pkt_mark" Hex(4), masks, 0, NONE;
+        34 "nxm_tcp_flags" Hex(2), masks, 0, NONE;
+        35 "dp_hash" Hex(4), masks, 0, NONE;
+        36 "recirc_id" Hex(4), exact, 0, NONE;
+        37 "conj_id" Decimal(4), exact, 0, NONE;
+        38 "tun_gbp_id" Decimal(2), masks, 0, NONE;
+        39 "tun_gbp_flags" Hex(1), masks, 0, NONE;
+        40 "tun_metadata0" Bytes(124), masks, 0, NONE;
+        41 "tun_metadata1" Bytes(124), masks, 0, NONE;
+        42 "tun_metadata2" Bytes(124), masks, 0, NONE;
+        43 "tun_metadata3" Bytes(124), masks, 0, NONE;
+        44 "tun_metadata4" Bytes(124), masks, 0, NONE;
+        45 "tun_metadata5" Bytes(124), masks, 0, NONE;
+        46 "tun_metadata6" Bytes(124), masks, 0, NONE;
+        47 "tun_metadata7" Bytes(124), masks, 0, NONE;
+        104 "tun_flags" Hex(2), masks, 0, NONE;
+        105 "ct_state" Hex(4), masks, 0, NONE;
+        106 "ct_zone" Decimal(2), exact, 0, NONE;
+        107 "ct_mark" Hex(4), masks, 0, NONE;
+        108 "ct_label" Hex(16), masks, 0, NONE;
+        109 "tun_ipv6_src" Ipv6, masks, 0, NONE;
+        110 "tun_ipv6_dst" Ipv6, masks, 0, NONE;
+        111 "xxreg0" Hex(16), masks, 0, NONE;
+        112 "xxreg1" Hex(16), masks, 0, NONE;
+        113 "xxreg2" Hex(16), masks, 0, NONE;
+        114 "xxreg3" Hex(16), masks, 0, NONE;
+        119 "ct_nw_proto" Decimal(1), exact, 0, NONE;
+        120 "ct_nw_src" Ipv4, masks, 0, NONE;
+        121 "ct_nw_dst" Ipv4, masks, 0, NONE;
+        122 "ct_ipv6_src" Ipv6, masks, 0, NONE;
+        123 "ct_ipv6_dst" Ipv6, masks, 0, NONE;
+        124 "ct_tp_src" Decimal(2), masks, 0, NONE;
+        125 "ct_tp_dst" Decimal(2), masks, 0, NONE;
+    }
+};
+
+/// The field with this number, if it has a name.
+pub fn known(class: u16, number: u8) -> Option<&'static Known> {
+    // Numbers 0 to 39 of the specification's own class are their places.
+    match FIELDS.get(usize::from(number)) {
+        Some(field) if field.class == class && field.number == number => Some(field),
+        _ => FIELDS.iter().find(|field| field.class == class && field.number == number),
+    }
+}
+
+/// The field with this name.
+pub fn named_field(name: &str) -> Option<&'static Known> {
+    FIELDS.iter().find(|field| field.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_used_once() {
+        for (index, field) in FIELDS.iter().enumerate() {
+            assert_eq!(known(field.class, field.number), Some(field));
+            assert_eq!(named_field(field.name), Some(field), "{}", field.name);
+            assert!(
+                FIELDS.iter().skip(index + 1).all(|other| other.name != field.name),
+                "{} is there twice",
+                field.name
+            );
+        }
+    }
+}

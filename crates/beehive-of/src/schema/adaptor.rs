@@ -1,0 +1,100 @@
+//! Values that have another form on the wire of some versions.
+
+use super::reader::Reader;
+use super::source::Source;
+use super::value::{Scalar, Value};
+use super::writer::Writer;
+use crate::encode::EncodeError;
+use crate::error::Error;
+use crate::port_number::PortNo;
+
+/// The form that a value of type `T` has in some versions.
+pub(crate) trait Adaptor<'a, T> {
+    /// Reads the value.
+    fn read(reader: &mut Reader<'a>) -> Result<T, Error>;
+
+    /// Appends the value; `field` is its name.
+    fn write(value: &T, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Appends the value that is told.
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+}
+
+fn told<T: Scalar>(source: &dyn Source, field: &'static str) -> Result<T, EncodeError> {
+    T::parse(source).ok_or(EncodeError::Value { field })
+}
+
+/// A port in the 16 bits of 1.0.
+pub(crate) struct Port16;
+
+impl Adaptor<'_, PortNo> for Port16 {
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<PortNo, Error> {
+        reader.u16().map(PortNo::from_v10)
+    }
+
+    #[inline]
+    fn write(value: &PortNo, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let number = value.to_v10().ok_or_else(|| writer.unsupported(field))?;
+        writer.put(&number.to_be_bytes());
+        Ok(())
+    }
+
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        Self::write(&told(source, field)?, field, writer)
+    }
+}
+
+/// A number in 8 bits.
+pub(crate) struct Byte;
+
+impl<T> Adaptor<'_, T> for Byte
+where
+    T: Scalar + Copy + From<u8> + TryInto<u8>,
+{
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<T, Error> {
+        reader.array().map(|[byte]| T::from(byte))
+    }
+
+    #[inline]
+    fn write(value: &T, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let byte = (*value).try_into().map_err(|_| writer.unsupported(field))?;
+        writer.put(&[byte]);
+        Ok(())
+    }
+
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        <Self as Adaptor<'_, T>>::write(&told::<T>(source, field)?, field, writer)
+    }
+}
+
+/// A value whose length an earlier field announces.
+pub(crate) struct Sized;
+
+impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<T, Error> {
+        let mut inner = reader.announced()?;
+        let value = T::read(&mut inner)?;
+        inner.finish()?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn write(value: &T, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let start = writer.position();
+        value.write(writer)?;
+        writer.settle(start)
+    }
+
+    fn compose(
+        source: &dyn Source,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        let start = writer.position();
+        T::compose(source, writer)?;
+        writer.settle(start)
+    }
+}

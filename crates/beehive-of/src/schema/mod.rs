@@ -1,0 +1,36 @@
+//! How structures of the protocol are declared: fields and, for every range of versions, the order they have on the wire.
+//!
+//! A structure is declared once, with its fields and a layout per range of versions. The declaration gives a type that
+//! is read from bytes, written to them, shown as named values and composed from named values, so that no structure of
+//! any version is known to one direction and not to another. What a layout lacks has its default value when read; to
+//! write another value is an error that names the field.
+
+mod adaptor;
+mod list;
+mod named;
+mod reader;
+mod sink;
+mod source;
+mod structure;
+mod tagged;
+mod value;
+mod writer;
+
+pub use list::{Elements, List};
+pub use reader::Reader;
+pub use sink::{Sink, Text};
+pub use source::Source;
+pub use tagged::Tagged;
+pub use value::{Fixed, Value};
+pub use writer::Writer;
+
+pub(crate) use adaptor::{Adaptor, Byte, Port16, Sized};
+pub(crate) use named::{bits, named, narrowing, parse_bits, parse_named, show_bits, show_named};
+pub(crate) use sink::Checker;
+pub(crate) use structure::{
+    compose_adapted, compose_field, compose_item, default_of, read_item, show_item, structure, write_item,
+};
+pub(crate) use tagged::{
+    Framed, Framing, choice, compose_element, read_element, tagged, write_element,
+};
+pub(crate) use value::{Scalar, compose_scalar, put_digits, scalar};

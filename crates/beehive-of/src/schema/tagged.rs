@@ -1,0 +1,319 @@
+//! The declaration of a choice between structures by their number: actions, instructions, properties.
+
+use super::reader::Reader;
+use super::sink::Sink;
+use super::source::Source;
+use super::writer::Writer;
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind, Part};
+use crate::version::Version;
+
+/// How the elements of a choice are framed: all start with a number and a length of 16 bits each.
+#[derive(Clone, Copy)]
+pub(crate) struct Framing {
+    /// The part of the message that they are.
+    pub(crate) part: Part,
+    /// The name of the length field, for errors.
+    pub(crate) length: &'static str,
+    /// Whether padding to a multiple of 8 bytes follows that the length does not count; otherwise it is a multiple.
+    pub(crate) padded: bool,
+    /// The least length, in bytes.
+    pub(crate) minimum: usize,
+}
+
+/// A choice between structures.
+pub trait Tagged<'a>: core::marker::Sized {
+    /// Reads the structure with this number to the end of the reader.
+    fn read_body(kind: u16, reader: &mut Reader<'a>) -> Result<Self, Error>;
+
+    /// The number in a version.
+    fn kind(&self, version: Version) -> Option<u16>;
+
+    /// The name of the structure.
+    fn name(&self) -> &'static str;
+
+    /// Appends the structure.
+    fn write_body(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Tells the fields of the structure.
+    fn show_body(&self, version: Version, sink: &mut dyn Sink);
+
+    /// The number, in a version, of the structure with this name.
+    fn kind_of(name: &str, version: Version) -> Option<u16>;
+
+    /// Appends the structure with this number that is told.
+    fn compose_body(kind: u16, source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+}
+
+/// A choice that is an element of a list, framed by its number and its length.
+pub(crate) trait Framed<'a>: Tagged<'a> {
+    /// How it is framed.
+    const FRAMING: Framing;
+}
+
+/// Reads one element.
+#[inline]
+pub(crate) fn read_element<'a, T: Framed<'a>>(reader: &mut Reader<'a>) -> Result<T, Error> {
+    let framing = T::FRAMING;
+    let outer = reader.enter(framing.part);
+    let start = reader.offset();
+    if reader.rest().len() < framing.minimum {
+        let end = start + reader.rest().len();
+        return Err(Error::new(ErrorKind::Truncated, framing.part, end, framing.length));
+    }
+    let kind = reader.name("type").u16()?;
+    let length = usize::from(reader.name(framing.length).u16()?);
+    if length < framing.minimum {
+        return Err(reader.error_at(ErrorKind::LengthTooSmall, start + 2));
+    }
+    if !framing.padded && !length.is_multiple_of(8) {
+        return Err(reader.error_at(ErrorKind::LengthWrong, start + 2));
+    }
+    let mut inner = reader.inner(length, 4, start + 2, framing.length)?;
+    let element = T::read_body(kind, &mut inner).map_err(|error| match error.kind() {
+        // What is too short for its structure has the length of another one.
+        ErrorKind::Truncated if error.part() == framing.part => {
+            Error::new(ErrorKind::LengthWrong, framing.part, start + 2, framing.length)
+        }
+        _ => error,
+    })?;
+    inner.finish()?;
+    if framing.padded {
+        // Some senders leave out the padding of the last element.
+        let padding = crate::field::padded(length) - length;
+        reader.skip(padding.min(reader.rest().len()))?;
+    }
+    reader.enter(outer);
+    Ok(element)
+}
+
+fn frame(
+    framing: Framing,
+    kind: u16,
+    writer: &mut Writer<'_>,
+    body: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let start = writer.position();
+    writer.put(&kind.to_be_bytes());
+    let at = writer.reserve();
+    body(writer)?;
+    if framing.padded {
+        writer.patch(at, start)?;
+        writer.pad_to_8(start);
+        Ok(())
+    } else {
+        writer.pad_to_8(start);
+        writer.patch(at, start)
+    }
+}
+
+/// Appends one element.
+#[inline]
+pub(crate) fn write_element<'a, T: Framed<'a>>(
+    element: &T,
+    writer: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    let kind = element.kind(writer.version()).ok_or_else(|| writer.unsupported(element.name()))?;
+    frame(T::FRAMING, kind, writer, |writer| element.write_body(writer))
+}
+
+/// Appends one element that is told: a record whose field `type` is the name or the number of its structure.
+pub(crate) fn compose_element<'a, T: Framed<'a>>(
+    source: &dyn Source,
+    writer: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    let told = source.field("type").ok_or(EncodeError::Value { field: "type" })?;
+    let named = told.text().and_then(|name| T::kind_of(name, writer.version()));
+    let number = || told.number().and_then(|number| number.try_into().ok());
+    let kind = named.or_else(number).ok_or(EncodeError::Value { field: "type" })?;
+    frame(T::FRAMING, kind, writer, |writer| T::compose_body(kind, source, writer))
+}
+
+/// Declares a choice between structures: each with its name in text and its number in versions.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident<$life:lifetime> {
+            $(
+                $(#[$variant_meta:meta])*
+                $variant:ident($type:ty) $text:literal = [$($number:literal in $versions:pat),+]
+            ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        #[non_exhaustive]
+        pub enum $name<$life> {
+            $( $(#[$variant_meta])* $variant($type), )*
+            /// One that has no name here; kept as it is.
+            Unknown {
+                /// Its number.
+                kind: u16,
+                /// What follows the length.
+                body: &$life [u8],
+            },
+        }
+
+        impl Default for $name<'_> {
+            fn default() -> Self {
+                Self::Unknown { kind: 0, body: &[] }
+            }
+        }
+
+        impl $name<'_> {
+            /// The name of every one that has a name, as [`Sink`](crate::schema::Sink)s are told it.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+
+            /// The number that the one with this name has in a version; `None` where the version does not have it.
+            pub fn number(name: &str, version: $crate::version::Version) -> Option<u16> {
+                <Self as $crate::schema::Tagged<'_>>::kind_of(name, version)
+            }
+        }
+
+        impl<$life> $crate::schema::Tagged<$life> for $name<$life> {
+            #[inline]
+            #[allow(unreachable_patterns)]
+            fn read_body(
+                kind: u16,
+                reader: &mut $crate::schema::Reader<$life>,
+            ) -> Result<Self, $crate::error::Error> {
+                Ok(match (kind, reader.version().minor()) {
+                    $( $( ($number, $versions) )|+ => {
+                        Self::$variant($crate::schema::Value::read(reader.name(stringify!($variant)))?)
+                    } )*
+                    _ => Self::Unknown { kind, body: reader.take_rest() },
+                })
+            }
+
+            #[allow(unreachable_patterns, unused_variables)]
+            fn kind(&self, version: $crate::version::Version) -> Option<u16> {
+                match self {
+                    $( Self::$variant(_) => match version.minor() {
+                        $( $versions => Some($number), )+
+                        _ => None,
+                    }, )*
+                    Self::Unknown { kind, .. } => Some(*kind),
+                }
+            }
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $( Self::$variant(_) => $text, )*
+                    Self::Unknown { .. } => "unknown",
+                }
+            }
+
+            #[inline]
+            fn write_body(
+                &self,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                match self {
+                    $( Self::$variant(body) => $crate::schema::Value::write(body, writer), )*
+                    Self::Unknown { body, .. } => {
+                        writer.put(body);
+                        Ok(())
+                    }
+                }
+            }
+
+            fn show_body(&self, version: $crate::version::Version, sink: &mut dyn $crate::schema::Sink) {
+                match self {
+                    $( Self::$variant(body) => body.show_fields(version, sink), )*
+                    Self::Unknown { body, .. } => {
+                        sink.key("body");
+                        sink.bytes(body);
+                    }
+                }
+            }
+
+            #[allow(unreachable_patterns, unused_variables)]
+            fn kind_of(name: &str, version: $crate::version::Version) -> Option<u16> {
+                match name {
+                    $( $text => match version.minor() {
+                        $( $versions => Some($number), )+
+                        _ => None,
+                    }, )*
+                    _ => None,
+                }
+            }
+
+            #[allow(unreachable_patterns)]
+            fn compose_body(
+                kind: u16,
+                source: &dyn $crate::schema::Source,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                match (kind, writer.version().minor()) {
+                    $( $( ($number, $versions) )|+ => {
+                        <$type as $crate::schema::Value<'_>>::compose(source, writer)
+                    } )*
+                    _ => match source.field("body") {
+                        Some(body) => <&[u8] as $crate::schema::Value<'_>>::compose(body, writer),
+                        None => Ok(()),
+                    },
+                }
+            }
+        }
+    };
+}
+
+/// Declares a choice that is an element of a list.
+macro_rules! tagged {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident<$life:lifetime> in $part:ident, $length:literal, padded $padded:literal, minimum $minimum:literal {
+            $($variants:tt)*
+        }
+    ) => {
+        $crate::schema::choice! {
+            $(#[$meta])*
+            pub enum $name<$life> { $($variants)* }
+        }
+
+        impl<$life> $crate::schema::Framed<$life> for $name<$life> {
+            const FRAMING: $crate::schema::Framing = $crate::schema::Framing {
+                part: $crate::error::Part::$part,
+                length: $length,
+                padded: $padded,
+                minimum: $minimum,
+            };
+        }
+
+        impl<$life> $crate::schema::Value<$life> for $name<$life> {
+            #[inline]
+            fn read(reader: &mut $crate::schema::Reader<$life>) -> Result<Self, $crate::error::Error> {
+                $crate::schema::read_element(reader)
+            }
+
+            #[inline]
+            fn write(
+                &self,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                $crate::schema::write_element(self, writer)
+            }
+
+            fn show(&self, version: $crate::version::Version, sink: &mut dyn $crate::schema::Sink) {
+                use $crate::schema::Tagged;
+                sink.open_record();
+                sink.key("type");
+                match self {
+                    Self::Unknown { kind, .. } => sink.number((*kind).into()),
+                    known => sink.text(format_args!("{}", known.name())),
+                }
+                self.show_body(version, sink);
+                sink.close_record();
+            }
+
+            fn compose(
+                source: &dyn $crate::schema::Source,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                $crate::schema::compose_element::<Self>(source, writer)
+            }
+        }
+    };
+}
+
+pub(crate) use {choice, tagged};

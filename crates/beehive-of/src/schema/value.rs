@@ -1,0 +1,272 @@
+//! What every part of a structure can do: be read, written, shown and composed.
+
+use core::fmt;
+
+use super::reader::Reader;
+use super::sink::Sink;
+use super::source::Source;
+use super::writer::Writer;
+use crate::address::MacAddress;
+use crate::encode::EncodeError;
+use crate::error::Error;
+use crate::port_number::PortNo;
+use crate::version::Version;
+
+/// A part of a message: a number, an address, a structure, a list. Implemented here only, for lists trust it.
+pub trait Value<'a>: Copy + PartialEq + fmt::Debug + 'a {
+    /// Reads the value.
+    ///
+    /// # Errors
+    ///
+    /// It is malformed.
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error>;
+
+    /// Appends the value.
+    ///
+    /// # Errors
+    ///
+    /// The version cannot express it.
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Tells the value, as the version names it.
+    fn show(&self, version: Version, sink: &mut dyn Sink);
+
+    /// Appends the value that is told.
+    ///
+    /// # Errors
+    ///
+    /// What is told is no such value, or the version cannot express it.
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+}
+
+/// A value of its own, without parts.
+pub(crate) trait Scalar: Sized {
+    /// The value that is told.
+    fn parse(source: &dyn Source) -> Option<Self>;
+}
+
+/// Appends a scalar that is told.
+pub(crate) fn compose_scalar<'a, T: Scalar + Value<'a>>(
+    source: &dyn Source,
+    writer: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    T::parse(source).ok_or(EncodeError::Value { field: "value" })?.write(writer)
+}
+
+/// Implements [`Value`] for a scalar, from the bytes that it has on the wire and how it is told.
+macro_rules! scalar {
+    ($type:ty, $length:expr, $from:expr, $to:expr, $show:expr) => {
+        impl<'a> $crate::schema::Value<'a> for $type {
+            #[inline]
+            fn read(reader: &mut $crate::schema::Reader<'a>) -> Result<Self, $crate::error::Error> {
+                reader.array::<{ $length }>().map($from)
+            }
+
+            #[inline]
+            fn write(
+                &self,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                let to: fn(&$type) -> [u8; $length] = $to;
+                writer.put(&to(self));
+                Ok(())
+            }
+
+            fn show(&self, _version: $crate::version::Version, sink: &mut dyn $crate::schema::Sink) {
+                let show: fn(&$type, &mut dyn $crate::schema::Sink) = $show;
+                show(self, sink);
+            }
+
+            fn compose(
+                source: &dyn $crate::schema::Source,
+                writer: &mut $crate::schema::Writer<'_>,
+            ) -> Result<(), $crate::encode::EncodeError> {
+                $crate::schema::compose_scalar::<$type>(source, writer)
+            }
+        }
+    };
+}
+
+macro_rules! number {
+    ($type:ty, $length:literal) => {
+        scalar!($type, $length, <$type>::from_be_bytes, |value| value.to_be_bytes(), |value, sink| sink
+            .number(u64::from(*value)));
+
+        impl Scalar for $type {
+            fn parse(source: &dyn Source) -> Option<Self> {
+                source.number().and_then(|number| number.try_into().ok())
+            }
+        }
+    };
+}
+
+number!(u8, 1);
+number!(u16, 2);
+number!(u32, 4);
+number!(u64, 8);
+
+scalar!(MacAddress, 6, MacAddress, |value| value.0, |value, sink| sink.text(format_args!("{value}")));
+
+impl Scalar for MacAddress {
+    fn parse(source: &dyn Source) -> Option<Self> {
+        source.text()?.parse().ok()
+    }
+}
+
+scalar!(
+    core::net::Ipv4Addr,
+    4,
+    core::net::Ipv4Addr::from_octets,
+    |value| value.octets(),
+    |value, sink| sink.text(format_args!("{value}"))
+);
+
+impl Scalar for core::net::Ipv4Addr {
+    fn parse(source: &dyn Source) -> Option<Self> {
+        source.text()?.parse().ok()
+    }
+}
+
+scalar!(
+    PortNo,
+    4,
+    |bytes| PortNo(u32::from_be_bytes(bytes)),
+    |value| value.0.to_be_bytes(),
+    |value, sink| match value.name() {
+        Some(name) => sink.text(format_args!("{name}")),
+        None => sink.number(value.0.into()),
+    }
+);
+
+impl Scalar for PortNo {
+    fn parse(source: &dyn Source) -> Option<Self> {
+        let number = || source.number().and_then(|number| number.try_into().ok()).map(Self);
+        source.text().and_then(Self::from_name).or_else(number)
+    }
+}
+
+/// Bytes to the end of what contains them.
+impl<'a> Value<'a> for &'a [u8] {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        Ok(reader.take_rest())
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.put(self);
+        Ok(())
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        sink.bytes(self);
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let digits = source.text().ok_or(EncodeError::Value { field: "bytes" })?;
+        put_digits(digits, writer)
+    }
+}
+
+/// Appends the bytes that hexadecimal digits stand for.
+pub(crate) fn put_digits(digits: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(EncodeError::Value { field: "bytes" });
+    if !rest.is_empty() {
+        return Err(EncodeError::Value { field: "bytes" });
+    }
+    for [high, low] in pairs {
+        let byte = digit(*high)? << 4 | digit(*low)?;
+        writer.put(&[byte as u8]);
+    }
+    Ok(())
+}
+
+/// Bytes of a fixed number, shown as digits.
+impl<'a, const N: usize> Value<'a> for Fixed<N> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        reader.array().map(Self)
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.put(&self.0);
+        Ok(())
+    }
+
+    fn show(&self, _version: Version, sink: &mut dyn Sink) {
+        // Text ends at its first zero, unless something follows it.
+        let end = self.0.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let used = self.0.get(..end).unwrap_or(&[]);
+        sink.text(format_args!("{}", used.escape_ascii()));
+    }
+
+    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let text = source.text().ok_or(EncodeError::Value { field: "text" })?;
+        let start = writer.position();
+        put_unescaped(text, writer)?;
+        let length = writer.position() - start;
+        let missing = N.checked_sub(length).ok_or(EncodeError::Value { field: "text" })?;
+        writer.zeros(missing);
+        Ok(())
+    }
+}
+
+/// Appends the bytes that `escape_ascii` made text of.
+fn put_unescaped(text: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    let wrong = EncodeError::Value { field: "text" };
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'\\' => match bytes.next().ok_or(wrong)? {
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'n' => b'\n',
+                b'x' => {
+                    let mut digit =
+                        || bytes.next().and_then(|digit| char::from(digit).to_digit(16)).ok_or(wrong);
+                    (digit()? << 4 | digit()?) as u8
+                }
+                other => other,
+            },
+            byte => byte,
+        };
+        writer.put(&[byte]);
+    }
+    Ok(())
+}
+
+/// Text of at most `N` bytes, padded with zeros to them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fixed<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Default for Fixed<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Fixed<N> {
+    /// The first `N` - 1 bytes of `text`, and zeros.
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; N];
+        for (to, from) in bytes.iter_mut().take(N.saturating_sub(1)).zip(text.bytes()) {
+            *to = from;
+        }
+        Self(bytes)
+    }
+
+    /// The bytes before the first zero; they need not be UTF-8.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.split(|byte| *byte == 0).next().unwrap_or(&[])
+    }
+}
+
+impl<const N: usize> fmt::Debug for Fixed<N> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+pub(crate) use scalar;

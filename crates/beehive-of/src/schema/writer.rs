@@ -1,0 +1,94 @@
+//! Writing structures into a reused buffer.
+
+use bytes::{BufMut, BytesMut};
+
+use crate::encode::{EncodeError, patch_length};
+use crate::version::Version;
+
+/// Appends structures of one version to a buffer.
+#[derive(Debug)]
+pub struct Writer<'w> {
+    out: &'w mut BytesMut,
+    version: Version,
+    /// Where the length of a later field is to be written.
+    announcement: Option<usize>,
+}
+
+impl<'w> Writer<'w> {
+    /// Appends to `out`.
+    #[inline]
+    pub(crate) fn new(version: Version, out: &'w mut BytesMut) -> Self {
+        Self { out, version, announcement: None }
+    }
+
+    /// The version that is written.
+    #[inline]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The length of the buffer, in bytes.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// The buffer.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        self.out
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.out.put_slice(bytes);
+    }
+
+    /// Appends padding.
+    #[inline]
+    pub(crate) fn zeros(&mut self, length: usize) {
+        self.out.put_bytes(0, length);
+    }
+
+    /// Appends 16 bits whose value comes later; returns where they are.
+    #[inline]
+    pub(crate) fn reserve(&mut self) -> usize {
+        let at = self.out.len();
+        self.out.put_u16(0);
+        at
+    }
+
+    /// Writes the length since `start` into the 16 bits at `at`.
+    #[inline]
+    pub(crate) fn patch(&mut self, at: usize, start: usize) -> Result<(), EncodeError> {
+        patch_length(self.out, start, at)
+    }
+
+    /// Pads to a multiple of 8 bytes since `start`.
+    #[inline]
+    pub(crate) fn pad_to_8(&mut self, start: usize) {
+        crate::encode::pad_to_8(self.out, start);
+    }
+
+    /// Appends 16 bits for the length of a later field.
+    #[inline]
+    pub(crate) fn announce(&mut self) {
+        self.announcement = Some(self.reserve());
+    }
+
+    /// Writes the length since `start` where it was announced.
+    #[inline]
+    pub(crate) fn settle(&mut self, start: usize) -> Result<(), EncodeError> {
+        match self.announcement.take() {
+            Some(at) => patch_length(self.out, start, at),
+            None => Ok(()),
+        }
+    }
+
+    /// The error that names what the version cannot express.
+    #[cold]
+    pub(crate) fn unsupported(&self, field: &'static str) -> EncodeError {
+        EncodeError::unsupported(self.version, field)
+    }
+}
