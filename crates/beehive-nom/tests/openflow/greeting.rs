@@ -10,14 +10,15 @@ async fn versions_are_agreed_upon_as_switches_expect() {
     let controller = Controller::start().await;
     let bits = |wire: &[u8]| Some(VersionSet::from_bits(wire.iter().map(|w| 1 << w).sum()));
     let cases = [
-        ("Open vSwitch by default", 6, None, Some(Version::V1_3)),
+        ("Open vSwitch by default", 6, None, Some(Version::V1_5)),
         ("Open vSwitch pinned to 1.0", 1, None, Some(Version::V1_0)),
         ("Open vSwitch pinned to 1.3", 4, bits(&[4]), Some(Version::V1_3)),
-        ("Open vSwitch pinned to 1.5", 6, bits(&[6]), None),
-        ("all versions in a bitmap", 6, bits(&[1, 2, 3, 4, 5, 6]), Some(Version::V1_3)),
+        ("Open vSwitch pinned to 1.5", 6, bits(&[6]), Some(Version::V1_5)),
+        ("all versions in a bitmap", 6, bits(&[1, 2, 3, 4, 5, 6]), Some(Version::V1_5)),
         ("1.0 in a bitmap", 4, bits(&[1]), Some(Version::V1_0)),
-        ("1.1 only", 2, None, None),
-        ("1.2 only", 3, None, None),
+        ("1.1 only", 2, None, Some(Version::V1_1)),
+        ("1.2 only", 3, None, Some(Version::V1_2)),
+        ("a version of the future only", 7, bits(&[7]), None),
     ];
     for (name, version, versions, expected) in cases {
         let mut peer = controller.connect().await;
@@ -25,13 +26,13 @@ async fn versions_are_agreed_upon_as_switches_expect() {
         Hello { version, versions }.encode_into(1, &mut hello).unwrap();
         peer.send(&hello).await;
         let ours = peer.next().await.unwrap();
-        assert_eq!(ours[..16], [4, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x12], "our hello");
+        assert_eq!(ours[..16], [6, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x7e], "our hello");
         match expected {
             Some(version) => assert_eq!(peer.next().await.unwrap()[..2], [version.wire(), 5], "{name}"),
             None => {
                 let (kind, code, words) = peer.closed().await.expect(name);
                 assert_eq!((kind, code), (0, 0), "{name}");
-                assert!(words.contains("OpenFlow 1.0 and 1.3"), "{name}: {words}");
+                assert!(words.contains("OpenFlow 1.0 to 1.5"), "{name}: {words}");
             }
         }
     }
@@ -40,7 +41,7 @@ async fn versions_are_agreed_upon_as_switches_expect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_switch_is_set_up() {
     let controller = Controller::start().await;
-    for (version, node) in [(Version::V1_0, 10), (Version::V1_3, 13)] {
+    for (version, node) in Version::ALL.into_iter().zip(10..) {
         let mut peer = controller.connect().await;
         let xid = peer.greet(version).await.unwrap();
         peer.send(&features(version, node, 0, xid)).await;
@@ -49,7 +50,7 @@ async fn a_switch_is_set_up() {
             _ => None,
         });
         assert_eq!(length.await, Some(0xffff), "whole packets");
-        if version == Version::V1_3 {
+        if version >= Version::V1_3 {
             let miss = peer.until(|m, _| match m {
                 Message::FlowMod(f) if f.command == FlowCommand::Add => {
                     Some((f.priority, crate::peer::output(&f.actions)))

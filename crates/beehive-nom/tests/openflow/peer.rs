@@ -107,7 +107,7 @@ pub(crate) fn ports() -> Vec<Port> {
 pub(crate) fn features(version: Version, node: u64, auxiliary_id: u8, xid: u32) -> BytesMut {
     let mut out = BytesMut::new();
     let list = ports();
-    let ports: Ports<'_> = if version == Version::V1_0 { list.as_slice().into() } else { Ports::EMPTY };
+    let ports: Ports<'_> = if version < Version::V1_3 { list.as_slice().into() } else { Ports::EMPTY };
     let features = Features {
         datapath_id: node,
         buffers: 256,

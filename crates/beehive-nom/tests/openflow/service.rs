@@ -8,7 +8,7 @@ use std::time::Duration;
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_are_answered_and_flows_installed() {
     let controller = Controller::start().await;
-    for version in [Version::V1_0, Version::V1_3] {
+    for version in Version::ALL {
         let mut peer = controller.join(version, version.wire().into()).await;
         let (there, back) = (frame_between(1, 2), frame_between(2, 1));
         peer.packet_in(1, &there).await;

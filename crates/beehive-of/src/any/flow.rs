@@ -228,6 +228,7 @@ impl<'a> FlowMod<'a> {
         let at = if version == Version::V1_0 { 56 } else { 25 };
         let command = FlowCommand::from_wire(flow.command.0)
             .ok_or_else(|| Error::new(ErrorKind::Value, Part::FlowMod, at, "flow-mod command"))?;
+        let match_fields = flow.match_fields.generalise()?;
         let (actions, goto_table, other_instructions) = match version {
             Version::V1_0 => (flow.actions.reinterpret(), None, 0),
             _ => instructions::generalise(flow.instructions)?,
@@ -244,7 +245,7 @@ impl<'a> FlowMod<'a> {
             out_port: flow.out_port,
             out_group: Some(flow.out_group.0).filter(|group| *group != GroupId::ANY.0),
             flags: FlowFlags(flow.flags.0),
-            match_fields: flow.match_fields.generalise()?,
+            match_fields,
             actions,
             goto_table,
             other_instructions,

@@ -6,7 +6,7 @@ use super::match_::Match;
 use super::number::{BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, GroupId, TableId};
 use super::oxs::FlowCounters;
 use crate::port_number::PortNo;
-use crate::schema::{Byte, Port16, structure};
+use crate::schema::{Byte, Hex, Port16, structure};
 
 structure! {
     /// Changes a flow table.
@@ -34,15 +34,15 @@ structure! {
         instructions: Instructions<'a>,
     }
     0 => [
-        match_fields, cookie, command, idle_timeout, hard_timeout, priority, buffer_id, out_port as Port16, flags,
+        match_fields, cookie as Hex, command, idle_timeout, hard_timeout, priority, buffer_id, out_port as Port16, flags,
         actions
     ],
     1..=3 => [
-        cookie, cookie_mask, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
+        cookie as Hex, cookie_mask as Hex, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
         out_group, flags, 2, match_fields, instructions
     ],
     4.. => [
-        cookie, cookie_mask, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
+        cookie as Hex, cookie_mask as Hex, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
         out_group, flags, importance, match_fields, instructions
     ],
 }
@@ -68,16 +68,16 @@ structure! {
         counters: FlowCounters<'a>,
     }
     0 => [
-        match_fields, cookie, priority, reason, 1, duration_sec, duration_nsec, idle_timeout, 2, packet_count,
+        match_fields, cookie as Hex, priority, reason, 1, duration_sec, duration_nsec, idle_timeout, 2, packet_count,
         byte_count
     ],
     1 => [
-        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, 2, packet_count, byte_count,
+        cookie as Hex, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, 2, packet_count, byte_count,
         match_fields
     ],
     2..=4 => [
-        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, hard_timeout, packet_count,
+        cookie as Hex, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout, hard_timeout, packet_count,
         byte_count, match_fields
     ],
-    5.. => [table_id, reason, priority, idle_timeout, hard_timeout, cookie, match_fields, counters],
+    5.. => [table_id, reason, priority, idle_timeout, hard_timeout, cookie as Hex, match_fields, counters],
 }

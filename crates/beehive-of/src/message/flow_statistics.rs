@@ -7,7 +7,7 @@ use super::match_::Match;
 use super::number::{FlowModFlags, FlowStatsReason, GroupId, TableId};
 use super::oxs::FlowCounters;
 use crate::port_number::PortNo;
-use crate::schema::{Fixed, List, Port16, structure, tagged};
+use crate::schema::{Fixed, Hex, List, Port16, structure, tagged};
 
 structure! {
     /// What a switch is.
@@ -35,7 +35,7 @@ structure! {
         match_fields: Match<'a>,
     }
     0 => [match_fields, table_id, 1, out_port as Port16],
-    1.. => [table_id, 3, out_port, out_group, 4, cookie, cookie_mask, match_fields],
+    1.. => [table_id, 3, out_port, out_group, 4, cookie as Hex, cookie_mask as Hex, match_fields],
 }
 
 structure! {
@@ -63,23 +63,23 @@ structure! {
         instructions: Instructions<'a>,
     }
     0 => [
-        len, table_id, 1, match_fields, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, 6, cookie,
+        len, table_id, 1, match_fields, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, 6, cookie as Hex,
         packet_count, byte_count, actions
     ],
     1..=2 => [
-        len, table_id, 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, 6, cookie, packet_count,
+        len, table_id, 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, 6, cookie as Hex, packet_count,
         byte_count, match_fields, instructions
     ],
     3 => [
-        len, table_id, 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, 4, cookie,
+        len, table_id, 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, 4, cookie as Hex,
         packet_count, byte_count, match_fields, instructions
     ],
     4 => [
         len, table_id, 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, importance, 2,
-        cookie, packet_count, byte_count, match_fields, instructions
+        cookie as Hex, packet_count, byte_count, match_fields, instructions
     ],
     5.. => [
-        len, 2, table_id, 1, priority, idle_timeout, hard_timeout, flags, importance, cookie, match_fields, counters,
+        len, 2, table_id, 1, priority, idle_timeout, hard_timeout, flags, importance, cookie as Hex, match_fields, counters,
         instructions
     ],
 }

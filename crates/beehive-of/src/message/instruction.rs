@@ -4,7 +4,7 @@ use super::action::Actions;
 use super::experimenter::Experimenter;
 use super::number::{MeterId, StatTriggerFlags, TableId};
 use super::oxs::FlowCounters;
-use crate::schema::{List, structure, tagged};
+use crate::schema::{Hex, List, structure, tagged};
 
 tagged! {
     /// What a flow does with a packet.
@@ -43,7 +43,7 @@ structure! {
         metadata: u64,
         mask: u64,
     }
-    _ => [4, metadata, mask],
+    _ => [4, metadata as Hex, mask as Hex],
 }
 
 structure! {

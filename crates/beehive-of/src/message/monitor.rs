@@ -6,7 +6,7 @@ use super::number::{FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowRemoved
 use crate::encode::EncodeError;
 use crate::error::{Error, Part};
 use crate::port_number::PortNo;
-use crate::schema::{Reader, Scalar, Sink, Source, Value, Writer, structure};
+use crate::schema::{Hex, Reader, Scalar, Sink, Source, Value, Writer, structure};
 use crate::version::Version;
 
 structure! {
@@ -58,7 +58,7 @@ structure! {
         match_fields: Match<'a>,
         instructions: Instructions<'a>,
     }
-    _ => [table_id, reason, idle_timeout, hard_timeout, priority, 4, cookie, match_fields, instructions],
+    _ => [table_id, reason, idle_timeout, hard_timeout, priority, 4, cookie as Hex, match_fields, instructions],
 }
 
 structure! {

@@ -5,7 +5,7 @@ use super::number::{
     Capabilities, ChannelStatus, ConfigFlags, ControllerRole, ControllerStatusReason, PacketLength, RoleReason,
 };
 use super::port::Ports;
-use crate::schema::{List, structure, tagged};
+use crate::schema::{Hex, List, structure, tagged};
 
 structure! {
     /// What a switch can do (1.0.0, 5.3.1; 1.3.5, 7.3.1).
@@ -21,9 +21,9 @@ structure! {
         /// Up to 1.2; a multipart message from 1.3 on.
         ports: Ports<'a>,
     }
-    0 => [datapath_id, n_buffers, n_tables, 3, capabilities, actions, ports],
-    1..=2 => [datapath_id, n_buffers, n_tables, 3, capabilities, 4, ports],
-    3.. => [datapath_id, n_buffers, n_tables, auxiliary_id, 2, capabilities, 4],
+    0 => [datapath_id as Hex, n_buffers, n_tables, 3, capabilities, actions, ports],
+    1..=2 => [datapath_id as Hex, n_buffers, n_tables, 3, capabilities, 4, ports],
+    3.. => [datapath_id as Hex, n_buffers, n_tables, auxiliary_id, 2, capabilities, 4],
 }
 
 structure! {
@@ -43,8 +43,8 @@ structure! {
         short_id: u16,
         generation_id: u64,
     }
-    2..=4 => [role, 4, generation_id],
-    5.. => [role, short_id, 2, generation_id],
+    2..=4 => [role, 4, generation_id as Hex],
+    5.. => [role, short_id, 2, generation_id as Hex],
 }
 
 structure! {
@@ -55,7 +55,7 @@ structure! {
         generation_id: u64,
         properties: List<'a, ExperimenterProperty<'a>>,
     }
-    4.. => [role, reason, 3, generation_id, properties],
+    4.. => [role, reason, 3, generation_id as Hex, properties],
 }
 
 tagged! {

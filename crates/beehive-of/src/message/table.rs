@@ -5,7 +5,7 @@ use super::number::{
     EvictionFlags, TableConfig, TableFeatureFlags, TableFeaturesCommand, TableId, TableReason,
 };
 use crate::oxm::{FieldId, OxmFields};
-use crate::schema::{Fixed, List, structure, tagged};
+use crate::schema::{Fixed, Hex, List, structure, tagged};
 
 structure! {
     /// Changes a table (1.1 on).
@@ -95,7 +95,7 @@ structure! {
     ],
     2 => [
         table_id, 7, name, match_fields, wildcards, write_actions, apply_actions, write_setfields, apply_setfields,
-        metadata_match, metadata_write, instructions, config, max_entries, active_count, lookup_count, matched_count
+        metadata_match as Hex, metadata_write as Hex, instructions, config, max_entries, active_count, lookup_count, matched_count
     ],
     3.. => [table_id, 3, active_count, lookup_count, matched_count],
 }
@@ -116,6 +116,10 @@ impl crate::schema::Adaptor<'_, u64> for Word {
         let word = u32::try_from(*value).map_err(|_| writer.unsupported(field))?;
         writer.put(&word.to_be_bytes());
         Ok(())
+    }
+
+    fn show(value: &u64, version: crate::Version, sink: &mut dyn crate::schema::Sink) {
+        crate::schema::Value::show(value, version, sink);
     }
 
     fn compose(
@@ -145,9 +149,9 @@ structure! {
         max_entries: u32,
         properties: List<'a, TableFeatureProperty<'a>>,
     }
-    3..=4 => [len, table_id, 5, name, metadata_match, metadata_write, config, max_entries, properties],
+    3..=4 => [len, table_id, 5, name, metadata_match as Hex, metadata_write as Hex, config, max_entries, properties],
     5.. => [
-        len, table_id, command, features, name, metadata_match, metadata_write, config, max_entries, properties
+        len, table_id, command, features, name, metadata_match as Hex, metadata_write as Hex, config, max_entries, properties
     ],
 }
 

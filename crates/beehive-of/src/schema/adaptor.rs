@@ -1,12 +1,14 @@
 //! Values that have another form on the wire of some versions.
 
 use super::reader::Reader;
+use super::sink::Sink;
 use super::source::Source;
 use super::value::{Scalar, Value};
 use super::writer::Writer;
 use crate::encode::EncodeError;
 use crate::error::Error;
 use crate::port_number::PortNo;
+use crate::version::Version;
 
 /// The form that a value of type `T` has in some versions.
 pub(crate) trait Adaptor<'a, T> {
@@ -15,6 +17,9 @@ pub(crate) trait Adaptor<'a, T> {
 
     /// Appends the value; `field` is its name.
     fn write(value: &T, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Tells the value.
+    fn show(value: &T, version: Version, sink: &mut dyn Sink);
 
     /// Appends the value that is told.
     fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
@@ -40,6 +45,10 @@ impl Adaptor<'_, PortNo> for Port16 {
         Ok(())
     }
 
+    fn show(value: &PortNo, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
     fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         Self::write(&told(source, field)?, field, writer)
     }
@@ -50,7 +59,7 @@ pub(crate) struct Byte;
 
 impl<T> Adaptor<'_, T> for Byte
 where
-    T: Scalar + Copy + From<u8> + TryInto<u8>,
+    T: Scalar + for<'v> Value<'v> + From<u8> + TryInto<u8>,
 {
     #[inline]
     fn read(reader: &mut Reader<'_>) -> Result<T, Error> {
@@ -62,6 +71,10 @@ where
         let byte = (*value).try_into().map_err(|_| writer.unsupported(field))?;
         writer.put(&[byte]);
         Ok(())
+    }
+
+    fn show(value: &T, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
     }
 
     fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -88,6 +101,10 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
         writer.settle(start)
     }
 
+    fn show(value: &T, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
     fn compose(
         source: &dyn Source,
         _field: &'static str,
@@ -96,5 +113,28 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
         let start = writer.position();
         T::compose(source, writer)?;
         writer.settle(start)
+    }
+}
+
+/// A number that is told in hexadecimal notation.
+pub(crate) struct Hex;
+
+impl Adaptor<'_, u64> for Hex {
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<u64, Error> {
+        Value::read(reader)
+    }
+
+    #[inline]
+    fn write(value: &u64, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        value.write(writer)
+    }
+
+    fn show(value: &u64, _version: Version, sink: &mut dyn Sink) {
+        sink.text(format_args!("{value:#x}"));
+    }
+
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        told::<u64>(source, field)?.write(writer)
     }
 }

@@ -150,7 +150,7 @@ macro_rules! structure {
                 sink: &mut dyn $crate::schema::Sink,
             ) {
                 match version.minor() {
-                    $( $versions => { $( $crate::schema::show_item!(version, sink, self, $item); )* } )+
+                    $( $versions => { $( $crate::schema::show_item!(version, sink, self, $item $(as $adaptor)?); )* } )+
                     _ => {}
                 }
             }
@@ -216,8 +216,12 @@ macro_rules! show_item {
     ($version:ident, $sink:ident, $self:ident, fill) => {};
     ($version:ident, $sink:ident, $self:ident, $padding:literal) => {};
     ($version:ident, $sink:ident, $self:ident, $field:ident) => {
-        $sink.key(stringify!($field));
+        $sink.key($crate::schema::told_name(stringify!($field)));
         $crate::schema::Value::show(&$self.$field, $version, $sink);
+    };
+    ($version:ident, $sink:ident, $self:ident, $field:ident as $adaptor:ty) => {
+        $sink.key($crate::schema::told_name(stringify!($field)));
+        <$adaptor as $crate::schema::Adaptor<'_, _>>::show(&$self.$field, $version, $sink);
     };
 }
 
@@ -233,13 +237,13 @@ macro_rules! compose_item {
         $writer.zeros($padding);
     };
     ($writer:ident, $source:ident, $default:ident, $at:ident, $field:ident) => {
-        match $source.field(stringify!($field)) {
+        match $source.field($crate::schema::told_name(stringify!($field))) {
             Some(told) => $crate::schema::compose_field(&$default.$field, told, stringify!($field), $writer)?,
             None => $crate::schema::Value::write(&$default.$field, $writer)?,
         }
     };
     ($writer:ident, $source:ident, $default:ident, $at:ident, $field:ident as $adaptor:ty) => {
-        match $source.field(stringify!($field)) {
+        match $source.field($crate::schema::told_name(stringify!($field))) {
             Some(told) => {
                 $crate::schema::compose_adapted::<$adaptor, _>(&$default.$field, told, stringify!($field), $writer)?
             }
@@ -257,6 +261,14 @@ use super::source::Source;
 use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
+
+/// The name that a field is told by: `match` is a word of the language, so that no field can have it.
+pub(crate) const fn told_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        b"match_fields" => "match",
+        _ => field,
+    }
+}
 
 /// Composes a field of the type of `default`, and names it in errors about a scalar.
 pub(crate) fn compose_field<'a, T: Value<'a>>(

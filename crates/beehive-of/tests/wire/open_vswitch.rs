@@ -63,6 +63,12 @@ fn open_vswitch_reads_what_we_write() {
                     "cookie:0x1234 idle:60 send_flow_rem",
                     "mod_dl_src:02:00:00:00:00:02,mod_vlan_vid:9,strip_vlan,mod_nw_dst:10.0.0.7,FLOOD",
                 ],
+                "flow-mod" if version == Version::V1_1 => &[
+                    "OFPT_FLOW_MOD",
+                    "ADD priority=100,ip,in_port=3,dl_vlan=10,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02",
+                    "cookie:0x1234 idle:60 send_flow_rem",
+                    "mod_dl_src:02:00:00:00:00:02,set_vlan_vid:9,pop_vlan,mod_nw_dst:10.0.0.7,FLOOD,goto_table:1",
+                ],
                 "flow-mod" => &[
                     "OFPT_FLOW_MOD",
                     "ADD priority=100,ip,in_port=3,dl_vlan=10,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02",

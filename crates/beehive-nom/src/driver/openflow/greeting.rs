@@ -80,7 +80,7 @@ impl Session {
         if self.phase != Phase::Hello || hello {
             return Ok(());
         }
-        // bad request, bad type (the same numbers in both versions)
+        // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, start).encode_into(self.version, 0, out);
         Err(Close::Malformed("it did not begin with a hello".into()))
@@ -113,16 +113,16 @@ impl Session {
             None => format!("at most wire version {}", hello.version),
         };
         // the smallest header that it may understand
-        self.version = if hello.version >= Version::V1_3.wire() { Version::V1_3 } else { Version::V1_0 };
-        let words = "Beehive speaks OpenFlow 1.0 and 1.3; set one of them at the switch \
+        self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
+        let words = "Beehive speaks OpenFlow 1.0 to 1.5; set one of them at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
         let _ = ErrorMessage::hello_failed(words).encode_into(self.version, xid, out);
-        Close::Version(format!("no OpenFlow version in common: we speak 1.0 and 1.3, the switch {theirs}"))
+        Close::Version(format!("no OpenFlow version in common: we speak 1.0 to 1.5, the switch {theirs}"))
     }
 
     #[cold]
     fn out_of_turn(&mut self, frame: Frame<'_>, why: &str, out: &mut BytesMut) -> Close {
-        // bad request, bad type (the same numbers in both versions)
+        // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
         Close::Malformed(why.into())
@@ -130,7 +130,7 @@ impl Session {
 
     #[cold]
     pub(super) fn wrong_version(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Close {
-        // bad request, bad version (the same numbers in both versions)
+        // bad request, bad version (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 0 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
         let (was, agreed) = (frame.header().version, self.version.wire());
@@ -160,7 +160,7 @@ impl Session {
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
         encoded(config.encode_set_into(version, self.xid(), out))?;
         let mut ports = None;
-        if version == Version::V1_3 && !self.auxiliary {
+        if version >= Version::V1_3 && !self.auxiliary {
             let xid = self.xid();
             encoded(PortDescription::encode_request_into(version, xid, out))?;
             ports = Some(xid);

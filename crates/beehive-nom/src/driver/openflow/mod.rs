@@ -1,4 +1,4 @@
-//! OpenFlow 1.0 and 1.3: a switch at the other end of a TCP connection.
+//! OpenFlow 1.0 to 1.5: a switch at the other end of a TCP connection.
 //!
 //! [`Session`] is the protocol without input or output: frames and time in, bytes and events out. [`Connection`] puts a
 //! socket under it, [`Listener`] accepts sockets and gives each a bee.

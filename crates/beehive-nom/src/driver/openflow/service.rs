@@ -178,7 +178,7 @@ impl Session {
         // it quotes the message that it is about; where the cookie is in that depends on the version
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
-            Version::V1_3 => 8,
+            _ => 8,
         };
         let cookie =
             error.data.get(cookie_at..).and_then(|c| c.first_chunk::<8>()).map(|c| u64::from_be_bytes(*c));

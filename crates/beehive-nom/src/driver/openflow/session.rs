@@ -22,7 +22,7 @@ pub struct SessionSettings {
     pub echo_misses: u32,
     /// Time it has to be set up, from the first byte. Default 5 s.
     pub handshake: Duration,
-    /// Versions that are spoken. Default 1.0 and 1.3.
+    /// Versions that are spoken. Default 1.0 to 1.5.
     pub versions: VersionSet,
 }
 
@@ -133,7 +133,11 @@ impl Session {
         match (self.phase, self.version) {
             (Phase::Hello, _) => "",
             (_, Version::V1_0) => "OpenFlow 1.0",
+            (_, Version::V1_1) => "OpenFlow 1.1",
+            (_, Version::V1_2) => "OpenFlow 1.2",
             (_, Version::V1_3) => "OpenFlow 1.3",
+            (_, Version::V1_4) => "OpenFlow 1.4",
+            (_, Version::V1_5) => "OpenFlow 1.5",
         }
     }
 
@@ -228,7 +232,7 @@ impl Session {
             events.happened(Event::Joined {
                 node: self.node,
                 ports: self.ports(),
-                knows_owners: self.version == Version::V1_3,
+                knows_owners: self.version != Version::V1_0,
             })
         }
     }

@@ -138,7 +138,7 @@ pub(super) fn install(
 
 /// Appends what takes flows away; returns how many messages that took.
 ///
-/// Before 1.3 a switch cannot tell flows by their cookies: everybody's go. The node app knows, and gives those that were
+/// In 1.0 a switch cannot tell flows by their cookies: everybody's go. The node app knows, and gives those that were
 /// not meant back.
 pub(super) fn withdraw(
     flows: &WithdrawFlows,
@@ -148,8 +148,8 @@ pub(super) fn withdraw(
 ) -> Result<(), EncodeError> {
     let (cookie, cookie_mask) = match (version, flows.owner) {
         (Version::V1_0, _) => (0, 0),
-        (Version::V1_3, Some(owner)) => (cookie(owner), COOKIE_MARK_MASK | COOKIE_OWNER_MASK),
-        (Version::V1_3, None) => (COOKIE_MARK, COOKIE_MARK_MASK),
+        (_, Some(owner)) => (cookie(owner), COOKIE_MARK_MASK | COOKIE_OWNER_MASK),
+        (_, None) => (COOKIE_MARK, COOKIE_MARK_MASK),
     };
     let mut delete =
         |flow_mod: FlowMod<'_>| FlowMod { cookie, cookie_mask, ..flow_mod }.encode_into(version, xid, out);
@@ -186,7 +186,7 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
     each(Tag::Id(vlan))
 }
 
-/// Appends the flow that brings up, whole, what no other flow takes. 1.3 drops it otherwise (specification 1.3.5, 5.4).
+/// Appends the flow that brings up, whole, what no other flow takes. From 1.3 on it is dropped otherwise (specification 1.3.5, 5.4).
 pub(super) fn table_miss(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let up = [any::Action::output(beehive_of::PortNo::CONTROLLER)];
     let flow_mod = FlowMod::add(0, any::Match::ANY, any::Actions::new(&up));
@@ -247,13 +247,13 @@ mod tests {
     #[test]
     fn vlan_0_is_untagged_or_priority_tagged() {
         let station = Station::new(Vlan::NONE, Mac([2, 0, 0, 0, 0, 1]));
-        for version in [Version::V1_0, Version::V1_3] {
+        for version in Version::ALL {
             let mut out = BytesMut::new();
             let flows = WithdrawFlows { owner: Some(Owner::named("x")), scope: FlowScope::Towards(station) };
             withdraw(&flows, version, 1, &mut out).unwrap();
             let vlans: Vec<_> = flow_mods(&out).iter().map(|f| f.match_fields.vlan).collect();
             assert_eq!(vlans, [Some(VlanMatch::Untagged), Some(VlanMatch::Id(0))]);
-            assert_eq!(flow_mods(&out)[0].cookie_mask != 0, version == Version::V1_3);
+            assert_eq!(flow_mods(&out)[0].cookie_mask != 0, version != Version::V1_0);
         }
     }
 
