@@ -21,6 +21,7 @@
 //!   leaves the buffer as it was.
 //! * Names are those of the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
+#![doc = include_str!("../COVERAGE.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

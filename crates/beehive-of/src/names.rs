@@ -8,10 +8,7 @@ pub fn message_type_name(version: Version, message_type: u8) -> Option<&'static 
     if version == Version::V1_0 && message_type == 4 {
         return Some("vendor");
     }
-    Message::NAMES
-        .iter()
-        .find(|name| Message::number(name, version) == Some(message_type.into()))
-        .copied()
+    Message::NAMES.iter().find(|name| Message::number(name, version) == Some(message_type.into())).copied()
 }
 
 const BAD_REQUEST: &[&str] = &[

@@ -109,7 +109,9 @@ fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error
         number::ETH_SRC => Action::SetEthSrc(MacAddress(value(field, offset)?)),
         number::ETH_DST => Action::SetEthDst(MacAddress(value(field, offset)?)),
         number::VLAN_VID => Action::SetVlanId(u16::from_be_bytes(value(field, offset)?) & VLAN_ID_MAX),
-        number::VLAN_PCP => Action::SetVlanPriority(u8::from_be_bytes(value(field, offset)?) & VLAN_PRIORITY_MAX),
+        number::VLAN_PCP => {
+            Action::SetVlanPriority(u8::from_be_bytes(value(field, offset)?) & VLAN_PRIORITY_MAX)
+        }
         number::IP_DSCP => Action::SetIpDscp(u8::from_be_bytes(value(field, offset)?) & DSCP_MAX),
         number::IPV4_SRC => Action::SetIpv4Src(Ipv4Addr::from(value::<4>(field, offset)?)),
         number::IPV4_DST => Action::SetIpv4Dst(Ipv4Addr::from(value::<4>(field, offset)?)),

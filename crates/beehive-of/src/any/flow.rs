@@ -412,14 +412,21 @@ const BYTE_COUNT: u8 = 5;
 
 /// The values of the counters that every flow has from 1.5 on.
 pub(super) fn counters_to_wire(seconds: u32, nanoseconds: u32, packets: u64, bytes: u64) -> [[u8; 8]; 3] {
-    [(u64::from(seconds) << 32 | u64::from(nanoseconds)).to_be_bytes(), packets.to_be_bytes(), bytes.to_be_bytes()]
+    [
+        (u64::from(seconds) << 32 | u64::from(nanoseconds)).to_be_bytes(),
+        packets.to_be_bytes(),
+        bytes.to_be_bytes(),
+    ]
 }
 
 /// The counters with these values.
 pub(super) fn counter_list(values: &[[u8; 8]; 3]) -> [Counter<'_>; 3] {
     let [duration, packets, bytes] = values;
-    [(DURATION, duration), (PACKET_COUNT, packets), (BYTE_COUNT, bytes)]
-        .map(|(number, value)| Counter { class: 0x8002, number, value })
+    [(DURATION, duration), (PACKET_COUNT, packets), (BYTE_COUNT, bytes)].map(|(number, value)| Counter {
+        class: 0x8002,
+        number,
+        value,
+    })
 }
 
 /// A lifetime as the wire has it: whole seconds and nanoseconds.

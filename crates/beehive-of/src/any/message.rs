@@ -150,9 +150,9 @@ impl<'a> Message<'a> {
     fn parse_request(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let multipart = read_multipart(reader)?;
         Ok(match multipart.kind {
-            Multipart::FLOW => {
-                Self::FlowStatisticsRequest(FlowStatisticsRequest::generalise(&message::FlowRequest::read(reader)?)?)
-            }
+            Multipart::FLOW => Self::FlowStatisticsRequest(FlowStatisticsRequest::generalise(
+                &message::FlowRequest::read(reader)?,
+            )?),
             Multipart::PORT_DESCRIPTION => Self::PortDescriptionRequest,
             _ => Self::MultipartRequest(multipart),
         })
@@ -196,8 +196,9 @@ impl<'a> Message<'a> {
     ///
     /// The version cannot express the message or one of its fields, or the message is too long.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-        let empty =
-            |message_type, out: &mut BytesMut| encode::message(out, version.wire(), message_type, xid, |_| Ok(()));
+        let empty = |message_type, out: &mut BytesMut| {
+            encode::message(out, version.wire(), message_type, xid, |_| Ok(()))
+        };
         match self {
             Self::Hello(hello) => hello.encode_into(xid, out),
             Self::Error(error) => error.encode_into(version, xid, out),
@@ -223,10 +224,12 @@ impl<'a> Message<'a> {
             Self::BarrierReply => empty(if version == Version::V1_0 { 19 } else { 21 }, out),
             Self::RoleRequest(role) => role.encode_request_into(version, xid, out),
             Self::RoleReply(role) => role.encode_reply_into(version, xid, out),
-            Self::Unknown(unknown) => encode::message(out, version.wire(), unknown.message_type, xid, |out| {
-                out.put_slice(unknown.body);
-                Ok(())
-            }),
+            Self::Unknown(unknown) => {
+                encode::message(out, version.wire(), unknown.message_type, xid, |out| {
+                    out.put_slice(unknown.body);
+                    Ok(())
+                })
+            }
         }
     }
 }

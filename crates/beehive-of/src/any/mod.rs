@@ -21,6 +21,7 @@ mod session;
 mod statistics;
 mod switch;
 
+pub use crate::schema::{Elements, List, Value as Element};
 pub use action::{Action, Actions};
 pub use flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 pub use match_fields::{Match, VlanMatch};
@@ -28,7 +29,6 @@ pub use message::{Message, Unknown};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{Port, PortConfig, PortFeatures, PortName, PortReason, PortState, PortStatus, Ports};
 pub use session::{Echo, ErrorMessage, Hello};
-pub use crate::schema::{Elements, List, Value as Element};
 pub use statistics::{
     FlowEntries, FlowEntry, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription,
 };

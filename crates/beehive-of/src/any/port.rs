@@ -210,7 +210,9 @@ impl<'a> Value<'a> for Port {
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         let version = writer.version();
         let features = |features: PortFeatures| match version {
-            Version::V1_0 => features.to_v10().ok_or(EncodeError::unsupported(version, "rates above 10 Gbit/s of a port")),
+            Version::V1_0 => {
+                features.to_v10().ok_or(EncodeError::unsupported(version, "rates above 10 Gbit/s of a port"))
+            }
             _ => Ok(features.0),
         };
         if version == Version::V1_0 && (self.current_speed_kbps != 0 || self.max_speed_kbps != 0) {

@@ -2,8 +2,8 @@
 
 use core::net::Ipv4Addr;
 
-use super::number::{GroupId, MeterId, PacketLength, QueueId};
 use super::experimenter::Experimenter;
+use super::number::{GroupId, MeterId, PacketLength, QueueId};
 use crate::address::MacAddress;
 use crate::oxm::{FieldId, OxmField};
 use crate::port_number::PortNo;

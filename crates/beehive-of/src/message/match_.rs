@@ -98,7 +98,9 @@ impl<'a> Value<'a> for Match<'a> {
         match (self, writer.version()) {
             (Self::V1_0(standard), Version::V1_0) => standard.write(writer),
             (Self::V1_1(standard), Version::V1_1) => standard.write(writer),
-            (Self::Fields(fields), version) if version >= Version::V1_2 => write_fields(writer, |writer| fields.write(writer)),
+            (Self::Fields(fields), version) if version >= Version::V1_2 => {
+                write_fields(writer, |writer| fields.write(writer))
+            }
             (Self::Any(fields), _) => any::write_match(fields, writer),
             (other, _) => any::write_match(&other.generalise()?, writer),
         }

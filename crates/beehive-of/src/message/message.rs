@@ -231,11 +231,31 @@ impl<'a> Message<'a> {
     pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeError> {
         let wrong = EncodeError::Value { field: "version" };
         let told = source.field("version").ok_or(wrong)?;
-        let version = match told.text().and_then(|text| text.strip_prefix("1.")) {
-            Some(minor) => minor.parse::<u8>().ok().and_then(|minor| Version::from_wire(minor.checked_add(1)?)),
-            None => None,
-        };
-        compose_message(source, version.ok_or(wrong)?, out)
+        let wire = match told.text().and_then(|text| text.strip_prefix("1.")) {
+            Some(minor) => minor.parse::<u8>().ok().and_then(|minor| minor.checked_add(1)),
+            None => told.number().and_then(|number| number.try_into().ok()),
+        }
+        .filter(|wire| *wire > 0)
+        .ok_or(wrong)?;
+        match Version::from_wire(wire) {
+            Some(version) => compose_message(source, version, out),
+            // Hello, error and echo are the same in all of them.
+            None => {
+                let start = out.len();
+                compose_message(source, Version::V1_3, out)?;
+                let same = out.get(start + 1).is_some_and(|kind| *kind <= 3);
+                match out.get_mut(start) {
+                    Some(version) if same => {
+                        *version = wire;
+                        Ok(())
+                    }
+                    _ => {
+                        out.truncate(start);
+                        Err(wrong)
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -251,7 +271,10 @@ pub(crate) fn compose_message(
     let kind = named.or_else(|| told.number().and_then(|number| number.try_into().ok())).ok_or(wrong)?;
     let message_type = u8::try_from(kind).map_err(|_| wrong)?;
     let xid = match source.field("xid") {
-        Some(told) => told.number().and_then(|number| number.try_into().ok()).ok_or(EncodeError::Value { field: "xid" })?,
+        Some(told) => told
+            .number()
+            .and_then(|number| number.try_into().ok())
+            .ok_or(EncodeError::Value { field: "xid" })?,
         None => 0,
     };
     crate::encode::message(out, version.wire(), message_type, xid, |out| {

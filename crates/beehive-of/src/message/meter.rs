@@ -2,7 +2,10 @@
 
 use super::experimenter::ExperimenterBand;
 use super::number::{BandTypes, MeterCapabilities, MeterCommand, MeterFlags, MeterId};
-use crate::schema::{List, structure, tagged};
+use crate::encode::EncodeError;
+use crate::error::Error;
+use crate::schema::{Adaptor, List, Reader, Sink, Source, Value, Writer, structure, tagged};
+use crate::version::Version;
 
 structure! {
     /// Changes a meter.
@@ -92,6 +95,35 @@ structure! {
     3.. => [len, flags, meter_id, bands],
 }
 
+/// The last number of a structure and its padding, which Open vSwitch leaves out.
+struct Trailing;
+
+impl Adaptor<'_, u32> for Trailing {
+    fn read(reader: &mut Reader<'_>) -> Result<u32, Error> {
+        if reader.is_empty() {
+            return Ok(0);
+        }
+        let value = reader.u32()?;
+        reader.skip(4)?;
+        Ok(value)
+    }
+
+    fn write(value: &u32, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.put(&value.to_be_bytes());
+        writer.zeros(4);
+        Ok(())
+    }
+
+    fn show(value: &u32, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let number = source.number().and_then(|number| number.try_into().ok());
+        Self::write(&number.ok_or(EncodeError::Value { field })?, field, writer)
+    }
+}
+
 structure! {
     /// What meters can do.
     pub struct MeterFeatures in Meter {
@@ -104,5 +136,5 @@ structure! {
         features: u32,
     }
     3..=4 => [max_meter, band_types, capabilities, max_bands, max_color, 2],
-    5.. => [max_meter, band_types, capabilities, max_bands, max_color, 2, features, 4],
+    5.. => [max_meter, band_types, capabilities, max_bands, max_color, 2, features as Trailing],
 }

@@ -6,9 +6,7 @@ use super::flow_statistics::{
     Aggregate, FlowEntry, FlowRequest, FlowStatistics, PortDescriptionRequest, PortRequest, PortStatistics,
     SwitchDescription,
 };
-use super::group::{
-    GroupDescription, GroupDescriptionRequest, GroupFeatures, GroupRequest, GroupStatistics,
-};
+use super::group::{GroupDescription, GroupDescriptionRequest, GroupFeatures, GroupRequest, GroupStatistics};
 use super::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStatistics};
 use super::monitor::{FlowMonitorRequest, FlowUpdate};
 use super::number::{MultipartFlags, MultipartKind};

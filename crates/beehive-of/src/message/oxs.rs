@@ -8,8 +8,13 @@ use crate::version::Version;
 /// The class of the specification's own counters (`OFPXSC_OPENFLOW_BASIC`).
 const CLASS: u16 = 0x8002;
 
-const NAMES: [(u8, &str, usize); 5] =
-    [(0, "duration", 8), (1, "idle_time", 8), (3, "flow_count", 4), (4, "packet_count", 8), (5, "byte_count", 8)];
+const NAMES: [(u8, &str, usize); 5] = [
+    (0, "duration", 8),
+    (1, "idle_time", 8),
+    (3, "flow_count", 4),
+    (4, "packet_count", 8),
+    (5, "byte_count", 8),
+];
 
 /// One counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -66,7 +71,11 @@ impl<'a> Value<'a> for Counter<'a> {
         let header = reader.name("counter").u32()?;
         let length = (header & 0xff) as usize;
         let mut inner = reader.inner(length, 0, start + 3, "counter length")?;
-        Ok(Self { class: (header >> 16) as u16, number: (header >> 9 & 0x7f) as u8, value: inner.take_rest() })
+        Ok(Self {
+            class: (header >> 16) as u16,
+            number: (header >> 9 & 0x7f) as u8,
+            value: inner.take_rest(),
+        })
     }
 
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -125,7 +134,9 @@ impl<'a> FlowCounters<'a> {
         for counter in self.0 {
             let counter = counter?;
             if counter.class == CLASS && counter.number == number {
-                return Ok(Some(counter.value.iter().take(8).fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))));
+                return Ok(Some(
+                    counter.value.iter().take(8).fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte)),
+                ));
             }
         }
         Ok(None)

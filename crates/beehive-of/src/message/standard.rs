@@ -241,7 +241,8 @@ impl StandardMatch11 {
                 return Some(());
             }
             let text = value.text()?;
-            let (address, mask) = text.split_once('/').map_or((text, None), |(address, mask)| (address, Some(mask)));
+            let (address, mask) =
+                text.split_once('/').map_or((text, None), |(address, mask)| (address, Some(mask)));
             let ethernet = || {
                 let mask = mask.map_or(Some(MacAddress::BROADCAST), |mask| mask.parse().ok())?;
                 Some((address.parse().ok()?, MacAddress(mask.0.map(|byte: u8| !byte))))
@@ -257,7 +258,8 @@ impl StandardMatch11 {
                 "nw_dst" => (fields.nw_dst, fields.nw_dst_mask) = network()?,
                 "metadata" => {
                     fields.metadata = crate::oxm::number(address)?;
-                    fields.metadata_mask = mask.map_or(Some(0), |mask| crate::oxm::number(mask).map(|bits| !bits))?;
+                    fields.metadata_mask =
+                        mask.map_or(Some(0), |mask| crate::oxm::number(mask).map(|bits| !bits))?;
                 }
                 _ => return None,
             }
@@ -268,7 +270,10 @@ impl StandardMatch11 {
 }
 
 /// Hands over every entry of a record.
-fn entries(source: &dyn Source, mut each: impl FnMut(&str, &dyn Source) -> Option<()>) -> Result<(), EncodeError> {
+fn entries(
+    source: &dyn Source,
+    mut each: impl FnMut(&str, &dyn Source) -> Option<()>,
+) -> Result<(), EncodeError> {
     let mut index = 0;
     while let Some((name, value)) = source.entry(index) {
         each(name, value).ok_or(EncodeError::Value { field: "match field" })?;

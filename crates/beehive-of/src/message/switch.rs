@@ -2,7 +2,8 @@
 
 use super::experimenter::Experimenter;
 use super::number::{
-    Capabilities, ChannelStatus, ConfigFlags, ControllerRole, ControllerStatusReason, PacketLength, RoleReason,
+    Capabilities, ChannelStatus, ConfigFlags, ControllerRole, ControllerStatusReason, PacketLength,
+    RoleReason,
 };
 use super::port::Ports;
 use crate::schema::{Hex, List, structure, tagged};

@@ -68,7 +68,10 @@ impl fmt::Display for FieldId {
 fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     if let Some(known) = named_field(name) {
         let (class, number) = (known.class, known.number);
-        return Some((FieldId { class, number, length: known.kind.length(), ..FieldId::default() }, Some(known)));
+        return Some((
+            FieldId { class, number, length: known.kind.length(), ..FieldId::default() },
+            Some(known),
+        ));
     }
     let (space, name) = name.split_once('_')?;
     let (group, number) = name.split_once('_')?;
@@ -326,4 +329,3 @@ impl fmt::Display for OxmField<'_> {
         write!(formatter, "{}={}", self.id(), Shown(self))
     }
 }
-

@@ -64,8 +64,7 @@ impl<'a> OxmFields<'a> {
             let mut met = false;
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
-                let value =
-                    earlier.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+                let value = earlier.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
                 met |= earlier.class == BASIC
                     && known.needs.iter().any(|need| {
                         need.number == earlier.number

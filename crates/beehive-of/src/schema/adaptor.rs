@@ -96,9 +96,7 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
 
     #[inline]
     fn write(value: &T, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
-        let start = writer.position();
-        value.write(writer)?;
-        writer.settle(start)
+        writer.announced(|writer| value.write(writer))
     }
 
     fn show(value: &T, version: Version, sink: &mut dyn Sink) {
@@ -110,9 +108,7 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
         _field: &'static str,
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
-        let start = writer.position();
-        T::compose(source, writer)?;
-        writer.settle(start)
+        writer.announced(|writer| T::compose(source, writer))
     }
 }
 

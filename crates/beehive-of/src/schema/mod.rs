@@ -28,9 +28,8 @@ pub(crate) use adaptor::{Adaptor, Byte, Hex, Port16, Sized};
 pub(crate) use named::{bits, named, narrowing, parse_bits, parse_named, show_bits, show_named};
 pub(crate) use sink::Checker;
 pub(crate) use structure::{
-    compose_adapted, compose_field, told_name, compose_item, default_of, read_item, show_item, structure, write_item,
+    compose_adapted, compose_field, compose_item, default_of, read_item, show_item, structure, told_name,
+    write_item,
 };
-pub(crate) use tagged::{
-    Framed, Framing, choice, compose_element, read_element, tagged, write_element,
-};
+pub(crate) use tagged::{Framed, Framing, choice, compose_element, read_element, tagged, write_element};
 pub(crate) use value::{Scalar, compose_scalar, put_digits, scalar};

@@ -244,9 +244,12 @@ macro_rules! compose_item {
     };
     ($writer:ident, $source:ident, $default:ident, $at:ident, $field:ident as $adaptor:ty) => {
         match $source.field($crate::schema::told_name(stringify!($field))) {
-            Some(told) => {
-                $crate::schema::compose_adapted::<$adaptor, _>(&$default.$field, told, stringify!($field), $writer)?
-            }
+            Some(told) => $crate::schema::compose_adapted::<$adaptor, _>(
+                &$default.$field,
+                told,
+                stringify!($field),
+                $writer,
+            )?,
             None => <$adaptor as $crate::schema::Adaptor<'_, _>>::write(
                 &$default.$field,
                 stringify!($field),

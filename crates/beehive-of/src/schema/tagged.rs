@@ -143,6 +143,8 @@ macro_rules! choice {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Debug)]
         #[non_exhaustive]
+        // Each is read from a message, looked at and dropped; a box would cost what the codec does not.
+        #[allow(clippy::large_enum_variant)]
         pub enum $name<$life> {
             $( $(#[$variant_meta])* $variant($type), )*
             /// One that has no name here; kept as it is.

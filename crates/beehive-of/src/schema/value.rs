@@ -113,13 +113,8 @@ impl Scalar for MacAddress {
     }
 }
 
-scalar!(
-    core::net::Ipv4Addr,
-    4,
-    core::net::Ipv4Addr::from_octets,
-    |value| value.octets(),
-    |value, sink| sink.text(format_args!("{value}"))
-);
+scalar!(core::net::Ipv4Addr, 4, core::net::Ipv4Addr::from_octets, |value| value.octets(), |value, sink| sink
+    .text(format_args!("{value}")));
 
 impl Scalar for core::net::Ipv4Addr {
     fn parse(source: &dyn Source) -> Option<Self> {

@@ -77,10 +77,17 @@ impl<'w> Writer<'w> {
         self.announcement = Some(self.reserve());
     }
 
-    /// Writes the length since `start` where it was announced.
+    /// Appends the field whose length was announced, and writes the length there.
     #[inline]
-    pub(crate) fn settle(&mut self, start: usize) -> Result<(), EncodeError> {
-        match self.announcement.take() {
+    pub(crate) fn announced(
+        &mut self,
+        field: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        // What is inside of the field may announce lengths of its own.
+        let at = self.announcement.take();
+        let start = self.position();
+        field(self)?;
+        match at {
             Some(at) => patch_length(self.out, start, at),
             None => Ok(()),
         }

@@ -185,7 +185,8 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
     }
     if version >= Version::V1_2 {
         let role = RoleMessage { role: Role::Master, generation_id: 7 };
-        messages.extend([("role request", Message::RoleRequest(role)), ("role reply", Message::RoleReply(role))]);
+        messages
+            .extend([("role request", Message::RoleRequest(role)), ("role reply", Message::RoleReply(role))]);
     }
     messages
         .into_iter()
@@ -202,5 +203,6 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
 /// Every message that the tests know.
 pub(crate) fn all() -> Vec<Vec<u8>> {
     let ours = Version::ALL.into_iter().flat_map(ours).map(|(_, bytes)| bytes);
-    open_vswitch().into_iter().map(|(_, bytes)| bytes).chain(ours).collect()
+    let complete = Version::ALL.into_iter().flat_map(crate::complete::complete).map(|(bytes, _)| bytes);
+    open_vswitch().into_iter().map(|(_, bytes)| bytes).chain(ours).chain(complete).collect()
 }

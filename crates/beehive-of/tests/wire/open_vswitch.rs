@@ -23,6 +23,27 @@ fn judge(message: &[u8]) -> Option<String> {
 }
 
 #[test]
+fn open_vswitch_reads_every_kind_of_message_that_it_knows() {
+    let mut disagreements = String::new();
+    for version in Version::ALL {
+        for (message, words) in crate::complete::complete(version) {
+            if words.is_empty() {
+                continue;
+            }
+            let Some(verdict) = judge(&message) else { return };
+            let lacks: Vec<&str> = words.into_iter().filter(|words| !verdict.contains(words)).collect();
+            let complains = ["***", "decode error", "trunc", "malformed", "OFPERR"]
+                .iter()
+                .any(|complaint| verdict.contains(complaint));
+            if complains || !lacks.is_empty() {
+                disagreements += &format!("{version} lacks {lacks:?} in {verdict}{}\n\n", hex(&message));
+            }
+        }
+    }
+    assert!(disagreements.is_empty(), "{disagreements}");
+}
+
+#[test]
 fn open_vswitch_reads_what_we_write() {
     for version in Version::ALL {
         let ofp = match version {
@@ -33,7 +54,9 @@ fn open_vswitch_reads_what_we_write() {
             let Some(verdict) = judge(&message) else { return };
             let expected: &[&str] = match name {
                 "hello" if version == Version::V1_0 => &["OFPT_HELLO (xid=0x2a):", "version bitmap: 0x01"],
-                "hello" if version == Version::V1_5 => &["version bitmap: 0x01, 0x02, 0x03, 0x04, 0x05, 0x06"],
+                "hello" if version == Version::V1_5 => {
+                    &["version bitmap: 0x01, 0x02, 0x03, 0x04, 0x05, 0x06"]
+                }
                 "hello" => &["OFPT_HELLO (OF1.", "version bitmap: 0x0"],
                 "error" => &["OFPT_ERROR", "OFPBRC_BAD_LEN"],
                 "echo request" => &["OFPT_ECHO_REQUEST", "13 bytes of payload"],
