@@ -37,6 +37,26 @@ fn pinned_to_openflow_1_3() {
     life_of_a_network("pinned_to_openflow_1_3", Protocols::OpenFlow13);
 }
 
+#[test]
+fn pinned_to_openflow_1_1() {
+    life_of_a_network("pinned_to_openflow_1_1", Protocols::OpenFlow11);
+}
+
+#[test]
+fn pinned_to_openflow_1_2() {
+    life_of_a_network("pinned_to_openflow_1_2", Protocols::OpenFlow12);
+}
+
+#[test]
+fn pinned_to_openflow_1_4() {
+    life_of_a_network("pinned_to_openflow_1_4", Protocols::OpenFlow14);
+}
+
+#[test]
+fn pinned_to_openflow_1_5() {
+    life_of_a_network("pinned_to_openflow_1_5", Protocols::OpenFlow15);
+}
+
 fn life_of_a_network(test: &str, protocols: Protocols) {
     let Some(lab) = Lab::open(test) else { return };
     let mut controller = Controller::start(&lab);

@@ -33,16 +33,28 @@ pub(crate) enum Protocols {
     Default,
     /// Version 1.0 and no other.
     OpenFlow10,
+    /// Version 1.1 and no other.
+    OpenFlow11,
+    /// Version 1.2 and no other.
+    OpenFlow12,
     /// Version 1.3 and no other.
     OpenFlow13,
+    /// Version 1.4 and no other.
+    OpenFlow14,
+    /// Version 1.5 and no other.
+    OpenFlow15,
 }
 
 impl Protocols {
-    /// The version these must lead to with a controller of 1.0 and 1.3, as Open vSwitch prints it in messages.
+    /// The version these must lead to with a controller of 1.0 to 1.5, as Open vSwitch prints it in messages.
     pub(crate) fn agreed(self) -> &'static str {
         match self {
             Self::OpenFlow10 => "OF1.0",
-            Self::Default | Self::OpenFlow13 => "OF1.3",
+            Self::OpenFlow11 => "OF1.1",
+            Self::OpenFlow12 => "OF1.2",
+            Self::OpenFlow13 => "OF1.3",
+            Self::OpenFlow14 => "OF1.4",
+            Self::Default | Self::OpenFlow15 => "OF1.5",
         }
     }
 }
@@ -64,7 +76,11 @@ impl<'lab> Bridge<'lab> {
         match protocols {
             Protocols::Default => {}
             Protocols::OpenFlow10 => words.push("protocols=OpenFlow10"),
+            Protocols::OpenFlow11 => words.push("protocols=OpenFlow11"),
+            Protocols::OpenFlow12 => words.push("protocols=OpenFlow12"),
             Protocols::OpenFlow13 => words.push("protocols=OpenFlow13"),
+            Protocols::OpenFlow14 => words.push("protocols=OpenFlow14"),
+            Protocols::OpenFlow15 => words.push("protocols=OpenFlow15"),
         }
         lab.succeed(&words);
         Self { lab, name: name.to_owned() }
