@@ -254,7 +254,7 @@ mod tests {
             "(port_no=local hw_addr=aa:bb:cc:00:00:01 name=br1 config=[",
             "multipart=description flags=[] mfr_desc=Nicira, Inc.",
             "type=multipart_reply xid=36 multipart=port_description flags=[] ports=[",
-            "match=(in_port=3 eth_type=0x0800 vlan_vid=0x100a ip_proto=6 ipv4_src=10.0.0.0/255.0.0.0 tcp_dst=80)",
+            "match=(in_port=3 eth_type=0x0800 vlan_vid=0x100a ipv4_src=10.0.0.0/255.0.0.0 ip_proto=6 tcp_dst=80)",
             "actions=[(type=pop_vlan), (type=set_field field=(eth_src=02:00:00:00:00:09)), \
              (type=output port=local max_len=0)]",
             "(type=goto_table table_id=1)",
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn json_that_tells_no_message_is_refused_and_the_rest_goes_on() {
-        let input = r#"{"version":"1.7","type":"hello"}
+        let input = r#"{"version":"1.7","type":"features_request"}
             {"version":"1.3","type":"nothing"}
             {"version":"1.0","type":"group_mod"}
             {"version":"1.3","type":"flow_mod","priority":65536}
