@@ -56,8 +56,12 @@ fn derive_of(name: &str) -> Option<fn(TokenStream) -> TokenStream> {
 fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
     if let syn::Item::Impl(block) = item {
         let mut block = block.clone();
+        let attribute = match block.attrs.first().map(|a| &a.meta) {
+            Some(syn::Meta::List(list)) => list.tokens.clone(),
+            _ => TokenStream::new(),
+        };
         block.attrs.clear();
-        let derived = match derivation(TokenStream::new(), block.into_token_stream(), Faults::default()) {
+        let derived = match derivation(attribute, block.into_token_stream(), Faults::default()) {
             Ok(derived) => derived,
             Err(e) => return render("error", &e.to_string(), (e.span(), e.span()), source, out),
         };
@@ -120,7 +124,7 @@ fn findings_read_as_in_the_golden_files() {
         .filter(|p| p.extension().is_some_and(|e| e == "rs"))
         .collect();
     programs.sort();
-    assert!(programs.len() >= 20, "{}", programs.len());
+    assert!(programs.len() >= 70, "{}", programs.len());
     let mut wrong = vec![];
     for program in programs {
         let source = std::fs::read_to_string(&program).expect("a program");

@@ -3,6 +3,7 @@
 use crate::context::Ctx;
 use crate::mapper::Mapper;
 use crate::message::{Error, Message};
+use crate::report::{self, HandlerReport};
 use crate::state::State;
 
 /// An application: handlers over dictionaries. Derive it; write its handlers in one `#[handlers] impl` block.
@@ -52,38 +53,9 @@ pub trait Handlers: App {
     /// Names every handler to the runtime.
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
-    /// What was derived, as a table for people.
+    /// What was derived, as a table for people: for each handler the kind of its map, its cells, what they join, the line
+    /// that centralises it, and what to do about that.
     fn map_report() -> String {
-        let mut out = String::new();
-        for r in Self::REPORT {
-            out += &format!("{:<16} {:<18} {:<12} {}", r.name, r.message, r.kind, r.cells);
-            if !r.joins.is_empty() {
-                out += &format!("  joins {}", r.joins);
-            }
-            out += &format!("  (line {})\n", r.line);
-            if !r.note.is_empty() {
-                out += &format!("{:<16} {}\n", "", r.note);
-            }
-        }
-        out
+        report::table(Self::NAME, Self::REPORT)
     }
-}
-
-/// What was derived for one handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandlerReport {
-    /// The method.
-    pub name: &'static str,
-    /// The message it handles.
-    pub message: &'static str,
-    /// `sharded`, `centralised`, `stateless` or `drop`.
-    pub kind: &'static str,
-    /// The cells, as the programmer would write them.
-    pub cells: &'static str,
-    /// Cells that its messages tie together for good.
-    pub joins: &'static str,
-    /// Line in its source file.
-    pub line: u32,
-    /// What to do about it.
-    pub note: &'static str,
 }

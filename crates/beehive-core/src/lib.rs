@@ -13,23 +13,25 @@ mod key;
 pub mod limits;
 mod mapper;
 mod message;
+mod report;
 pub mod seams;
 mod state;
 pub mod testing;
 mod time;
 
-pub use app::{App, HandlerReport, Handlers, Handles};
+pub use app::{App, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, handlers};
 pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
     Address, Answers, AppStatus, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus, Hive, Io,
-    Mail, RequestError, Restart, Shared, StartError, Status,
+    Mail, PeerStatus, RequestError, Restart, Shared, StartError, Status,
 };
 pub use hive::{journal, registry};
 pub use key::Key;
 pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, Value};
+pub use report::HandlerReport;
 pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, Rows, Table,
     WholeDict, WholeTable,
@@ -52,11 +54,12 @@ macro_rules! pure {
 /// What derived code uses. Not for people.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::app::{AppOptions, HandlerReport, Handlers};
+    pub use crate::app::{AppOptions, Handlers};
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding};
     pub use crate::mapper::{DictInfo, DictMeta, MapEnvelope, Mapper, PlainField, TryLike, assert_plain};
     pub use crate::message::{Answer, Done, Each, Tick};
+    pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
     pub use serde;
 

@@ -51,7 +51,7 @@ pub fn message(item: TokenStream) -> TokenStream {
 /// - `sharded`, `centralized`, `stateless`: its kind. Without `centralized`, a key that is the same for every message,
 ///   and a dictionary that another handler uses whole, are warned about.
 /// - `joins`: that one message may tie cells of different keys together. Without it that is warned about.
-/// - `expect = "d[msg.a]"`: its cells, as the report shows them.
+/// - `expect = "d[msg.a]"`: its cells, as the report shows them. What is written down is meant: nothing is warned about.
 /// - `map = f`: a map written by hand, `fn f(msg: &Message, mapper: &mut Mapper)`; `whole(d)` says which dictionaries it
 ///   uses whole.
 ///

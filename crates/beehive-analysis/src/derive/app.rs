@@ -37,7 +37,7 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(
             &input.ident,
-            "an application is a struct of `Dict`, `Table` and `Config` fields",
+            "an application is a struct of `Dict`, `Table` and `Config` fields\nhelp: `struct App { counts: Dict<String, u64> }`",
         ));
     };
     let options = options(&input)?;
@@ -105,7 +105,12 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
     let named = match fields {
         Fields::Named(named) => &named.named,
         Fields::Unit => return Ok(vec![]),
-        Fields::Unnamed(_) => return Err(Error::new_spanned(app, "an application has named fields")),
+        Fields::Unnamed(_) => {
+            return Err(Error::new_spanned(
+                app,
+                "an application has named fields, for its dictionaries have names\nhelp: `struct App { counts: Dict<String, u64> }`",
+            ));
+        }
     };
     let (mut out, mut index, mut errors) = (vec![], 0u32, None);
     for f in named {
@@ -123,7 +128,13 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
             }
             Some((container, _)) if container == "Config" => {
                 if let Some(a) = volatile {
-                    also(&mut errors, Error::new_spanned(a, "`#[volatile]` goes on a `Dict` or a `Table`"));
+                    also(
+                        &mut errors,
+                        Error::new_spanned(
+                            a,
+                            "`#[volatile]` goes on a `Dict` or a `Table`; a `Config` is not state",
+                        ),
+                    );
                 }
                 Kind::Config
             }
@@ -137,7 +148,12 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
     if index as usize > DICTIONARIES_MAX {
         also(
             &mut errors,
-            Error::new_spanned(app, format!("an application has at most {DICTIONARIES_MAX} dictionaries")),
+            Error::new_spanned(
+                app,
+                format!(
+                    "an application has at most {DICTIONARIES_MAX} dictionaries\nhelp: split it into several applications that send each other messages"
+                ),
+            ),
         );
     }
     errors.map_or(Ok(out), Err)

@@ -22,7 +22,10 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
             (quote!(let Self #pattern = self; #feed), quote!(let Self #pattern = self; #describe))
         }
         Data::Enum(e) if e.variants.is_empty() => {
-            return Err(Error::new_spanned(ident, "an enum without variants cannot be a key"));
+            return Err(Error::new_spanned(
+                ident,
+                "an enum without variants cannot be a key\nhelp: a cell needs a value as its key",
+            ));
         }
         Data::Enum(e) => {
             let (mut feed, mut describe) = (vec![], vec![]);
@@ -36,7 +39,9 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
             }
             (quote!(match self { #(#feed)* }), quote!(match self { #(#describe)* }))
         }
-        Data::Union(_) => return Err(Error::new_spanned(ident, "a union cannot be a key")),
+        Data::Union(_) => {
+            return Err(Error::new_spanned(ident, "a union cannot be a key\nhelp: use a struct or an enum"));
+        }
     };
     let name = stable_name(&options.name, ident);
     let encoding = bounded(&input, &quote!(::beehive::__private::KeyEncoding));

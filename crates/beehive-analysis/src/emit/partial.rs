@@ -76,8 +76,10 @@ fn check(nodes: &[Node], needs: &Variables, mut uncertain: bool, errors: &mut Ve
                     errors.push(Error::new(
                         h.name.span(),
                         format!(
-                            "`{}` may panic while its keys are computed, and the map evaluates them even when the \
-                             handler does not get here, because whether it does depends on state",
+                            "`{0}` may panic while its keys are computed, and the map evaluates them even when the \
+                             handler does not get here, because whether it does depends on state\n\
+                             help: use forms that cannot panic in `{0}` (`get`, `if let`, `checked_div`), or call it before the \
+                             first state access",
                             h.map.name
                         ),
                     ));

@@ -32,6 +32,10 @@ pub struct HandlerDerivation {
     pub cells: String,
     /// Which different keys one message ties together; empty if none.
     pub joins: String,
+    /// Why it is centralised; empty if it is not.
+    pub reason: String,
+    /// The line that centralises it; zero if it is not.
+    pub reason_line: usize,
     /// What to do about it; empty if nothing.
     pub note: String,
     /// The body of the derived map.
@@ -141,7 +145,10 @@ fn is_handler_attribute(a: &syn::Attribute) -> bool {
 fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
     let mut diagnostics = Diagnostics::default();
     if let Some((of, _)) = &block.trait_ {
-        diagnostics.push(Error::new_spanned(of, "`#[handlers]` goes on an inherent impl block"));
+        diagnostics.push(Error::new_spanned(
+            of,
+            "`#[handlers]` goes on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
+        ));
     }
     let functions: BTreeMap<String, &ImplItemFn> = block
         .items
@@ -297,46 +304,69 @@ fn judge(
             kind: "custom".into(),
             cells: format!("by `{}`", plain_words(path.to_token_stream())),
             joins: String::new(),
+            reason: String::new(),
+            reason_line: 0,
             note: String::new(),
             map,
         };
     }
-    let Verdict { kind, cells, joins, reason, accidental } = verdict;
+    let Verdict { kind, cells, joins, reason, line, accidental } = verdict;
     if let Some(expect) = &h.options.expect
         && expect.value() != cells
     {
-        diagnostics.at(expect.span(), format!("the derived map of `{name}` is \"{cells}\""));
+        diagnostics.at(
+            expect.span(),
+            format!(
+                "the derived map of `{name}` is \"{cells}\", not \"{}\"\n\
+                 help: if what is derived is meant, write `expect = \"{cells}\"`; otherwise the handler touches what it should not",
+                expect.value()
+            ),
+        );
     }
     let mut note = String::new();
+    let attribute = h.options.opening();
+    // who writes the cells down has seen them
+    let meant = h.options.expect.is_some();
     match &h.options.kind {
         Some((said, span)) if *said != kind => {
-            diagnostics.at(*span, format!("`{name}` is {kind}, not {said}\nnote: {reason}"))
+            let help = match kind {
+                "centralised" => "give every message a key of its own, or, if one bee for all is meant, write `centralized`".into(),
+                "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
+                kind => format!("write `{kind}`, or change what it touches"),
+            };
+            let text = match kind {
+                "drop" => format!("`{name}` drops every message, for it does nothing; it is not {said}"),
+                kind => format!("`{name}` is {kind}, not {said}\nnote: {reason}"),
+            };
+            diagnostics.at(*span, format!("{text}\nhelp: {help}"))
         }
-        None if accidental => {
+        None if accidental && !meant => {
             note = format!(
-                "{reason}: one bee for all of these messages; if that is intended, write #[rcv(centralized)]"
+                "give every message a key of its own, or, if one bee for all is intended, write #[{attribute}centralized)]"
             );
             warnings.push(Warning {
                 handler: ident.clone(),
                 title: format!("{name}_is_centralised"),
-                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[rcv(centralized)]"),
+                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[{attribute}centralized)]"),
             });
         }
         _ => {}
     }
-    if !joins.is_empty() && kind == "sharded" && !h.options.joins {
-        note = "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]"
-            .into();
+    if !joins.is_empty() && kind == "sharded" && !h.options.joins && !meant {
+        note = format!(
+            "one handler, one key: carry the other key in a message of its own, or write #[{attribute}joins)]"
+        );
         warnings.push(Warning {
             handler: ident.clone(),
             title: format!("{name}_joins_cells"),
             text: format!(
                 "a message ties {joins} together for good, so that in the end one bee may own them all; send a message \
-                 for the other key instead, or, if that is intended, write #[rcv(joins)]"
+                 for the other key instead, or, if that is intended, write #[{attribute}joins)]"
             ),
         });
     }
-    HandlerDerivation { name, kind: kind.into(), cells, joins, note, map }
+    let reason = if line > 0 { reason } else { String::new() };
+    HandlerDerivation { name, kind: kind.into(), cells, joins, reason, reason_line: line, note, map }
 }
 
 /// Where a handler is declared.

@@ -18,7 +18,10 @@ impl Parse for BlockOptions {
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             if name != "pure" {
-                return Err(Error::new(name.span(), "expected `pure(..)`"));
+                return Err(Error::new(
+                    name.span(),
+                    "expected `pure(..)`\nhelp: `#[handlers(pure(f, g))]` promises that `f` and `g` are deterministic functions of their arguments",
+                ));
             }
             let inner;
             syn::parenthesized!(inner in input);
@@ -74,9 +77,21 @@ impl HandlerOptions {
         }
         if options.map.as_ref().is_some_and(|p| p.is_ident("runtime")) {
             let map = options.map.take();
-            return Err(Error::new_spanned(map, "maps found by a recording run are not yet available"));
+            return Err(Error::new_spanned(
+                map,
+                "maps found by a recording run are not available\nhelp: write a map by hand, `map = function`, or own all of a dictionary with `.whole()`",
+            ));
         }
         Ok(options)
+    }
+
+    /// The attribute as it is written, up to where one more option goes.
+    pub(crate) fn opening(&self) -> String {
+        let each = self.each.as_ref().map(|d| format!("each = {d}, ")).unwrap_or_default();
+        match &self.every {
+            Some((_, period)) => format!("every({period:?}, {each}"),
+            None => format!("rcv({each}"),
+        }
     }
 
     fn parse(input: ParseStream, timer: bool) -> syn::Result<HandlerOptions> {

@@ -77,14 +77,7 @@ impl Output<'_> {
             }
             f.attrs.retain(|a| !is_handler_attribute(a));
             let Some(found) = self.found.iter().find(|d| f.sig.ident == d.name) else { continue };
-            let mut line = match found.kind.as_str() {
-                "custom" => format!("**Map:** {}.", found.cells),
-                kind if found.cells == "-" => format!("**Map:** {kind}."),
-                kind => format!("**Map:** {kind}, `{}`.", found.cells),
-            };
-            if !found.joins.is_empty() {
-                line += &format!(" **Joins:** `{}`.", found.joins);
-            }
+            let line = documentation(found);
             if f.attrs.iter().any(|a| a.path().is_ident("doc")) {
                 f.attrs.push(syn::parse_quote!(#[doc = ""]));
             }
@@ -134,6 +127,26 @@ impl Output<'_> {
             }
         }
     }
+}
+
+/// What the documentation of a handler says about its map.
+fn documentation(found: &HandlerDerivation) -> String {
+    let mut line = match found.kind.as_str() {
+        "custom" => format!("**Map:** {}.", found.cells),
+        kind if found.cells == "-" => format!("**Map:** {kind}."),
+        kind => format!("**Map:** {kind}, `{}`.", found.cells),
+    };
+    if !found.reason.is_empty() {
+        line += &format!(" **Why:** {}.", found.reason);
+    }
+    if !found.joins.is_empty() {
+        line += &format!(" **Joins:** `{}`.", found.joins);
+    }
+    if !found.note.is_empty() {
+        // an attribute is code, and no link
+        line += &format!(" **Note:** {}.", found.note.replace("#[", "`#[").replace(")]", ")]`"));
+    }
+    line
 }
 
 /// The message type that the runtime sees.
@@ -190,14 +203,16 @@ fn registration(h: &Handler) -> TokenStream {
 }
 
 fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
-    let HandlerDerivation { name, kind, cells, joins, note, .. } = found;
-    let line = declared_at(h).start().line as u32;
+    let answer = signature::answer_words(&h.item.sig.output);
+    let HandlerDerivation { name, kind, cells, joins, reason, note, .. } = found;
+    let (line, reason_line) = (declared_at(h).start().line as u32, found.reason_line as u32);
     let message = match &h.options.each {
         Some(f) => format!("{} for each of {f}", h.message_words()),
         None => h.message_words(),
     };
     quote!(::beehive::__private::HandlerReport {
-        name: #name, message: #message, kind: #kind, cells: #cells, joins: #joins, line: #line, note: #note
+        name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, file: ::core::file!(), line: #line,
+        reason: #reason, reason_line: #reason_line, note: #note
     })
 }
 

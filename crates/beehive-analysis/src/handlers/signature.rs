@@ -3,6 +3,7 @@
 use super::options::HandlerOptions;
 use crate::diagnostics::SYNCHRONOUS;
 use crate::syntax::is_context;
+use crate::words::plain_words;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{Error, FnArg, GenericArgument, ImplItemFn, PathArguments, ReceiverKind, ReturnType, Type};
@@ -46,19 +47,28 @@ impl Signature {
         let mut inputs = signature.inputs.iter();
         match inputs.next() {
             Some(FnArg::Receiver(r)) if matches!(r.kind, ReceiverKind::Reference(..)) => {}
-            _ => return Err(Error::new_spanned(&signature.ident, shape)),
+            _ => {
+                let help = "help: the first parameter is `&mut self`: the handler works on the application's dictionaries";
+                return Err(Error::new_spanned(&signature.ident, format!("{shape}\n{help}")));
+            }
         }
         let (mut parameters, mut context) = (vec![], None);
         for a in inputs {
             let FnArg::Typed(t) = a else { return Err(Error::new_spanned(a, shape)) };
             if context.is_some() {
-                return Err(Error::new_spanned(a, shape));
+                return Err(Error::new_spanned(a, format!("{shape}\nhelp: the context comes last")));
             }
             if is_context(&t.ty) {
                 context = Some(t.pat.to_token_stream());
                 continue;
             }
-            let Type::Reference(r) = &*t.ty else { return Err(Error::new_spanned(&t.ty, shape)) };
+            let Type::Reference(r) = &*t.ty else {
+                let help = format!(
+                    "help: take it by reference, `&{}`, for other applications may handle the same message",
+                    plain_words(t.ty.to_token_stream())
+                );
+                return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
+            };
             parameters.push(((*r.elem).clone(), t.pat.to_token_stream()));
         }
         if parameters.len() != options.each.is_some() as usize + options.every.is_none() as usize {
@@ -68,6 +78,25 @@ impl Signature {
         let key = options.each.as_ref().and_then(|_| parameters.next());
         Ok(Signature { key, message: parameters.next(), context })
     }
+}
+
+/// What a return type answers with, as it is written; empty if nothing.
+pub(crate) fn answer_words(output: &ReturnType) -> String {
+    let ReturnType::Type(_, t) = output else { return String::new() };
+    if !answers(output) {
+        return String::new();
+    }
+    // without what says that there may be none
+    let mut inner: &Type = t;
+    while let Type::Path(p) = inner
+        && let Some(s) = p.path.segments.last()
+        && (s.ident == "Option" || s.ident == "Result")
+        && let PathArguments::AngleBracketed(a) = &s.arguments
+        && let Some(GenericArgument::Type(next)) = a.args.first()
+    {
+        inner = next;
+    }
+    plain_words(inner.to_token_stream())
 }
 
 /// Whether a return type carries an answer, by its looks: anything but `()`, `Result` and `Result<()>`.

@@ -134,7 +134,12 @@ impl Pass<'_, '_> {
 
     /// Turns the refused keys into errors, at the end of a function.
     pub(super) fn report_keys(&mut self) {
-        for e in std::mem::take(&mut self.key_errors) {
+        let errors = std::mem::take(&mut self.key_errors);
+        // one mistake, one error
+        if self.blind {
+            return;
+        }
+        for e in errors {
             let Some((first, more)) = e.keys.split_first() else { continue };
             let mut lines: Vec<usize> = more.iter().map(|s| s.start().line).collect();
             lines.dedup();

@@ -53,6 +53,8 @@ pub(crate) struct Pass<'u, 'a> {
     /// How many flags of `pure || state` conditions there are.
     flags: usize,
     errors: Vec<Error>,
+    /// What was refused binds names that are not known now: errors about keys may only follow from that.
+    blind: bool,
     key_errors: Vec<KeyError>,
     parameter_keys: Vec<(usize, String)>,
     plain: Vec<Ident>,
@@ -72,6 +74,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             tail: false,
             flags: 0,
             errors: vec![],
+            blind: false,
             key_errors: vec![],
             parameter_keys: vec![],
             plain: vec![],
@@ -138,6 +141,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
         let mut found = Conditional(vec![]);
         found.visit_block(&item.block);
+        self.blind |= !found.0.is_empty();
         for span in found.0 {
             self.error_at(
                 span,

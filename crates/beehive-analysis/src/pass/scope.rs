@@ -178,7 +178,10 @@ impl Pass<'_, '_> {
                     self.bind_into(&f.pat, &kind.part(), refutable && f.colon_token.is_some(), defines)
                 }
             }
-            Pat::Macro(mac) => self.error(mac, "Beehive cannot see into a macro in a pattern"),
+            Pat::Macro(mac) => {
+                self.blind = true;
+                self.error(mac, "Beehive cannot see into a macro in a pattern\nhelp: write the pattern out, or compare in an `if`");
+            }
             _ => {}
         }
     }

@@ -13,39 +13,59 @@ pub(crate) struct Verdict {
     pub joins: String,
     /// Why it is of that kind.
     pub reason: String,
+    /// The line that centralises it; zero if it is not centralised.
+    pub line: usize,
     /// It is centralised, but does not say `whole` itself.
     pub accidental: bool,
 }
 
 /// `handlers`: names and summaries. `also_whole`: dictionaries that hand-written maps use whole.
 pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> Vec<Verdict> {
+    // who uses a dictionary whole, and in which line
     let owner_of = |field: &Ident| {
-        let user = handlers.iter().find(|(_, s)| s.whole.iter().any(|w| w == field)).map(|(name, _)| *name);
-        user.or_else(|| also_whole.iter().any(|w| w == field).then_some("a hand-written map"))
+        let users = handlers.iter().flat_map(|(name, s)| s.whole.iter().map(move |w| (*name, w)));
+        let by_hand = also_whole.iter().map(|w| ("a hand-written map", w));
+        users.chain(by_hand).find(|(_, w)| *w == field).map(|(name, w)| (name, line_of(w)))
     };
     let verdict = |(_, summary): &(&str, &Summary)| {
         let cells = match summary.text() {
             text if text.is_empty() => "-".to_string(),
             text => text,
         };
-        let constant = summary.constants().next().map(|c| c.words.clone());
-        let merged = summary.cells.iter().find_map(|c| owner_of(&c.field).map(|by| (by, c.field.clone())));
-        let own = !summary.whole.is_empty();
+        let constant = summary.constants().next();
+        let merged = summary.cells.iter().find_map(|c| owner_of(&c.field).map(|by| (by, &c.field)));
+        let own = summary.whole.first();
         let kind = if merged.is_some() { "centralised" } else { summary.kind() };
-        let reason = match (&constant, &merged) {
-            (Some(c), _) => format!("the key of `{c}` is the same for every message"),
-            (None, Some((by, field))) if !own => {
-                format!("`{by}` owns all of `{field}`, so every cell of `{field}` is on one bee")
+        let (reason, line) = match (constant, own, merged) {
+            (Some(c), _, _) => {
+                let line = line_of(&c.field);
+                (format!("the key of `{}` (line {line}) is the same for every message", c.words), line)
             }
-            _ => format!("its map is `{cells}`"),
+            (None, Some(field), _) => {
+                let line = line_of(field);
+                (format!("it uses all of `{field}` (line {line})"), line)
+            }
+            (None, None, Some(((by, line), field))) => (
+                format!(
+                    "`{by}` owns all of `{field}` (line {line}), so every cell of `{field}` is on one bee"
+                ),
+                line,
+            ),
+            (None, None, None) => (format!("its map is `{cells}`"), 0),
         };
         Verdict {
             kind,
             cells,
             joins: summary.joins(),
             reason,
-            accidental: kind == "centralised" && (constant.is_some() || !own),
+            line,
+            accidental: kind == "centralised" && (constant.is_some() || own.is_none()),
         }
     };
     handlers.iter().map(verdict).collect()
+}
+
+/// The line of an access, which is that of the name of its dictionary.
+fn line_of(field: &Ident) -> usize {
+    field.span().start().line
 }

@@ -28,7 +28,7 @@ fn kinds_are_checked() {
     }
     assert!(
         only_error("#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(1, 1); }")
-            .starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` is the same")
+            .starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` (line 1) is the same")
     );
     assert!(
         only_error("#[rcv(stateless)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }")
@@ -36,7 +36,8 @@ fn kinds_are_checked() {
     );
     assert_eq!(
         only_error("#[rcv(expect = \"d[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }"),
-        "the derived map of `h` is \"d[m.a]\""
+        "the derived map of `h` is \"d[m.a]\", not \"d[m.b]\"\n\
+         help: if what is derived is meant, write `expect = \"d[m.a]\"`; otherwise the handler touches what it should not"
     );
 }
 
@@ -67,6 +68,14 @@ fn accidents_are_warned_about() {
         ["h_joins_cells"]
     );
     assert!(warnings("#[rcv] fn h(&mut self, m: &M) { self.d.whole().clear(); }").is_empty());
+    // written down is meant
+    for meant in [
+        "#[rcv(expect = \"d[m.a], e[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }",
+        "#[rcv(expect = \"d[1]\")] fn h(&mut self, m: &M) { self.d.put(1, 1); }",
+    ] {
+        assert!(warnings(meant).is_empty(), "{meant}");
+        assert_eq!(block(meant).handlers[0].note, "");
+    }
     let d = block("#[rcv] fn gen(&mut self, m: &M) { self.d.put(1, 1); }");
     let tokens = d.tokens.to_string();
     assert!(tokens.contains("deprecated") && tokens.contains("gen_is_centralised"), "{tokens}");
@@ -91,7 +100,7 @@ fn shapes() {
         ("#[every(\"1 hour\")] fn h(&mut self) {}", "expected a period"),
         ("#[every(\"0s\")] fn h(&mut self) {}", "expected a period"),
         ("#[every(\"99999999999999999999h\")] fn h(&mut self) {}", "expected a period"),
-        ("#[rcv(map = runtime)] fn h(&mut self, m: &M) {}", "not yet available"),
+        ("#[rcv(map = runtime)] fn h(&mut self, m: &M) {}", "are not available"),
         ("#[rcv(broadcast)] fn h(&mut self, m: &M) {}", "`each = dictionary` runs once for every cell"),
         ("#[rcv(local)] fn h(&mut self, m: &M) {}", "expected `sharded`"),
         ("#[rcv(whole(d))] fn h(&mut self, m: &M) {}", "goes with `map = ..`"),
@@ -102,7 +111,7 @@ fn shapes() {
     }
     let trait_impl = "impl X for T { #[rcv] fn h(&mut self, m: &M) {} }".parse().expect("tokens");
     let d = beehive_analysis::derivation(Default::default(), trait_impl, Default::default()).expect("parses");
-    assert_eq!(errors(&d), ["`#[handlers]` goes on an inherent impl block"]);
+    assert!(errors(&d)[0].starts_with("`#[handlers]` goes on an inherent impl block"), "{:?}", errors(&d));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use std::sync::Arc;
 
-/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender.
+/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender. Returns whether it waits.
 ///
 /// `missing`: what to claim if the owner is not known, its cells first.
 pub(crate) fn deliver<A: Handlers>(
@@ -18,7 +18,7 @@ pub(crate) fn deliver<A: Handlers>(
     lane: &mut SenderLane,
     turn: &mut Turn,
     missing: impl FnOnce(&CellSet) -> Option<Vec<CellSet>>,
-) {
+) -> bool {
     let (mut delivery, mut missing) = (delivery, Some(missing));
     if !lane.blocks(app.index, &delivery.cells) {
         // a bee may retire between the look-up and the push; its cells then get another
@@ -37,13 +37,14 @@ pub(crate) fn deliver<A: Handlers>(
             match owner {
                 Owner::NotYet => break,
                 Owner::Bee(bee) => match bee.push(delivery, turn) {
-                    Ok(()) => return,
+                    Ok(()) => return false,
                     Err(back) => delivery = back,
                 },
             }
         }
     }
-    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive)
+    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive);
+    true
 }
 
 struct ParkedDelivery<A: Handlers> {

@@ -48,7 +48,7 @@ pub use dead_letters::DeadLetter;
 pub use io::{Answers, Busy, Io, Mail};
 pub use registrar::Registrar;
 pub use request::RequestError;
-pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, Status};
+pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status};
 pub use supervise::Restart;
 
 use crate::cell::HiveId;

@@ -189,7 +189,10 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 if turn.gate.is_some() {
                     return self.hold(batch, delivery, turn);
                 }
-                deliver(&self.app, delivery, lane, turn, |cells| self.missing(batch, run.first, cells, ahead))
+                let missing = |cells: &CellSet| self.missing(batch, run.first, cells, ahead);
+                if deliver(&self.app, delivery, lane, turn, missing) {
+                    self.app.handlers[A::HANDLER].waited.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -202,7 +205,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(emits);
             gate.hold(move |lane, turn| {
-                deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()]))
+                deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()]));
             })
         }
     }

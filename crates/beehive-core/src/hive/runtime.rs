@@ -30,6 +30,8 @@ pub(crate) struct HandlerCounters {
     pub(crate) dropped: AtomicU64,
     pub(crate) errors: AtomicU64,
     pub(crate) panics: AtomicU64,
+    pub(crate) answered: AtomicU64,
+    pub(crate) waited: AtomicU64,
 }
 
 pub(crate) struct AppRuntime<A: App> {

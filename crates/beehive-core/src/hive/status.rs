@@ -20,6 +20,8 @@ pub(crate) trait AnyApp: Send + Sync {
     fn clear(&self);
     /// What its idle bees remember of messages.
     fn remembered(&self) -> usize;
+    /// Whether it has this bee.
+    fn has(&self, bee: BeeId) -> bool;
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
 
@@ -83,6 +85,8 @@ pub struct HandlerStatus {
     pub name: &'static str,
     /// What it handles.
     pub message: &'static str,
+    /// What it answers with; empty if it cannot answer.
+    pub answer: &'static str,
     /// Kind of its map.
     pub kind: &'static str,
     /// Its cells.
@@ -95,6 +99,10 @@ pub struct HandlerStatus {
     pub errors: u64,
     /// Messages at which it panicked or broke a rule.
     pub panics: u64,
+    /// Messages that it gave an answer to.
+    pub answered: u64,
+    /// Runs of its messages that waited until their cells had one owner: this handler is what merges bees.
+    pub waited: u64,
 }
 
 /// One bee.
@@ -104,10 +112,23 @@ pub struct BeeStatus {
     pub bee: BeeId,
     /// Messages it handled.
     pub messages: u64,
-    /// Messages that wait for it.
+    /// Runs of messages that wait for it.
     pub waiting: usize,
-    /// By sender; none: from outside.
-    pub from: Vec<(Option<BeeId>, u64)>,
+    /// Cells that it owns.
+    pub cells: usize,
+    /// Who its messages came from.
+    pub from: Vec<PeerStatus>,
+}
+
+/// Who sends to a bee.
+#[derive(Clone, Debug, Serialize)]
+pub struct PeerStatus {
+    /// The sender; none: outside, or one of too many to be told apart.
+    pub bee: Option<BeeId>,
+    /// The sender's app; none if it came from outside, or if the sender is no more.
+    pub app: Option<&'static str>,
+    /// Messages that came from it.
+    pub messages: u64,
 }
 
 /// How often a handler emitted a type of message.
@@ -144,7 +165,9 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             else {
                 return;
             };
-            busiest.push(BeeStatus { bee: bee.id, messages, waiting: bee.waiting(), from });
+            let from = from.into_iter().map(|(bee, messages)| PeerStatus { bee, app: None, messages });
+            let (waiting, cells) = (bee.waiting(), bee.cells().len());
+            busiest.push(BeeStatus { bee: bee.id, messages, waiting, cells, from: from.collect() });
             if busiest.len() >= 4 * BUSIEST {
                 busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
                 busiest.truncate(BUSIEST)
@@ -158,12 +181,15 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             .map(|(r, c)| HandlerStatus {
                 name: r.name,
                 message: r.message,
+                answer: r.answer,
                 kind: r.kind,
                 cells: r.cells,
                 messages: c.messages.load(Ordering::Relaxed),
                 dropped: c.dropped.load(Ordering::Relaxed),
                 errors: c.errors.load(Ordering::Relaxed),
                 panics: c.panics.load(Ordering::Relaxed),
+                answered: c.answered.load(Ordering::Relaxed),
+                waited: c.waited.load(Ordering::Relaxed),
             })
             .collect();
         AppStatus {
@@ -193,6 +219,8 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             })
         }
         size
+    fn has(&self, bee: BeeId) -> bool {
+        self.queen.lock().bees.contains_key(&bee)
     }
 
     fn clear(&self) {
@@ -218,16 +246,19 @@ impl Hive {
     pub fn status(&self) -> Status {
         let inner = self.inner();
         let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
+        let mut statuses: Vec<AppStatus> = apps.iter().map(|app| app.status()).collect();
+        for peer in statuses.iter_mut().flat_map(|a| &mut a.busiest).flat_map(|b| &mut b.from) {
+            peer.app = peer.bee.and_then(|bee| apps.iter().find(|app| app.has(bee))).map(|app| app.name());
+        }
         let mut emits: Vec<EmitStatus> = inner
             .emits
             .lock()
             .iter()
             .filter_map(|((app, handler, message), count)| {
-                let app = apps.get(*app as usize)?;
-                let status = app.status();
-                let handler = status.handlers.get(*handler as usize)?;
+                let app = statuses.get(*app as usize)?;
+                let handler = app.handlers.get(*handler as usize)?;
                 Some(EmitStatus {
-                    app: app.name(),
+                    app: app.name,
                     handler: handler.name,
                     upon: handler.message,
                     message,
@@ -240,7 +271,7 @@ impl Hive {
         Status {
             hive: inner.id,
             uptime_seconds: uptime.as_secs(),
-            apps: apps.iter().map(|app| app.status()).collect(),
+            apps: statuses,
             io_bees: inner.io.len(),
             emits,
             credits_free: inner.credits.free(),

@@ -86,6 +86,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     let sink = batch.sink.as_deref();
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
     let held = Held::strict(app.seed, app.whole, cells);
+    let mut answered = 0u32;
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
         ctx.chance = chance(batch, index);
@@ -102,6 +103,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
                     state.redo(ops)
                 }
                 state.commit();
+                answered += u32::from(answer.is_some());
                 if A::ANSWERS && position.is_some() {
                     match answer {
                         Some(answer) if sink.is_some() => done.answers.push(Ok(answer)),
@@ -128,6 +130,9 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     }
     drop(held);
     hive.end_run(slot);
+    if answered > 0 {
+        app.handlers[A::HANDLER].answered.fetch_add(u64::from(answered), Ordering::Relaxed);
+    }
     done
 }
 

@@ -20,8 +20,8 @@ else { self . e . put (m . b , 1) ; }
 }
 # [automatically_derived] impl ElseBranchLost { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for ElseBranchLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a]" , joins : "" , line : 1u32 , note : "" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ElseBranchLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a]" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ElseBranchLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -40,10 +40,10 @@ for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.c
 impl ViewsIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
 for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
-# [doc = "**Map:** sharded, `d[m.b] for x in v.iter_mut(), e[k] for k in v`. **Joins:** `e[k] for k in v; d[m.b] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = vec ! [m . a] ; for x in v . iter_mut () { * x += self . d . get (& m . b) . copied () . unwrap_or (0) ; }
+# [doc = "**Map:** sharded, `d[m.b] for x in v.iter_mut(), e[k] for k in v`. **Joins:** `e[k] for k in v; d[m.b] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = vec ! [m . a] ; for x in v . iter_mut () { * x += self . d . get (& m . b) . copied () . unwrap_or (0) ; }
 for k in v { self . e . get (& k) ; }
 }
-# [doc = "**Map:** sharded, `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v`. **Joins:** `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = vec ! [m . a] ; for (x , y) in m . items . iter () . zip (v . iter_mut ()) { * y = * x + self . d . get (x) . copied () . unwrap_or (0) ; }
+# [doc = "**Map:** sharded, `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v`. **Joins:** `d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = vec ! [m . a] ; for (x , y) in m . items . iter () . zip (v . iter_mut ()) { * y = * x + self . d . get (x) . copied () . unwrap_or (0) ; }
 for k in v { self . e . get (& k) ; }
 }
 }
@@ -51,9 +51,9 @@ const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] w
 ; const _ : () = { # [deprecated (note = "a message ties d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
 ; # [automatically_derived] impl ViewsIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for ViewsIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.b] for x in v.iter_mut(), e[k] for k in v" , joins : "e[k] for k in v; d[m.b] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
-, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v" , joins : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ViewsIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.b] for x in v.iter_mut(), e[k] for k in v" , joins : "e[k] for k in v; d[m.b] with e[k]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()), e[k] for k in v" , joins : "d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ViewsIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -78,14 +78,14 @@ for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.c
 impl AssignmentsUnderStateIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
 for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
-# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut k = m . a ; if self . d . contains (& m . a) { k = m . b + 20 ; }
+# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut k = m . a ; if self . d . contains (& m . a) { k = m . b + 20 ; }
 self . e . put (k , 1) ; }
 }
 const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl AssignmentsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for AssignmentsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for AssignmentsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for AssignmentsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -104,9 +104,9 @@ for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.c
 impl ExitsLeaveTheWholeMap { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
 for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
-# [doc = "**Map:** sharded, `d[m.a], e[m.b]`. **Joins:** `d[m.a] with e[m.b]`."] fn h1 (& mut self , m : & M < 1 >) { if self . d . contains (& m . a) { return ; }
+# [doc = "**Map:** sharded, `d[m.a], e[m.b]`. **Joins:** `d[m.a] with e[m.b]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { if self . d . contains (& m . a) { return ; }
 self . e . put (m . b , 1) ; }
-# [doc = "**Map:** sharded, `d[x] for x in m.items, e[x] for x in m.items`. **Joins:** `d[x] for x in m.items; e[x] for x in m.items`."] fn h2 (& mut self , m : & M < 2 >) { for x in & m . items { if self . d . contains (x) { if * x > m . b { return ; }
+# [doc = "**Map:** sharded, `d[x] for x in m.items, e[x] for x in m.items`. **Joins:** `d[x] for x in m.items; e[x] for x in m.items`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { for x in & m . items { if self . d . contains (x) { if * x > m . b { return ; }
 }
 self . e . put (* x , 1) ; }
 }
@@ -115,9 +115,9 @@ const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.b] togeth
 ; const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; e[x] for x in m.items together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
 ; # [automatically_derived] impl ExitsLeaveTheWholeMap { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for ExitsLeaveTheWholeMap { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[m.b]" , joins : "d[m.a] with e[m.b]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
-, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "d[x] for x in m.items, e[x] for x in m.items" , joins : "d[x] for x in m.items; e[x] for x in m.items" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ExitsLeaveTheWholeMap { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a], e[m.b]" , joins : "d[m.a] with e[m.b]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[x] for x in m.items, e[x] for x in m.items" , joins : "d[x] for x in m.items; e[x] for x in m.items" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ExitsLeaveTheWholeMap { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -142,15 +142,15 @@ for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.c
 impl JumpsUnderStateIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
 for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
-# [doc = "**Map:** sharded, `d[x] for x in m.items, e[n]`. **Joins:** `d[x] for x in m.items; d[x] with e[n]`."] fn h1 (& mut self , m : & M < 1 >) { let mut n = 0 ; for x in & m . items { if self . d . contains (x) { break ; }
+# [doc = "**Map:** sharded, `d[x] for x in m.items, e[n]`. **Joins:** `d[x] for x in m.items; d[x] with e[n]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut n = 0 ; for x in & m . items { if self . d . contains (x) { break ; }
 n += 1 ; }
 self . e . put (n , 1) ; }
 }
 const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; d[x] with e[n] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl JumpsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for JumpsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[x] for x in m.items, e[n]" , joins : "d[x] for x in m.items; d[x] with e[n]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for JumpsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[x] for x in m.items, e[n]" , joins : "d[x] for x in m.items; d[x] with e[n]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for JumpsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -175,8 +175,8 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
 # [automatically_derived] impl LoopBodyLost { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for LoopBodyLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "drop" , cells : "-" , joins : "" , line : 1u32 , note : "" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for LoopBodyLost { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "drop" , cells : "-" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for LoopBodyLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
@@ -194,7 +194,7 @@ for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.c
 impl DroppedChangesIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
 for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
-# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut it = m . items . iter () ; self . d . put (m . a , it . next () . copied () . unwrap_or (0)) ; if let Some (k) = it . next () { self . e . get (k) ; }
+# [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut it = m . items . iter () ; self . d . put (m . a , it . next () . copied () . unwrap_or (0)) ; if let Some (k) = it . next () { self . e . get (k) ; }
 }
 # [doc = "**Map:** sharded, `e[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut it = m . items . iter () ; note (it . next ()) ; if let Some (k) = it . next () { self . e . get (k) ; }
 }
@@ -202,9 +202,9 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl DroppedChangesIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
-# [automatically_derived] impl :: beehive :: __private :: Handlers for DroppedChangesIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , line : 1u32 , note : "" }
-, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , line : 1u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
-, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , kind : "sharded" , cells : "e[k]" , joins : "" , line : 1u32 , note : "" }] }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for DroppedChangesIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a], e[k]" , joins : "d[m.a] with e[k]" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "e[k]" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for DroppedChangesIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }

@@ -1,0 +1,3 @@
+#[derive(App)]
+#[app(name = "Not Kebab")]
+struct T {}

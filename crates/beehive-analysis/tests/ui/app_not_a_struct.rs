@@ -1,0 +1,2 @@
+#[derive(App)]
+enum T {}

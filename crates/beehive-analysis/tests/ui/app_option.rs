@@ -1,0 +1,3 @@
+#[derive(App)]
+#[app(persistent)]
+struct T {}

@@ -1,0 +1,3 @@
+#[derive(App)]
+#[app(replication = 0)]
+struct T {}

@@ -1,0 +1,2 @@
+#[derive(App)]
+struct T(Dict<u64, u64>);

@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[rcv(each = d)]
+    fn sweep(&mut self, m: &Msg) {}
+}

@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[rcv]
+    fn h<M: Message>(&mut self, m: &M) {}
+}

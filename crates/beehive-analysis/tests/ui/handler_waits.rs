@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[rcv]
+    async fn h(&mut self, m: &Msg) {}
+}

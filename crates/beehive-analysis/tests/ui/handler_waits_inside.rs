@@ -1,0 +1,7 @@
+#[handlers]
+impl T {
+    #[rcv]
+    fn h(&mut self, m: &Msg) {
+        async { self.d.put(m.a, 1) };
+    }
+}

@@ -1,0 +1,6 @@
+#[handlers]
+impl Default for T {
+    fn default() -> T {
+        T {}
+    }
+}

@@ -1,0 +1,2 @@
+#[handlers(trust(f))]
+impl T {}

@@ -1,0 +1,3 @@
+#[derive(Key)]
+#[key(short)]
+struct K(u64);

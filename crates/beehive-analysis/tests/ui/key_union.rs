@@ -1,0 +1,4 @@
+#[derive(Key)]
+union U {
+    a: u64,
+}

@@ -1,0 +1,2 @@
+#[derive(Key)]
+enum Never {}

@@ -1,0 +1,7 @@
+#[handlers]
+impl T {
+    #[rcv(stateless)]
+    fn h(&mut self, m: &Msg) {
+        let _twice = m.a * 2;
+    }
+}

@@ -1,0 +1,7 @@
+#[handlers]
+impl T {
+    #[rcv(map = runtime)]
+    fn h(&mut self, m: &Msg) {
+        self.d.put(m.a, 1);
+    }
+}

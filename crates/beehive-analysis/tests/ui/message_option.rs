@@ -1,0 +1,3 @@
+#[derive(Message)]
+#[message(answer = u64)]
+struct M(u64);

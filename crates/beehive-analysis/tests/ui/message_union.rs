@@ -1,0 +1,4 @@
+#[derive(Message)]
+union U {
+    a: u64,
+}

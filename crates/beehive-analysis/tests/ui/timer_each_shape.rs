@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[every("1s", each = d)]
+    fn tick(&mut self) {}
+}

@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[every("sometimes")]
+    fn tick(&mut self) {}
+}

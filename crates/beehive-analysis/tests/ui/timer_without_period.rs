@@ -1,0 +1,5 @@
+#[handlers]
+impl T {
+    #[every]
+    fn tick(&mut self) {}
+}

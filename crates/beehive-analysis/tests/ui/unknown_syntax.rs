@@ -1,0 +1,9 @@
+#[handlers]
+impl T {
+    #[rcv]
+    fn h(&mut self, m: &Msg) {
+        loop {
+            yield m.a;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+#[derive(App)]
+struct T {
+    #[volatile]
+    config: Config<Settings>,
+}

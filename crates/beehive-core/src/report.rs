@@ -1,0 +1,99 @@
+//! The map report: what was derived for each handler, as data and as a table for people.
+
+use serde::Serialize;
+
+/// What was derived for one handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HandlerReport {
+    /// The method.
+    pub name: &'static str,
+    /// The message it handles, or how often it runs.
+    pub message: &'static str,
+    /// What it answers with; empty if it cannot answer.
+    pub answer: &'static str,
+    /// `sharded`, `centralised`, `stateless`, `drop`, or `custom` if its map is written by hand.
+    pub kind: &'static str,
+    /// The cells, as the programmer would write them; `-` if there are none.
+    pub cells: &'static str,
+    /// Cells that its messages tie together for good; empty if none.
+    pub joins: &'static str,
+    /// Its source file.
+    pub file: &'static str,
+    /// Its line there.
+    pub line: u32,
+    /// Why it is centralised; empty if it is not.
+    pub reason: &'static str,
+    /// The line that centralises it; zero if none.
+    pub reason_line: u32,
+    /// What to do about it; empty if nothing.
+    pub note: &'static str,
+}
+
+/// The report of one app: a row for each handler, and under it what there is to say.
+pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
+    let row = |r: &HandlerReport| {
+        [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]
+    };
+    let head = ["handler", "handles", "map", "cells", "line"].map(String::from);
+    let rows: Vec<[String; 5]> = std::iter::once(head).chain(handlers.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let mut out = format!("{app}\n");
+    for (at, row) in rows.iter().enumerate() {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
+        out += &format!("  {}\n", cells.join("  ").trim_end());
+        let Some(handler) = at.checked_sub(1).and_then(|at| handlers.get(at)) else { continue };
+        for (mark, text) in [("joins", handler.joins), ("because", handler.reason), ("help:", handler.note)] {
+            if !text.is_empty() {
+                out += &format!("{:1$}{mark} {text}\n", "", widths[0] + 4);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_says_what_there_is_to_say_under_each_handler() {
+        let plain = HandlerReport {
+            name: "count",
+            message: "Word",
+            answer: "",
+            kind: "sharded",
+            cells: "counts[msg.word]",
+            joins: "",
+            file: "src/main.rs",
+            line: 12,
+            reason: "",
+            reason_line: 0,
+            note: "",
+        };
+        let all = HandlerReport {
+            name: "report",
+            message: "every 1s",
+            kind: "centralised",
+            cells: "counts[*]",
+            joins: "a[x] with b[y]",
+            line: 7,
+            reason: "it uses all of `counts` (line 8)",
+            reason_line: 8,
+            note: "say so",
+            ..plain
+        };
+        let want = "\
+words
+  handler  handles   map          cells             line
+  count    Word      sharded      counts[msg.word]  12
+  report   every 1s  centralised  counts[*]         7
+           joins a[x] with b[y]
+           because it uses all of `counts` (line 8)
+           help: say so
+";
+        assert_eq!(table("words", &[plain, all]), want);
+        assert_eq!(table("nothing", &[]), "nothing\n  handler  handles  map  cells  line\n");
+    }
+}
