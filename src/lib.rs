@@ -38,8 +38,13 @@
 //! # }
 //! ```
 //!
+//! The [guide] goes on from here: keys and maps, transactions, questions, time, sockets, testing, and
+//! [a page for each error](guide::errors).
+//!
 //! The crate is a facade: the programming model and one hive are in `beehive-core`, network objects and the OpenFlow
 //! driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`.
+
+pub mod guide;
 
 pub use beehive_core::*;
 

@@ -6,8 +6,10 @@
 use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 
 /// A finding in the compiler's manner.
@@ -81,9 +83,10 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
         syn::Item::Union(u) => &u.attrs,
         _ => return,
     };
-    let Some(derives) = attributes.iter().find(|a| a.path().is_ident("derive")) else { return };
-    let Ok(name) = derives.parse_args::<syn::Ident>() else { return };
-    let Some(derive) = derive_of(&name.to_string()) else { return };
+    let list = Punctuated::<syn::Path, syn::Token![,]>::parse_terminated;
+    let derives = attributes.iter().filter(|a| a.path().is_ident("derive"));
+    let mut names = derives.filter_map(|a| a.parse_args_with(list).ok()).flatten();
+    let Some(derive) = names.find_map(|name| derive_of(&name.get_ident()?.to_string())) else { return };
     // the compiler gives a derive the item without `#[derive]`
     let tokens: TokenStream = {
         let mut seen = 0;
@@ -115,15 +118,73 @@ fn findings(source: &str) -> String {
     out.trim_end().to_string() + "\n"
 }
 
+/// The files of a folder of the repository that end in `extension`, in order.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let paths = entries.filter_map(|e| Some(e.ok()?.path()));
+    let mut files: Vec<_> = paths.filter(|p| p.extension().is_some_and(|e| e == extension)).collect();
+    files.sort();
+    files
+}
+
+/// The first lines of findings, without what differs from program to program: names, cells and numbers.
+fn headlines(findings: &str) -> BTreeSet<String> {
+    let headline = |line: &str| {
+        let shown = match line.strip_prefix("warning: use of deprecated constant ") {
+            Some(rest) => format!("warning: {}", rest.split_once("`: ").map_or(rest, |(_, text)| text)),
+            None => line.to_string(),
+        };
+        let outside = shown.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "_" });
+        let text: String = outside.collect();
+        let plain = |word: &str| !word.contains('[') && !word.starts_with(|c: char| c.is_ascii_digit());
+        text.split(' ').map(|word| if plain(word) { word } else { "_" }).collect::<Vec<_>>().join(" ")
+    };
+    let is_first = |line: &&str| line.starts_with("error: ") || line.starts_with("warning: ");
+    findings.lines().filter(is_first).map(headline).collect()
+}
+
+/// What stands between the fences after `heading`, hidden lines shown.
+fn fenced(page: &str, heading: &str) -> String {
+    let lines = page.lines().skip_while(|line| *line != heading);
+    let code = lines.skip_while(|line| !line.starts_with("```")).skip(1);
+    let code = code.take_while(|line| !line.starts_with("```"));
+    code.map(|line| line.strip_prefix("# ").unwrap_or(line).to_string() + "\n").collect()
+}
+
+#[test]
+fn every_finding_has_a_page_whose_programs_are_about_it() {
+    let mut described = BTreeSet::new();
+    for page in files("../../src/guide/errors", "md") {
+        let name = page.display();
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let title = text.lines().next().expect("a title");
+        let about = headlines(&fenced(&text, title));
+        let before = findings(&fenced(&text, "## Before"));
+        let found = headlines(&before);
+        assert!(!found.is_empty(), "{name}: nothing is the matter with the program before");
+        assert!(found.is_subset(&about), "{name}: before, the findings are others:\n{before}\n{about:#?}");
+        let after = findings(&fenced(&text, "## After"));
+        assert_eq!(after.trim(), "", "{name}: something is the matter with the program after");
+        described.extend(about);
+    }
+    for golden in files("tests/ui", "stderr") {
+        let text = std::fs::read_to_string(&golden).expect("a golden file");
+        // what syn says about text that is no Rust is not ours to explain
+        if !golden.ends_with("does_not_parse.stderr") {
+            let missing: Vec<_> = headlines(&text).difference(&described).cloned().collect();
+            assert!(
+                missing.is_empty(),
+                "no page of the guide has what {} says: {missing:?}",
+                golden.display()
+            );
+        }
+    }
+}
+
 #[test]
 fn findings_read_as_in_the_golden_files() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui");
-    let mut programs: Vec<_> = std::fs::read_dir(&folder)
-        .expect("the folder of programs")
-        .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "rs"))
-        .collect();
-    programs.sort();
+    let programs = files("tests/ui", "rs");
     assert!(programs.len() >= 70, "{}", programs.len());
     let mut wrong = vec![];
     for program in programs {

@@ -4,6 +4,8 @@ mod bench;
 mod controller;
 mod decode;
 mod http;
+mod maps;
+mod observe;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,6 +31,9 @@ enum Command {
     /// Measure something by putting load on it.
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
+    Maps(maps::MapsArgs),
+    Provenance(observe::ProvenanceArgs),
+    Top(observe::TopArgs),
 }
 
 fn main() -> ExitCode {
@@ -36,5 +41,8 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),
+        Command::Maps(arguments) => maps::run(arguments),
+        Command::Provenance(arguments) => observe::provenance(arguments),
+        Command::Top(arguments) => observe::top(arguments),
     }
 }

@@ -170,3 +170,62 @@ fn http_is_for_those_who_are_meant() {
     assert_eq!(json["hive"]["apps"][1]["name"], "learning-switch");
     assert!(controller.end(Signal::TERM).0);
 }
+
+/// Runs another command of the program to its end.
+fn told(arguments: &[&str]) -> (bool, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(env!("CARGO_BIN_EXE_beehive")).args(arguments).output().expect("starts");
+    let words = |bytes| String::from_utf8(bytes).expect("words");
+    (status.success(), words(stdout), words(stderr))
+}
+
+#[test]
+fn top_and_provenance_tell_what_a_running_controller_does() {
+    let controller = Running::start(&[]);
+    let load = ["bench", "openflow", "--controller", &controller.switches, "--switches", "2", "--macs", "10"];
+    let (done, _, words) =
+        told(&[&load[..], &["--mode", "throughput", "--of", "1.3", "--seconds", "1"]].concat());
+    assert!(done, "{words}");
+    let (done, top, words) = told(&["top", "--http", &controller.http]);
+    assert!(done, "{words}");
+    assert!(top.contains("learning-switch::packet_in") && top.contains("outside"), "{top}");
+    let (done, top, words) = told(&["top", "--http", &controller.http, "--json", "--most", "1"]);
+    assert!(done, "{words}");
+    let top: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+    assert_eq!(
+        (top["bees"].as_array().map(Vec::len), top["pairs"].as_array().map(Vec::len)),
+        (Some(1), Some(1))
+    );
+    assert!(top["handlers"][0]["messages"].as_u64().is_some_and(|n| n > 100), "{top}");
+    let (done, causes, words) = told(&["provenance", "--http", &controller.http]);
+    assert!(done, "{words}");
+    assert!(causes.contains("all PacketOut come from learning-switch upon PacketIn"), "{causes}");
+    // the load has ended: nothing happens while it is watched
+    let (done, causes, _) = told(&["provenance", "--http", &controller.http, "--seconds", "1", "--json"]);
+    let causes: serde_json::Value = serde_json::from_str(&causes).expect("JSON");
+    assert!(
+        done && causes["causes"].as_array().is_some_and(|all| all.iter().all(|c| c["answer"] == false)),
+        "{causes}"
+    );
+    assert!(controller.end(Signal::TERM).0);
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_said_with_a_remedy() {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("an address").to_string();
+    drop(socket);
+    for command in ["top", "provenance"] {
+        let (done, _, words) = told(&[command, "--http", &address]);
+        assert!(!done && words.contains(&address) && words.contains("--http"), "{words}");
+    }
+}
+
+#[test]
+fn maps_are_shown_without_a_controller() {
+    let (done, maps, _) = told(&["maps", "--app", "hub"]);
+    assert!(done && maps.starts_with("hub\n") && maps.contains("stateless"), "{maps}");
+    let (done, maps, _) = told(&["maps", "--json"]);
+    let maps: serde_json::Value = serde_json::from_str(&maps).expect("JSON");
+    assert!(done && maps.as_array().is_some_and(|apps| apps.len() >= 3), "{maps}");
+}

@@ -60,3 +60,6 @@ pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 
 /// Senders that a bee tells apart in its traffic counters; the rest is counted together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
+
+/// Of so many messages of a bee, one run is timed.
+pub const MESSAGES_PER_TIMED_RUN: u64 = 64;

@@ -19,7 +19,7 @@ pub(crate) fn summary_of(map: &FunctionMap) -> &Summary {
 pub(crate) fn summarise(nodes: &[Node], start: Summary) -> Summary {
     let path = (0..start.cells.len()).collect();
     let needs = needed(nodes);
-    let mut walk = Walk { out: start, needs: &needs };
+    let mut walk = Walk { out: start, needs: &needs, touched: vec![] };
     walk.nodes(nodes, "", path);
     walk.out
 }
@@ -27,6 +27,8 @@ pub(crate) fn summarise(nodes: &[Node], start: Summary) -> Summary {
 struct Walk<'n> {
     out: Summary,
     needs: &'n Variables,
+    /// The cells in the order in which they were come across.
+    touched: Vec<usize>,
 }
 
 impl Walk<'_> {
@@ -103,6 +105,7 @@ impl Walk<'_> {
                 self.out.together.insert(((*other).min(index), (*other).max(index)));
             }
             path.insert(index);
+            self.touched.push(index);
         }
         path
     }
@@ -117,12 +120,20 @@ impl Walk<'_> {
         path
     }
 
-    /// What happens in different rounds happens in one message.
+    /// What happens in different rounds happens in one message: what a round touches goes with all that the round before has
+    /// left touched. The body is walked once, for loops in loops in loops would else be walked two to the power of
+    /// their depth times.
     fn rounds(&mut self, body: &[Node], loops: &str, path: Path) -> Path {
+        let before = self.touched.len();
         let first = self.nodes(body, loops, path.clone()).unwrap_or_default();
         let all: Path = path.union(&first).copied().collect();
-        let second = self.nodes(body, loops, all.clone()).unwrap_or_default();
-        all.union(&second).copied().collect()
+        let again: Path = self.touched.iter().skip(before).copied().collect();
+        for cell in &again {
+            for other in all.iter().filter(|other| *other != cell) {
+                self.out.together.insert((*other.min(cell), *other.max(cell)));
+            }
+        }
+        all
     }
 
     fn helper(&mut self, h: &HelperCall, loops: &str, mut path: Path) -> Path {

@@ -21,6 +21,12 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+/// The names of the apps that it can run besides those that it always runs.
+#[cfg(test)]
+pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
+    options::APPS.iter().map(|(name, _)| *name)
+}
+
 /// Time that everything has to end in after a signal; less than the five seconds that are promised.
 const GRACE: Duration = Duration::from_secs(3);
 

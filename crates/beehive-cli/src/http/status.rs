@@ -3,6 +3,7 @@
 use crate::http::Served;
 use axum::Json;
 use axum::extract::State;
+use axum::http::Uri;
 use beehive_nom::driver::{CountersNow, NodeStatus};
 use serde::Serialize;
 
@@ -17,11 +18,12 @@ pub(super) struct Status {
     connections_refused: u64,
 }
 
-pub(super) async fn status(State(Served { hive, directory }): State<Served>) -> Json<Status> {
+/// With `?sizes`: also the bytes of the state of the busiest bees.
+pub(super) async fn status(State(Served { hive, directory }): State<Served>, uri: Uri) -> Json<Status> {
     let (connections_ended, connections_refused) = directory.ended();
     Json(Status {
         version: env!("CARGO_PKG_VERSION"),
-        hive: hive.status(),
+        hive: if uri.query() == Some("sizes") { hive.status_with_sizes() } else { hive.status() },
         switches: directory.status(hive.now()),
         totals: directory.totals(),
         connections_ended,

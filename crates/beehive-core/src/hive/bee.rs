@@ -72,17 +72,47 @@ pub(crate) struct Body<A: App> {
     pub(crate) traffic: Traffic,
 }
 
-/// Messages by sender.
+/// Messages by sender, and how long they take.
 #[derive(Default, Clone, Debug)]
 pub(crate) struct Traffic {
     pub(crate) messages: u64,
     last: u32,
+    /// Messages of the runs that were timed, and what they took.
+    timed_messages: u32,
+    timed_nanoseconds: u64,
     peers: Vec<(Option<BeeId>, u64)>,
 }
 
 impl Traffic {
+    /// Counts a run of messages; returns whether it should be timed: a clock costs as much as a short handler, so only some
+    /// runs are.
     #[inline]
-    pub(crate) fn count(&mut self, sender: Option<BeeId>, messages: u32) {
+    #[must_use]
+    pub(crate) fn count(&mut self, sender: Option<BeeId>, messages: u32) -> bool {
+        let before = self.messages / limits::MESSAGES_PER_TIMED_RUN;
+        self.add(sender, messages);
+        self.messages / limits::MESSAGES_PER_TIMED_RUN != before
+    }
+
+    /// A run of `messages` took so long.
+    #[cold]
+    pub(crate) fn timed(&mut self, messages: u32, took: std::time::Duration) {
+        if self.timed_messages > u32::MAX / 2 {
+            self.timed_messages /= 2;
+            self.timed_nanoseconds /= 2;
+        }
+        self.timed_messages = self.timed_messages.saturating_add(messages);
+        self.timed_nanoseconds =
+            self.timed_nanoseconds.saturating_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// What a message took, on average; nothing if none was timed.
+    pub(crate) fn nanoseconds_per_message(&self) -> Option<u64> {
+        self.timed_nanoseconds.checked_div(u64::from(self.timed_messages))
+    }
+
+    #[inline]
+    fn add(&mut self, sender: Option<BeeId>, messages: u32) {
         self.messages += messages as u64;
         if let Some(slot) = self.peers.get_mut(self.last as usize)
             && slot.0 == sender
@@ -113,6 +143,8 @@ impl Traffic {
             self.count_other(sender, messages.min(u32::MAX as u64) as u32);
         }
         self.messages += other.messages;
+        self.timed_messages = self.timed_messages.saturating_add(other.timed_messages);
+        self.timed_nanoseconds = self.timed_nanoseconds.saturating_add(other.timed_nanoseconds);
     }
 
     pub(crate) fn peers(&self) -> &[(Option<BeeId>, u64)] {

@@ -33,7 +33,8 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
 ) {
     let batch = delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>;
     let (Ok(batch), Some(tail)) = (batch.downcast::<Batch<M>>(), &mut body.tail) else { return };
-    body.traffic.count(batch.source.bee, delivery.count);
+    let count = delivery.count;
+    let began = body.traffic.count(batch.source.bee, count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (new, inputs) =
         tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);
@@ -56,7 +57,10 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
             ))
         }
         release(&bee.app, Some(bee.id), &batch, position, done, lane, turn)
-    })
+    });
+    if let Some(began) = began {
+        body.traffic.timed(count, turn.hive.now().since(began))
+    }
 }
 
 /// Makes one record of what `run` does.

@@ -422,10 +422,13 @@ pub(crate) fn run_delivery<A: Handles<M>, M: Message>(
     let app = &bee.app;
     turn.cause = delivery.cause;
     let range = delivery.first..delivery.first + delivery.count;
-    body.traffic.count(batch.source.bee, delivery.count);
+    let began = body.traffic.count(batch.source.bee, delivery.count).then(|| turn.hive.now());
     body.now = body.now.max(turn.now);
     let run = Run { cells: &delivery.cells, position: delivery.position, now: body.now };
     let done = execute::<A, M>(app, &mut body.app, &batch, range, run, turn, None);
+    if let Some(began) = began {
+        body.traffic.timed(delivery.count, turn.hive.now().since(began))
+    }
     release(app, Some(bee.id), &batch, delivery.position, done, &mut body.lane, turn);
     turn.cause = None;
 }

@@ -5,7 +5,8 @@ use crate::cell::{BeeId, HiveId};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::{Hive, HiveInner};
 use crate::seams::BoxFuture;
-use crate::state::DecodeError;
+use crate::state::column::Columns;
+use crate::state::{CellImage, DecodeError};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,8 @@ use std::time::Duration;
 pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
-    fn status(&self) -> AppStatus;
+    /// `sizes`: also the bytes of the state of its busiest bees.
+    fn status(&self, sizes: bool) -> AppStatus;
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     fn clear(&self);
     /// What its idle bees remember of messages.
@@ -116,6 +118,10 @@ pub struct BeeStatus {
     pub waiting: usize,
     /// Cells that it owns.
     pub cells: usize,
+    /// What a message takes in its handlers, on average over some; none if none was timed yet.
+    pub nanoseconds_per_message: Option<u64>,
+    /// Bytes of its state, encoded; only if they were asked for.
+    pub state_bytes: Option<u64>,
     /// Who its messages came from.
     pub from: Vec<PeerStatus>,
 }
@@ -146,6 +152,12 @@ pub struct EmitStatus {
     pub count: u64,
 }
 
+/// Bytes of a cell, encoded.
+fn bytes_of(cell: &CellImage) -> u64 {
+    let rows = cell.rows.iter().map(|(row, value)| row.len() + value.len());
+    (cell.key.len() + rows.sum::<usize>()) as u64
+}
+
 /// Bees shown of each app.
 const BUSIEST: usize = 8;
 
@@ -158,16 +170,24 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         A::REPORT.get(handler).map_or("?", |r| r.name)
     }
 
-    fn status(&self) -> AppStatus {
+    fn status(&self, sizes: bool) -> AppStatus {
         let mut busiest: Vec<BeeStatus> = Vec::new();
         self.routes.for_each_bee(|bee| {
-            let Some((messages, from)) = bee.peek(|b| (b.traffic.messages, b.traffic.peers().to_vec()))
-            else {
-                return;
-            };
+            let looked = bee.peek(|b| {
+                (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers().to_vec())
+            });
+            let Some((messages, nanoseconds_per_message, from)) = looked else { return };
             let from = from.into_iter().map(|(bee, messages)| PeerStatus { bee, app: None, messages });
             let (waiting, cells) = (bee.waiting(), bee.cells().len());
-            busiest.push(BeeStatus { bee: bee.id, messages, waiting, cells, from: from.collect() });
+            busiest.push(BeeStatus {
+                bee: bee.id,
+                messages,
+                waiting,
+                cells,
+                nanoseconds_per_message,
+                state_bytes: None,
+                from: from.collect(),
+            });
             if busiest.len() >= 4 * BUSIEST {
                 busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
                 busiest.truncate(BUSIEST)
@@ -175,6 +195,13 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         });
         busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
         busiest.truncate(BUSIEST);
+        if sizes {
+            self.routes.for_each_bee(|bee| {
+                if let Some(status) = busiest.iter_mut().find(|b| b.bee == bee.id) {
+                    status.state_bytes = bee.peek(|body| body.app.export(true).iter().map(bytes_of).sum())
+                }
+            });
+        }
         let handlers = A::REPORT
             .iter()
             .zip(&self.handlers)
@@ -219,6 +246,8 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             })
         }
         size
+    }
+
     fn has(&self, bee: BeeId) -> bool {
         self.queen.lock().bees.contains_key(&bee)
     }
@@ -244,9 +273,19 @@ impl Hive {
 
     /// The hive as it is now.
     pub fn status(&self) -> Status {
+        self.look(false)
+    }
+
+    /// As [`Hive::status`], with the bytes of the state of the busiest bees: each of them is encoded for that, and waits
+    /// meanwhile.
+    pub fn status_with_sizes(&self) -> Status {
+        self.look(true)
+    }
+
+    fn look(&self, sizes: bool) -> Status {
         let inner = self.inner();
         let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
-        let mut statuses: Vec<AppStatus> = apps.iter().map(|app| app.status()).collect();
+        let mut statuses: Vec<AppStatus> = apps.iter().map(|app| app.status(sizes)).collect();
         for peer in statuses.iter_mut().flat_map(|a| &mut a.busiest).flat_map(|b| &mut b.from) {
             peer.app = peer.bee.and_then(|bee| apps.iter().find(|app| app.has(bee))).map(|app| app.name());
         }

@@ -4,6 +4,7 @@
 extern crate beehive_core as beehive;
 
 mod atomicity;
+mod figures;
 mod isolation;
 mod journal;
 mod load;

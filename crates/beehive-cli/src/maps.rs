@@ -1,0 +1,110 @@
+//! `beehive maps`: what was derived for each handler of the controller's apps.
+
+use beehive_core::{HandlerReport, Handlers};
+use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
+use clap::Args;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Show which cells the messages of each handler touch
+///
+/// For each handler of the controller's apps: what it handles, the kind of its map, its cells, the cells that it joins for
+/// good, the line that centralises it, and what can be done about that. `beehive top` shows what comes of it in a running
+/// controller.
+#[derive(Args, Debug)]
+pub(crate) struct MapsArgs {
+    /// Only these apps; may be given several times
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    app: Vec<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The maps of one app.
+#[derive(Serialize)]
+struct AppMaps {
+    app: &'static str,
+    handlers: &'static [HandlerReport],
+    #[serde(skip)]
+    table: fn() -> String,
+}
+
+fn maps_of<A: Handlers>() -> AppMaps {
+    AppMaps { app: A::NAME, handlers: A::REPORT, table: A::map_report }
+}
+
+/// All apps that the controller can run.
+fn apps() -> Vec<AppMaps> {
+    vec![maps_of::<NodeController>(), maps_of::<LearningSwitch>(), maps_of::<Hub>()]
+}
+
+/// Prints the maps.
+pub(crate) fn run(arguments: MapsArgs) -> ExitCode {
+    match text(&arguments) {
+        Ok(text) => {
+            // whoever reads it may be gone: that is no failure
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("beehive maps: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn text(arguments: &MapsArgs) -> Result<String, String> {
+    let mut apps = apps();
+    let names: Vec<&str> = apps.iter().map(|a| a.app).collect();
+    if let Some(unknown) = arguments.app.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(format!("there is no app `{unknown}`; there are {}", names.join(", ")));
+    }
+    apps.retain(|a| arguments.app.is_empty() || arguments.app.iter().any(|name| name == a.app));
+    if arguments.json {
+        return serde_json::to_string_pretty(&apps).map(|json| json + "\n").map_err(|e| e.to_string());
+    }
+    Ok(apps.iter().map(|a| (a.table)()).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(app: &[&str], json: bool) -> Result<String, String> {
+        text(&MapsArgs { app: app.iter().map(ToString::to_string).collect(), json })
+    }
+
+    #[test]
+    fn every_app_of_the_controller_is_there() {
+        let all = shown(&[], false).unwrap();
+        for app in crate::controller::app_names() {
+            assert!(all.contains(&format!("{app}\n")), "{app} is missing in\n{all}");
+        }
+    }
+
+    #[test]
+    fn one_app_as_a_table_and_as_json() {
+        let table = shown(&["learning-switch"], false).unwrap();
+        assert!(table.starts_with("learning-switch\n  handler"), "{table}");
+        assert!(table.contains("packet_in") && table.contains("macs[msg.node]"), "{table}");
+        assert!(!table.contains("node-controller"), "{table}");
+        let json: serde_json::Value =
+            serde_json::from_str(&shown(&["learning-switch"], true).unwrap()).unwrap();
+        let handlers = json[0]["handlers"].as_array().unwrap();
+        let packet_in = handlers.iter().find(|h| h["name"] == "packet_in").unwrap();
+        assert_eq!(
+            (packet_in["kind"].as_str(), packet_in["answer"].as_str()),
+            (Some("sharded"), Some("PacketOut"))
+        );
+        assert!(packet_in["file"].as_str().unwrap().ends_with("learning.rs"));
+    }
+
+    #[test]
+    fn an_unknown_app_is_named_with_those_that_are_there() {
+        let words = shown(&["switch"], false).unwrap_err();
+        assert!(words.contains("`switch`") && words.contains("learning-switch"), "{words}");
+    }
+}

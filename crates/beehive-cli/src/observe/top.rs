@@ -1,0 +1,275 @@
+//! `beehive top`: which bees have most to do, what merges them, and who exchanges most with whom.
+
+use super::Source;
+use super::status::{Bee, Peer, Status};
+use super::table::{share, table};
+use clap::Args;
+use serde::Serialize;
+
+/// Show which bees have most to do, and who exchanges most with whom
+///
+/// An app whose busiest bee has most of its messages does not spread over cores: `beehive maps` says which line makes it so. A
+/// handler whose messages often wait for one owner merges bees.
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(super) source: Source,
+
+    /// Rows of bees and of pairs to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) most: usize,
+
+    /// Also show the bytes of each bee's state; each of them is encoded for that, and its messages wait meanwhile
+    #[arg(long)]
+    pub(super) sizes: bool,
+}
+
+/// What is shown.
+#[derive(Serialize)]
+pub(super) struct Top {
+    hive: u32,
+    seconds: u64,
+    io_bees: u64,
+    dead_letters: u64,
+    apps: Vec<AppRow>,
+    handlers: Vec<HandlerRow>,
+    bees: Vec<BeeRow>,
+    pairs: Vec<PairRow>,
+}
+
+#[derive(Serialize)]
+struct AppRow {
+    app: String,
+    bees: u64,
+    bees_merged: u64,
+    messages: u64,
+    /// Messages of its busiest bee.
+    busiest_messages: u64,
+}
+
+#[derive(Serialize)]
+struct HandlerRow {
+    app: String,
+    handler: String,
+    upon: String,
+    messages: u64,
+    dropped: u64,
+    errors: u64,
+    panics: u64,
+    waited: u64,
+}
+
+#[derive(Serialize)]
+struct BeeRow {
+    bee: u64,
+    app: String,
+    messages: u64,
+    waiting: u64,
+    cells: u64,
+    nanoseconds_per_message: Option<u64>,
+    state_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct PairRow {
+    from: Option<u64>,
+    from_app: Option<String>,
+    to: u64,
+    to_app: String,
+    messages: u64,
+}
+
+impl Top {
+    /// The `most` busiest of each kind.
+    pub(super) fn of(status: &Status, most: usize) -> Top {
+        let mut top = Top {
+            hive: status.hive,
+            seconds: status.uptime_seconds,
+            io_bees: status.io_bees,
+            dead_letters: status.dead_letters,
+            apps: Vec::new(),
+            handlers: Vec::new(),
+            bees: Vec::new(),
+            pairs: Vec::new(),
+        };
+        for app in &status.apps {
+            top.apps.push(AppRow {
+                app: app.name.clone(),
+                bees: app.bees,
+                bees_merged: app.bees_merged,
+                messages: app.handlers.iter().map(|h| h.messages).sum(),
+                busiest_messages: app.busiest.iter().map(|b| b.messages).max().unwrap_or(0),
+            });
+            top.handlers.extend(app.handlers.iter().map(|h| HandlerRow {
+                app: app.name.clone(),
+                handler: h.name.clone(),
+                upon: h.message.clone(),
+                messages: h.messages,
+                dropped: h.dropped,
+                errors: h.errors,
+                panics: h.panics,
+                waited: h.waited,
+            }));
+            for known in &app.busiest {
+                let (Bee { bee, from, .. }, app) = (known.clone(), app.name.clone());
+                let pair = |peer: &Peer| PairRow {
+                    from: peer.bee,
+                    from_app: peer.app.clone(),
+                    to: bee,
+                    to_app: app.clone(),
+                    messages: peer.messages,
+                };
+                top.pairs.extend(from.iter().filter(|p| p.messages > 0).map(pair));
+                top.bees.push(BeeRow {
+                    bee,
+                    app,
+                    messages: known.messages,
+                    waiting: known.waiting,
+                    cells: known.cells,
+                    nanoseconds_per_message: known.nanoseconds_per_message,
+                    state_bytes: known.state_bytes,
+                });
+            }
+        }
+        top.handlers.sort_by_key(|h| std::cmp::Reverse(h.messages));
+        top.bees.sort_by_key(|b| std::cmp::Reverse((b.messages, b.waiting)));
+        top.pairs.sort_by_key(|p| std::cmp::Reverse(p.messages));
+        top.bees.truncate(most);
+        top.pairs.truncate(most);
+        top
+    }
+
+    /// Tables.
+    pub(super) fn text(&self) -> String {
+        let text = |t: &str| t.to_string();
+        let number = |n: u64| n.to_string();
+        let mut out = format!(
+            "hive {}, {} s: {} IO bees, {} dead letters\n\n",
+            self.hive, self.seconds, self.io_bees, self.dead_letters
+        );
+        let apps: Vec<_> = self
+            .apps
+            .iter()
+            .map(|a| {
+                let busiest = share(a.busiest_messages, a.messages);
+                [text(&a.app), number(a.messages), number(a.bees), number(a.bees_merged), busiest]
+            })
+            .collect();
+        out += &table(["app", "messages", "bees", "merged", "busiest bee"], &apps);
+        let handlers: Vec<_> = self
+            .handlers
+            .iter()
+            .map(|h| {
+                let counts = [h.messages, h.dropped, h.errors, h.panics, h.waited].map(number);
+                let [messages, dropped, errors, panics, waited] = counts;
+                [
+                    format!("{}::{}", h.app, h.handler),
+                    text(&h.upon),
+                    messages,
+                    dropped,
+                    errors,
+                    panics,
+                    waited,
+                ]
+            })
+            .collect();
+        out.push('\n');
+        out += &table(
+            ["handler", "upon", "messages", "dropped", "errors", "panics", "waited to merge"],
+            &handlers,
+        );
+        let bees: Vec<_> = self
+            .bees
+            .iter()
+            .map(|b| {
+                let known = |figure: Option<u64>| figure.map_or_else(|| "-".into(), number);
+                let [messages, waiting, cells] = [b.messages, b.waiting, b.cells].map(number);
+                let (took, bytes) = (known(b.nanoseconds_per_message), known(b.state_bytes));
+                [number(b.bee), text(&b.app), messages, took, waiting, cells, bytes]
+            })
+            .collect();
+        out.push('\n');
+        out += &table(["bee", "app", "messages", "ns each", "waiting", "cells", "bytes"], &bees);
+        let pairs: Vec<_> = self
+            .pairs
+            .iter()
+            .map(|p| {
+                let from = match (p.from, &p.from_app) {
+                    (None, _) => text("outside"),
+                    (Some(bee), Some(app)) => format!("bee {bee} of {app}"),
+                    (Some(bee), None) => format!("bee {bee}, which is no more"),
+                };
+                [from, format!("bee {} of {}", p.to, p.to_app), number(p.messages)]
+            })
+            .collect();
+        out.push('\n');
+        out += &table(["from", "to", "messages"], &pairs);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::status::{App, Handler};
+    use super::*;
+
+    #[test]
+    fn the_busiest_come_first() {
+        let bee = |bee, messages, from| Bee {
+            bee,
+            messages,
+            cells: 1,
+            nanoseconds_per_message: Some(250),
+            from,
+            ..Bee::default()
+        };
+        let from = |bee, app: Option<&str>, messages| Peer { bee, app: app.map(String::from), messages };
+        let app = |name: &str, busiest| App {
+            name: name.into(),
+            bees: 2,
+            handlers: vec![Handler {
+                name: "h".into(),
+                message: "M".into(),
+                messages: 40,
+                ..Handler::default()
+            }],
+            busiest,
+            ..App::default()
+        };
+        let status = Status {
+            hive: 1,
+            uptime_seconds: 5,
+            apps: vec![
+                app("a", vec![bee(1, 10, vec![from(None, None, 10)])]),
+                app("b", vec![bee(2, 30, vec![from(Some(1), Some("a"), 25), from(Some(9), None, 5)])]),
+            ],
+            ..Status::default()
+        };
+        let want = "\
+hive 1, 5 s: 0 IO bees, 0 dead letters
+
+  app  messages  bees  merged  busiest bee
+  a          40     2       0         25 %
+  b          40     2       0         75 %
+
+  handler  upon  messages  dropped  errors  panics  waited to merge
+  a::h     M           40        0       0       0                0
+  b::h     M           40        0       0       0                0
+
+  bee  app  messages  ns each  waiting  cells  bytes
+    2  b          30      250        0      1  -
+    1  a          10      250        0      1  -
+
+  from                   to          messages
+  bee 1 of a             bee 2 of b        25
+  outside                bee 1 of a        10
+  bee 9, which is no more  bee 2 of b         5
+";
+        let text = Top::of(&status, 10).text();
+        let squeeze = |t: &str| {
+            t.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(squeeze(&text), squeeze(want), "{text}");
+        assert_eq!(Top::of(&status, 1).pairs.len(), 1);
+    }
+}

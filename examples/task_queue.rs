@@ -1,0 +1,104 @@
+//! Task queues: first in, first out; a task that is not done in time comes again. `cargo run --example task_queue`
+//!
+//! A queue is a cell. A timer is a message to oneself: when its purpose has gone, it finds nothing to do.
+#![allow(missing_docs)]
+
+use beehive::prelude::*;
+
+/// Time that a task may take.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Answered with the number of the task.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Enqueue {
+    queue: String,
+    text: String,
+}
+
+/// Answered with number and text of a task, if there is one.
+#[derive(Message)]
+#[message(reply = Option<(u64, String)>)]
+struct Take(String);
+
+/// Answered with whether the task was still the worker's.
+#[derive(Message)]
+#[message(reply = bool)]
+struct Done {
+    queue: String,
+    task: u64,
+}
+
+#[derive(Message)]
+struct TooLate {
+    queue: String,
+    task: u64,
+    attempt: u32,
+}
+
+#[derive(App)]
+struct TaskQueues {
+    /// What waits, by number.
+    ready: Table<String, u64, (String, u32)>,
+    /// What somebody works at, with the attempts so far.
+    taken: Table<String, u64, (String, u32)>,
+    last: Dict<String, u64>,
+}
+
+#[handlers]
+impl TaskQueues {
+    #[rcv(sharded)]
+    fn enqueue(&mut self, msg: &Enqueue) -> u64 {
+        let last = self.last.entry(msg.queue.clone()).or_default();
+        *last += 1;
+        self.ready.at(msg.queue.clone()).insert(*last, (msg.text.clone(), 0));
+        *last
+    }
+
+    // the answer may be that there is none: that is an answer, too, so it is not left out
+    #[rcv(sharded)]
+    fn take(&mut self, Take(queue): &Take, ctx: &mut Ctx) -> Result<Option<(u64, String)>> {
+        let ready = self.ready.at(queue.clone());
+        let Some((task, (text, attempts))) = ready.first().map(|(task, what)| (*task, what.clone())) else {
+            return Ok(None);
+        };
+        ready.remove(&task);
+        self.taken.at(queue.clone()).insert(task, (text.clone(), attempts + 1));
+        ctx.after(PATIENCE, TooLate { queue: queue.clone(), task, attempt: attempts + 1 });
+        Ok(Some((task, text)))
+    }
+
+    #[rcv(sharded)]
+    fn done(&mut self, msg: &Done) -> bool {
+        self.taken.at(msg.queue.clone()).remove(&msg.task).is_some()
+    }
+
+    #[rcv(sharded)]
+    fn too_late(&mut self, msg: &TooLate) {
+        let taken = self.taken.at(msg.queue.clone());
+        if taken.get(&msg.task).is_some_and(|(_, attempt)| *attempt == msg.attempt)
+            && let Some(what) = taken.remove(&msg.task)
+        {
+            self.ready.at(msg.queue.clone()).insert(msg.task, what);
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let hive = Hive::builder().app::<TaskQueues>().start()?;
+    let queue = || "mail".to_string();
+    for text in ["to Ada", "to Grace"] {
+        println!("task {}: {text}", hive.request(Enqueue { queue: queue(), text: text.into() }).await?);
+    }
+    println!("worker 1 takes {:?}", hive.request(Take(queue())).await?);
+    println!("worker 2 takes {:?}", hive.request(Take(queue())).await?);
+    println!("worker 3 takes {:?}", hive.request(Take(queue())).await?);
+    println!("worker 2 is done: {}", hive.request(Done { queue: queue(), task: 2 }).await?);
+    tokio::time::sleep(3 * PATIENCE).await;
+    println!("worker 1 is done, too late: {}", hive.request(Done { queue: queue(), task: 1 }).await?);
+    println!("worker 3 takes {:?}", hive.request(Take(queue())).await?);
+    println!("worker 3 is done: {}", hive.request(Done { queue: queue(), task: 1 }).await?);
+    hive.stop(Duration::from_secs(1)).await;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The guide: how to write apps, chapter by chapter. Its code is compiled and run with the tests.
+//!
+//! 1. [A first app](first_app)
+//! 2. [Keys and maps](keys_and_maps)
+//! 3. [Transactions and failure](transactions)
+//! 4. [Questions and answers](questions)
+//! 5. [Time](time)
+//! 6. [IO bees](io_bees)
+//! 7. [Testing](testing)
+//! 8. [What makes it fast](speed)
+//! 9. [For people who come from Ryu](from_ryu)
+//! 10. [Errors, one by one](errors)
+
+macro_rules! chapters {
+    ($($(#[$condition:meta])* $name:ident = $file:literal;)*) => {
+        $($(#[$condition])* #[doc = include_str!($file)] pub mod $name {})*
+    };
+}
+
+chapters! {
+    first_app = "guide/first_app.md";
+    keys_and_maps = "guide/keys_and_maps.md";
+    transactions = "guide/transactions.md";
+    questions = "guide/questions.md";
+    time = "guide/time.md";
+    io_bees = "guide/io_bees.md";
+    testing = "guide/testing.md";
+    speed = "guide/speed.md";
+    from_ryu = "guide/from_ryu.md";
+}
+
+#[doc = include_str!("guide/errors.md")]
+pub mod errors {
+    chapters! {
+        key_from_state = "guide/errors/key_from_state.md";
+        key_changed_under_state = "guide/errors/key_changed_under_state.md";
+        key_from_context = "guide/errors/key_from_context.md";
+        key_from_configuration = "guide/errors/key_from_configuration.md";
+        key_from_unknown_code = "guide/errors/key_from_unknown_code.md";
+        key_from_helper = "guide/errors/key_from_helper.md";
+        self_escapes = "guide/errors/self_escapes.md";
+        state_in_closure = "guide/errors/state_in_closure.md";
+        state_in_macro = "guide/errors/state_in_macro.md";
+        helpers = "guide/errors/helpers.md";
+        recursion = "guide/errors/recursion.md";
+        endless_loop = "guide/errors/endless_loop.md";
+        may_panic = "guide/errors/may_panic.md";
+        syntax = "guide/errors/syntax.md";
+        handler_shape = "guide/errors/handler_shape.md";
+        handler_waits = "guide/errors/handler_waits.md";
+        handler_twice = "guide/errors/handler_twice.md";
+        handler_options = "guide/errors/handler_options.md";
+        wrong_kind = "guide/errors/wrong_kind.md";
+        expectation = "guide/errors/expectation.md";
+        app_fields = "guide/errors/app_fields.md";
+        app_options = "guide/errors/app_options.md";
+        keys_and_messages = "guide/errors/keys_and_messages.md";
+        centralised = "guide/errors/centralised.md";
+        joins = "guide/errors/joins.md";
+    }
+}

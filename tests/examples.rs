@@ -1,0 +1,90 @@
+//! Every example is short, runs, and says what it is expected to say (`examples/expected`).
+//!
+//! `cargo test` builds them with the tests; for this test alone they are built by `cargo build --examples`. To write down
+//! again what they say: `EXAMPLES=write cargo test --test examples`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The longest example.
+const LINES_MAX: usize = 120;
+
+/// An example that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// The examples' names, in order.
+fn names() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).expect("the folder of examples");
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let sources = paths.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let mut names: Vec<String> = sources.filter_map(|p| Some(p.file_stem()?.to_str()?.to_string())).collect();
+    names.sort();
+    names
+}
+
+/// The program of an example: beside this test's own, and not older than its source.
+fn program(name: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("this test's program");
+    let built = this.parent().and_then(Path::parent).expect("a target folder").join("examples").join(name);
+    let changed = |path: &Path| path.metadata().and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let source = folder().join(name).with_extension("rs");
+    assert!(
+        changed(&built) >= changed(&source),
+        "{} is not built from what {} is now: run `cargo build --examples`",
+        built.display(),
+        source.display()
+    );
+    built
+}
+
+/// What an example prints.
+fn output(name: &str) -> String {
+    let mut child =
+        Command::new(program(name)).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("starts");
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("waits") {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("{name} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let printed = std::io::read_to_string(child.stdout.take().expect("piped")).expect("text");
+    assert!(status.success(), "{name}: {status}\n{printed}");
+    printed
+}
+
+#[test]
+fn examples_say_what_is_expected() {
+    let names = names();
+    assert!(names.len() >= 7, "{names:?}");
+    let mut wrong = Vec::new();
+    for name in names {
+        let (printed, file) = (output(&name), folder().join("expected").join(&name).with_extension("txt"));
+        if std::env::var("EXAMPLES").is_ok_and(|v| v == "write") {
+            std::fs::write(&file, &printed).expect("writes");
+        }
+        let expected = std::fs::read_to_string(&file).unwrap_or_default();
+        if printed != expected {
+            wrong.push(format!("== {name}\n-- expected\n{expected}-- printed\n{printed}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn examples_are_short() {
+    for name in names() {
+        let source = std::fs::read_to_string(folder().join(&name).with_extension("rs")).expect("a source");
+        let lines = source.lines().count();
+        assert!(lines <= LINES_MAX, "{name} has {lines} lines; an example has at most {LINES_MAX}");
+    }
+}
