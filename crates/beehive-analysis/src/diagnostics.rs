@@ -1,5 +1,6 @@
 //! Findings: all of them, each on the user's own tokens, each once.
 
+use crate::pages;
 use proc_macro2::{Span, TokenStream};
 use std::fmt::Display;
 use syn::Error;
@@ -60,6 +61,6 @@ impl Diagnostics {
 
     /// `compile_error!` for each.
     pub(crate) fn tokens(&self) -> TokenStream {
-        self.errors.iter().map(Error::to_compile_error).collect()
+        self.errors.iter().map(pages::compile_error).collect()
     }
 }

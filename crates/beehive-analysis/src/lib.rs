@@ -31,6 +31,7 @@ mod faults;
 mod handlers;
 mod known;
 mod node;
+mod pages;
 mod pass;
 mod report;
 mod syntax;

@@ -3,7 +3,7 @@
 //! The findings are rendered here, from their spans, without the compiler. To write the golden files again:
 //! `UI_GOLDENS=write cargo test -p beehive-analysis --test ui`.
 
-use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message};
+use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message, expand_handlers};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -63,14 +63,12 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
             _ => TokenStream::new(),
         };
         block.attrs.clear();
-        let derived = match derivation(attribute, block.into_token_stream(), Faults::default()) {
-            Ok(derived) => derived,
-            Err(e) => return render("error", &e.to_string(), (e.span(), e.span()), source, out),
-        };
-        derived
-            .errors
-            .iter()
-            .for_each(|e| render("error", &e.to_string(), (e.span(), e.span()), source, out));
+        let mut errors = vec![];
+        compile_errors(expand_handlers(attribute.clone(), block.to_token_stream()), &mut errors);
+        for (message, span) in errors {
+            render("error", &message, span, source, out)
+        }
+        let Ok(derived) = derivation(attribute, block.into_token_stream(), Faults::default()) else { return };
         for w in &derived.warnings {
             let text = format!("use of deprecated constant `_::{}`: {}", w.title, w.text);
             render("warning", &text, (w.handler.span(), w.handler.span()), source, out);
@@ -135,13 +133,19 @@ fn headlines(findings: &str) -> BTreeSet<String> {
             Some(rest) => format!("warning: {}", rest.split_once("`: ").map_or(rest, |(_, text)| text)),
             None => line.to_string(),
         };
-        let outside = shown.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "_" });
+        let said = shown.split(" (more: ").next().unwrap_or_default();
+        let outside = said.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "_" });
         let text: String = outside.collect();
         let plain = |word: &str| !word.contains('[') && !word.starts_with(|c: char| c.is_ascii_digit());
         text.split(' ').map(|word| if plain(word) { word } else { "_" }).collect::<Vec<_>>().join(" ")
     };
     let is_first = |line: &&str| line.starts_with("error: ") || line.starts_with("warning: ");
     findings.lines().filter(is_first).map(headline).collect()
+}
+
+/// How many findings there are.
+fn findings_in(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count()
 }
 
 /// What stands between the fences after `heading`, hidden lines shown.
@@ -154,19 +158,24 @@ fn fenced(page: &str, heading: &str) -> String {
 
 #[test]
 fn every_finding_has_a_page_whose_programs_are_about_it() {
-    let mut described = BTreeSet::new();
+    let (mut described, mut shown) = (BTreeSet::new(), String::new());
     for page in files("../../src/guide/errors", "md") {
         let name = page.display();
         let text = std::fs::read_to_string(&page).expect("a page");
         let title = text.lines().next().expect("a title");
-        let about = headlines(&fenced(&text, title));
+        let said = fenced(&text, title);
+        let about = headlines(&said);
         let before = findings(&fenced(&text, "## Before"));
         let found = headlines(&before);
+        let more =
+            format!("more: beehive::guide::errors::{}", page.file_stem().unwrap_or_default().display());
+        assert!(before.contains(&more), "{name}: the finding does not lead here:\n{before}");
         assert!(!found.is_empty(), "{name}: nothing is the matter with the program before");
         assert!(found.is_subset(&about), "{name}: before, the findings are others:\n{before}\n{about:#?}");
         let after = findings(&fenced(&text, "## After"));
         assert_eq!(after.trim(), "", "{name}: something is the matter with the program after");
         described.extend(about);
+        shown += &said;
     }
     for golden in files("tests/ui", "stderr") {
         let text = std::fs::read_to_string(&golden).expect("a golden file");
@@ -178,6 +187,13 @@ fn every_finding_has_a_page_whose_programs_are_about_it() {
                 "no page of the guide has what {} says: {missing:?}",
                 golden.display()
             );
+            for line in text.lines().map(str::trim) {
+                let tells = line.starts_with("note: ") || line.starts_with("help: ");
+                assert!(!tells || shown.contains(line), "no page shows this of {}: {line}", golden.display());
+            }
+            // and it says which page that is
+            let named = text.matches("more: beehive::guide::errors::").count();
+            assert_eq!(named, findings_in(&text), "{}", golden.display());
         }
     }
 }

@@ -11,7 +11,7 @@ use syn::{DeriveInput, Error};
 fn expand(item: TokenStream, with: fn(DeriveInput) -> syn::Result<TokenStream>) -> TokenStream {
     match syn::parse2(item).and_then(with) {
         Ok(tokens) => tokens,
-        Err(e) => e.to_compile_error(),
+        Err(e) => crate::pages::compile_error(&e),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::diagnostics::Diagnostics;
 use crate::emit::{effects, needed, partial, print};
 use crate::faults::Faults;
 use crate::node::FunctionMap;
+use crate::pages;
 use crate::pass::typed_parameters;
 use crate::report::{Cell, Summary, Verdict, summarise, summary_of, verdicts};
 use crate::syntax::pattern_name;
@@ -98,14 +99,14 @@ pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream
         Ok(block) => block,
         Err(e) => {
             // keep the item, so that an editor still sees it
-            let (error, item) = (e.to_compile_error(), without_handler_attributes(item));
+            let (error, item) = (pages::compile_error(&e), without_handler_attributes(item));
             return quote!(#item #error);
         }
     };
     match syn::parse2::<BlockOptions>(attribute) {
         Ok(options) => run(options, &block, Faults::default()).tokens,
         Err(e) => {
-            let (error, item) = (e.to_compile_error(), without_handler_attributes(item));
+            let (error, item) = (pages::compile_error(&e), without_handler_attributes(item));
             quote!(#item #error)
         }
     }
@@ -347,7 +348,7 @@ fn judge(
             warnings.push(Warning {
                 handler: ident.clone(),
                 title: format!("{name}_is_centralised"),
-                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[{attribute}centralized)]"),
+                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[{attribute}centralized)] (more: beehive::guide::errors::centralised)"),
             });
         }
         _ => {}
@@ -361,7 +362,7 @@ fn judge(
             title: format!("{name}_joins_cells"),
             text: format!(
                 "a message ties {joins} together for good, so that in the end one bee may own them all; send a message \
-                 for the other key instead, or, if that is intended, write #[{attribute}joins)]"
+                 for the other key instead, or, if that is intended, write #[{attribute}joins)] (more: beehive::guide::errors::joins)"
             ),
         });
     }

@@ -27,4 +27,16 @@ fn the_documentation_tells_the_map() {
     let d = block("/// Puts.\n#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.get(&m.b); }");
     let out = d.tokens.to_string();
     assert!(out.contains("**Map:** sharded, `d[m.a], e[m.b]`. **Joins:** `d[m.a] with e[m.b]`."), "{out}");
+    assert!(
+        out.contains("**Note:** one handler, one key") && out.contains("write `#[rcv(joins)]`."),
+        "{out}"
+    );
+    let d = block("#[rcv(centralized)]\nfn h(&mut self, m: &M) {\nself.d.put(1, 1); }");
+    let out = d.tokens.to_string();
+    assert!(
+        out.contains("**Map:** centralised, `d[1]`. **Why:** the key of `d[1]` (line 3) is the same"),
+        "{out}"
+    );
+    let report = &d.handlers[0];
+    assert_eq!((report.reason_line, report.note.as_str()), (3, ""));
 }

@@ -96,7 +96,10 @@ impl Status {
                 let Some(then) = then.busiest.iter().find(|b| b.bee == bee.bee) else { continue };
                 less(&mut bee.messages, then.messages);
                 for peer in &mut bee.from {
-                    let Some(then) = then.from.iter().find(|p| p.bee == peer.bee) else { continue };
+                    let Some(then) = then.from.iter().find(|p| (p.bee, &p.app) == (peer.bee, &peer.app))
+                    else {
+                        continue;
+                    };
                     less(&mut peer.messages, then.messages);
                 }
             }

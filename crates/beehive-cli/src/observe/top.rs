@@ -195,9 +195,9 @@ impl Top {
             .iter()
             .map(|p| {
                 let from = match (p.from, &p.from_app) {
-                    (None, _) => text("outside"),
+                    (_, None) => text("outside"),
                     (Some(bee), Some(app)) => format!("bee {bee} of {app}"),
-                    (Some(bee), None) => format!("bee {bee}, which is no more"),
+                    (None, Some(app)) => format!("a stateless handler of {app}"),
                 };
                 [from, format!("bee {} of {}", p.to, p.to_app), number(p.messages)]
             })
@@ -241,7 +241,7 @@ mod tests {
             uptime_seconds: 5,
             apps: vec![
                 app("a", vec![bee(1, 10, vec![from(None, None, 10)])]),
-                app("b", vec![bee(2, 30, vec![from(Some(1), Some("a"), 25), from(Some(9), None, 5)])]),
+                app("b", vec![bee(2, 30, vec![from(Some(1), Some("a"), 25), from(None, Some("a"), 5)])]),
             ],
             ..Status::default()
         };
@@ -263,7 +263,7 @@ hive 1, 5 s: 0 IO bees, 0 dead letters
   from                   to          messages
   bee 1 of a             bee 2 of b        25
   outside                bee 1 of a        10
-  bee 9, which is no more  bee 2 of b         5
+  a stateless handler of a  bee 2 of b         5
 ";
         let text = Top::of(&status, 10).text();
         let squeeze = |t: &str| {

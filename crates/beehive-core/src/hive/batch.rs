@@ -27,7 +27,7 @@ pub(crate) struct Source {
     /// The hive where the chain of messages came in from outside.
     pub(crate) origin: HiveId,
     pub(crate) sender: Address,
-    /// The bee that sent it, for the traffic counters.
+    /// The bee that sent it, of the app in `sender`; for the traffic counters.
     pub(crate) bee: Option<BeeId>,
     /// Messages between the one from outside and this.
     pub(crate) hops: u16,

@@ -5,7 +5,8 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::batch::AnyBatch;
+use crate::hive::Address;
+use crate::hive::batch::{AnyBatch, Source};
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Executing;
@@ -80,7 +81,39 @@ pub(crate) struct Traffic {
     /// Messages of the runs that were timed, and what they took.
     timed_messages: u32,
     timed_nanoseconds: u64,
-    peers: Vec<(Option<BeeId>, u64)>,
+    peers: Vec<(Peer, u64)>,
+}
+
+/// Who sends to a bee. Bees are numbered by app, so a number alone names none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    app: u16,
+    bee: u64,
+}
+
+impl Peer {
+    /// No app has this number.
+    const OUTSIDE: u16 = u16::MAX;
+    /// No bee has this number.
+    const STATELESS: u64 = u64::MAX;
+
+    #[inline]
+    pub(crate) fn of(source: &Source) -> Peer {
+        match source.sender {
+            Address::App(app) => Peer { app, bee: source.bee.map_or(Peer::STATELESS, |bee| bee.0) },
+            Address::Io(..) | Address::Outside => Peer { app: Peer::OUTSIDE, bee: Peer::STATELESS },
+        }
+    }
+
+    /// The app's number; none if it is from outside.
+    pub(crate) fn app(self) -> Option<usize> {
+        (self.app != Peer::OUTSIDE).then_some(usize::from(self.app))
+    }
+
+    /// The bee; none if it is from outside, or a stateless handler's.
+    pub(crate) fn bee(self) -> Option<BeeId> {
+        (self.bee != Peer::STATELESS).then_some(BeeId(self.bee))
+    }
 }
 
 impl Traffic {
@@ -88,7 +121,7 @@ impl Traffic {
     /// runs are.
     #[inline]
     #[must_use]
-    pub(crate) fn count(&mut self, sender: Option<BeeId>, messages: u32) -> bool {
+    pub(crate) fn count(&mut self, sender: Peer, messages: u32) -> bool {
         let before = self.messages / limits::MESSAGES_PER_TIMED_RUN;
         self.add(sender, messages);
         self.messages / limits::MESSAGES_PER_TIMED_RUN != before
@@ -112,7 +145,7 @@ impl Traffic {
     }
 
     #[inline]
-    fn add(&mut self, sender: Option<BeeId>, messages: u32) {
+    fn add(&mut self, sender: Peer, messages: u32) {
         self.messages += messages as u64;
         if let Some(slot) = self.peers.get_mut(self.last as usize)
             && slot.0 == sender
@@ -124,7 +157,7 @@ impl Traffic {
     }
 
     #[inline(never)]
-    fn count_other(&mut self, sender: Option<BeeId>, messages: u32) {
+    fn count_other(&mut self, sender: Peer, messages: u32) {
         let at = match self.peers.iter().position(|(s, _)| *s == sender) {
             Some(at) => at,
             // the last place is for all further senders
@@ -147,7 +180,7 @@ impl Traffic {
         self.timed_nanoseconds = self.timed_nanoseconds.saturating_add(other.timed_nanoseconds);
     }
 
-    pub(crate) fn peers(&self) -> &[(Option<BeeId>, u64)] {
+    pub(crate) fn peers(&self) -> &[(Peer, u64)] {
         &self.peers
     }
 }

@@ -3,7 +3,7 @@
 use crate::app::{App, Handles};
 use crate::hive::admission::{Numbers, lane_of};
 use crate::hive::batch::Batch;
-use crate::hive::bee::{Bee, Body, Delivery};
+use crate::hive::bee::{Bee, Body, Delivery, Peer};
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Input, Record, Visited, Work};
 use crate::hive::lane::SenderLane;
@@ -34,7 +34,7 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
     let batch = delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>;
     let (Ok(batch), Some(tail)) = (batch.downcast::<Batch<M>>(), &mut body.tail) else { return };
     let count = delivery.count;
-    let began = body.traffic.count(batch.source.bee, count).then(|| turn.hive.now());
+    let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (new, inputs) =
         tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);

@@ -4,7 +4,7 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::admission::Numbers;
 use crate::hive::batch::Batch;
-use crate::hive::bee::{Bee, Body, Delivery, Local};
+use crate::hive::bee::{Bee, Body, Delivery, Local, Peer};
 use crate::hive::delivery::deliver;
 use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
@@ -422,7 +422,7 @@ pub(crate) fn run_delivery<A: Handles<M>, M: Message>(
     let app = &bee.app;
     turn.cause = delivery.cause;
     let range = delivery.first..delivery.first + delivery.count;
-    let began = body.traffic.count(batch.source.bee, delivery.count).then(|| turn.hive.now());
+    let began = body.traffic.count(Peer::of(&batch.source), delivery.count).then(|| turn.hive.now());
     body.now = body.now.max(turn.now);
     let run = Run { cells: &delivery.cells, position: delivery.position, now: body.now };
     let done = execute::<A, M>(app, &mut body.app, &batch, range, run, turn, None);

@@ -17,13 +17,12 @@ pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
     /// `sizes`: also the bytes of the state of its busiest bees.
-    fn status(&self, sizes: bool) -> AppStatus;
+    /// `apps`: the names of all apps, by number.
+    fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     fn clear(&self);
     /// What its idle bees remember of messages.
     fn remembered(&self) -> usize;
-    /// Whether it has this bee.
-    fn has(&self, bee: BeeId) -> bool;
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
 
@@ -129,9 +128,9 @@ pub struct BeeStatus {
 /// Who sends to a bee.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerStatus {
-    /// The sender; none: outside, or one of too many to be told apart.
+    /// The sender; none: outside, or a stateless handler. The last of many stands for all further ones.
     pub bee: Option<BeeId>,
-    /// The sender's app; none if it came from outside, or if the sender is no more.
+    /// The sender's app, by which bees are numbered; none if it came from outside.
     pub app: Option<&'static str>,
     /// Messages that came from it.
     pub messages: u64,
@@ -170,14 +169,18 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         A::REPORT.get(handler).map_or("?", |r| r.name)
     }
 
-    fn status(&self, sizes: bool) -> AppStatus {
+    fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus {
         let mut busiest: Vec<BeeStatus> = Vec::new();
         self.routes.for_each_bee(|bee| {
             let looked = bee.peek(|b| {
                 (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers().to_vec())
             });
             let Some((messages, nanoseconds_per_message, from)) = looked else { return };
-            let from = from.into_iter().map(|(bee, messages)| PeerStatus { bee, app: None, messages });
+            let from = from.into_iter().map(|(peer, messages)| PeerStatus {
+                bee: peer.bee(),
+                app: peer.app().and_then(|app| apps.get(app).copied()),
+                messages,
+            });
             let (waiting, cells) = (bee.waiting(), bee.cells().len());
             busiest.push(BeeStatus {
                 bee: bee.id,
@@ -248,10 +251,6 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         size
     }
 
-    fn has(&self, bee: BeeId) -> bool {
-        self.queen.lock().bees.contains_key(&bee)
-    }
-
     fn clear(&self) {
         self.take_idle();
         self.queen.lock().bees.clear();
@@ -285,10 +284,8 @@ impl Hive {
     fn look(&self, sizes: bool) -> Status {
         let inner = self.inner();
         let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
-        let mut statuses: Vec<AppStatus> = apps.iter().map(|app| app.status(sizes)).collect();
-        for peer in statuses.iter_mut().flat_map(|a| &mut a.busiest).flat_map(|b| &mut b.from) {
-            peer.app = peer.bee.and_then(|bee| apps.iter().find(|app| app.has(bee))).map(|app| app.name());
-        }
+        let names: Vec<&'static str> = apps.iter().map(|app| app.name()).collect();
+        let statuses: Vec<AppStatus> = apps.iter().map(|app| app.status(sizes, &names)).collect();
         let mut emits: Vec<EmitStatus> = inner
             .emits
             .lock()

@@ -68,7 +68,7 @@ fn busiest(status: &Status, app: &str) -> BeeStatus {
 
 #[tokio::test]
 async fn figures_say_what_happened() {
-    let hive = Hive::builder().app::<Store>().app::<Log>().start().expect("starts");
+    let hive = Hive::builder().app::<Log>().app::<Store>().start().expect("starts");
     for value in 0..200 {
         hive.request(Put { key: 2, value }).await.expect("is answered");
     }
@@ -89,7 +89,7 @@ async fn figures_say_what_happened() {
 
 #[tokio::test]
 async fn the_busiest_bee_is_measured() {
-    let hive = Hive::builder().app::<Store>().app::<Log>().start().expect("starts");
+    let hive = Hive::builder().app::<Log>().app::<Store>().start().expect("starts");
     for value in 0..200 {
         hive.request(Put { key: 2, value }).await.expect("is answered");
     }

@@ -47,8 +47,8 @@ for k in v { self . e . get (& k) ; }
 for k in v { self . e . get (& k) ; }
 }
 }
-const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
-; const _ : () = { # [deprecated (note = "a message ties d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [deprecated (note = "a message ties d[x] for (x, y) in m.items.iter().zip(v.iter_mut()); e[k] for k in v; d[x] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
 ; # [automatically_derived] impl ViewsIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
 # [automatically_derived] impl :: beehive :: __private :: Handlers for ViewsIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
@@ -81,7 +81,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 # [doc = "**Map:** sharded, `d[m.a], e[k]`. **Joins:** `d[m.a] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut k = m . a ; if self . d . contains (& m . a) { k = m . b + 20 ; }
 self . e . put (k , 1) ; }
 }
-const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl AssignmentsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
 # [automatically_derived] impl :: beehive :: __private :: Handlers for AssignmentsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
@@ -111,8 +111,8 @@ self . e . put (m . b , 1) ; }
 self . e . put (* x , 1) ; }
 }
 }
-const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.b] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
-; const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; e[x] for x in m.items together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.b] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; e[x] for x in m.items together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
 ; # [automatically_derived] impl ExitsLeaveTheWholeMap { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
 # [automatically_derived] impl :: beehive :: __private :: Handlers for ExitsLeaveTheWholeMap { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
@@ -146,7 +146,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 n += 1 ; }
 self . e . put (n , 1) ; }
 }
-const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; d[x] with e[n] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; d[x] with e[n] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl JumpsUnderStateIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
 # [automatically_derived] impl :: beehive :: __private :: Handlers for JumpsUnderStateIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
@@ -199,7 +199,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 # [doc = "**Map:** sharded, `e[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut it = m . items . iter () ; note (it . next ()) ; if let Some (k) = it . next () { self . e . get (k) ; }
 }
 }
-const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)]")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
 ; # [automatically_derived] impl DroppedChangesIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] const __BEEHIVE_CHECKS : () = { }
 ; }
 # [automatically_derived] impl :: beehive :: __private :: Handlers for DroppedChangesIgnored { const MONOLITHIC : u64 = 0 ; const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { let () = Self :: __BEEHIVE_CHECKS ; & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }

@@ -1,0 +1,91 @@
+//! Which page of the guide explains a finding: its last line names it.
+
+use proc_macro2::{Group, Literal, TokenStream, TokenTree};
+use syn::{Error, Lit};
+
+/// What a finding says, and the page in `beehive::guide::errors`. The first that fits: keys are told apart by their notes.
+const PAGES: &[(&str, &str)] = &[
+    ("it comes from the context", "key_from_context"),
+    ("which is not part of the message", "key_from_configuration"),
+    ("cannot see to be deterministic", "key_from_unknown_code"),
+    ("may read something other than the message", "key_from_unknown_code"),
+    ("it goes through the macro", "key_from_unknown_code"),
+    ("it depends on what `self.", "key_from_helper"),
+    ("under a condition that depends on state", "key_changed_under_state"),
+    ("by an expression that also depends on state", "key_changed_under_state"),
+    ("is mutably borrowed at line", "key_changed_under_state"),
+    ("is not a function of the message", "key_from_state"),
+    ("`self` leaves the handler", "self_escapes"),
+    ("state is accessed inside a closure", "state_in_closure"),
+    ("state is used inside", "state_in_macro"),
+    ("state is used in the guard", "state_in_macro"),
+    ("`?` in a macro", "state_in_macro"),
+    ("is not a method of this `#[handlers]` impl block", "helpers"),
+    ("takes no `self`", "helpers"),
+    ("so that Beehive can follow it", "helpers"),
+    ("is recursive", "recursion"),
+    ("only state ends this loop", "endless_loop"),
+    ("may panic", "may_panic"),
+    ("does not look into this syntax", "syntax"),
+    ("a macro in a pattern", "syntax"),
+    ("whether this is compiled", "syntax"),
+    ("handlers are synchronous", "handler_waits"),
+    ("a handler is `fn", "handler_shape"),
+    ("a handler for each cell is", "handler_shape"),
+    ("a timer is `fn", "handler_shape"),
+    ("a timer for each cell is", "handler_shape"),
+    ("a timer needs a period", "handler_shape"),
+    ("expected a period", "handler_shape"),
+    ("a handler handles one message type", "handler_shape"),
+    ("already handles", "handler_twice"),
+    ("expected `sharded`", "handler_options"),
+    ("expected `pure(..)`", "handler_options"),
+    ("goes on an inherent impl block", "handler_options"),
+    ("a handler cannot run on every bee", "handler_options"),
+    ("goes with `map = ..`", "handler_options"),
+    ("maps found by a recording run", "handler_options"),
+    ("is centralised, not", "wrong_kind"),
+    ("is sharded, not", "wrong_kind"),
+    ("is stateless, not", "wrong_kind"),
+    ("drops every message", "wrong_kind"),
+    ("the derived map of", "expectation"),
+    ("a field of an application", "app_fields"),
+    ("an application is a struct", "app_fields"),
+    ("an application has", "app_fields"),
+    ("an application's name", "app_options"),
+    ("or `replication = ..`", "app_options"),
+    ("replication is a number", "app_options"),
+    ("`#[volatile]`", "app_options"),
+    ("or `serde = false`", "keys_and_messages"),
+    ("cannot be a key", "keys_and_messages"),
+    ("serde cannot do unions", "keys_and_messages"),
+];
+
+/// `compile_error!` for each of the errors in one, with the name of its page at the end if it has one.
+pub(crate) fn compile_error(error: &Error) -> TokenStream {
+    error.to_compile_error().into_iter().map(with_page).collect()
+}
+
+/// The texts are changed in the tokens, for these have the first and the last span of what is underlined; a new error would
+/// have the first only, on stable compilers.
+fn with_page(token: TokenTree) -> TokenTree {
+    match token {
+        TokenTree::Group(group) => {
+            let mut changed =
+                Group::new(group.delimiter(), group.stream().into_iter().map(with_page).collect());
+            changed.set_span(group.span());
+            changed.into()
+        }
+        TokenTree::Literal(literal) => {
+            let Lit::Str(text) = Lit::new(literal.clone()) else { return literal.into() };
+            let text = text.value();
+            let Some((_, page)) = PAGES.iter().find(|(says, _)| text.contains(says)) else {
+                return literal.into();
+            };
+            let mut changed = Literal::string(&format!("{text}\nmore: beehive::guide::errors::{page}"));
+            changed.set_span(literal.span());
+            changed.into()
+        }
+        other => other,
+    }
+}
