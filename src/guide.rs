@@ -12,8 +12,9 @@
 //! 10. [Errors, one by one](errors)
 
 macro_rules! chapters {
-    ($($(#[$condition:meta])* $name:ident = $file:literal;)*) => {
-        $($(#[$condition])* #[doc = include_str!($file)] pub mod $name {})*
+    ($($name:ident = $file:literal;)*) => {
+        // inside, so that links start from the chapter
+        $(pub mod $name { #![doc = include_str!($file)] })*
     };
 }
 
@@ -29,8 +30,9 @@ chapters! {
     from_ryu = "guide/from_ryu.md";
 }
 
-#[doc = include_str!("guide/errors.md")]
 pub mod errors {
+    #![doc = include_str!("guide/errors.md")]
+
     chapters! {
         key_from_state = "guide/errors/key_from_state.md";
         key_changed_under_state = "guide/errors/key_changed_under_state.md";
