@@ -1,7 +1,7 @@
 //! Every example is short, runs, and says what it is expected to say (`examples/expected`).
 //!
 //! `cargo test` builds them with the tests; for this test alone they are built by `cargo build --examples`. To write down
-//! again what they say: `EXAMPLES=write cargo test --test examples`.
+//! again what they say: `EXAMPLES=write cargo test --test outputs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -356,6 +356,11 @@ impl<A: App> Bee<A> {
         (mailbox.cells.get(known..).unwrap_or_default().to_vec(), mailbox.cells.len())
     }
 
+    /// How many cells it owns.
+    pub(crate) fn cells_owned(&self) -> usize {
+        self.mailbox.lock().cells.len()
+    }
+
     /// Gives the bee, which has been told so by the registry, another cell. Not if it is no more.
     pub(crate) fn own(&self, cell: CellId) -> bool {
         let mut mailbox = self.mailbox.lock();

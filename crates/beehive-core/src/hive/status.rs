@@ -181,7 +181,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 app: peer.app().and_then(|app| apps.get(app).copied()),
                 messages,
             });
-            let (waiting, cells) = (bee.waiting(), bee.cells().len());
+            let (waiting, cells) = (bee.waiting(), bee.cells_owned());
             busiest.push(BeeStatus {
                 bee: bee.id,
                 messages,
