@@ -58,6 +58,9 @@ pub const SWEEP_WINDOW_MAX: usize = 4_096;
 /// Messages that one worker handles for others before it lets the scheduler have a look.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 
+/// Steps that a hive on a virtual clock may take without any time passing; more is taken for a cycle. For tests.
+pub const STEPS_AT_ONE_MOMENT_MAX: usize = 1_000_000;
+
 /// Senders that a bee tells apart in its traffic counters; the rest is counted together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
 

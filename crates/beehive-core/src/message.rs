@@ -27,6 +27,9 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Reply: Reply;
     /// Stable name: crate and type.
     const NAME: &'static str;
+    /// A cell's turn at something that goes to every cell.
+    #[doc(hidden)]
+    const OF_A_SWEEP: bool = false;
 }
 
 /// Why a handler did not answer: its own error, or what happened to it.
@@ -179,6 +182,7 @@ impl<'de, K: Deserialize<'de>, M: Message> Deserialize<'de> for Each<K, M> {
 impl<K: Key, M: Message> Message for Each<K, M> {
     type Reply = ();
     const NAME: &'static str = "beehive::Each";
+    const OF_A_SWEEP: bool = true;
 }
 
 /// A tick of timer `N` of an app.

@@ -37,6 +37,9 @@ pub(crate) struct Source {
     pub(crate) chance: u64,
 }
 
+/// Between the chances of neighbours.
+pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Source {
     /// Of something that comes from outside and is not sent again.
     pub(crate) fn outside(origin: HiveId, chance: u64) -> Source {
@@ -55,10 +58,10 @@ impl Source {
         }
     }
 
-    /// What chance is derived from for message `index`.
+    /// What chance is derived from for the message at `place`.
     #[inline(always)]
-    pub(crate) fn chance_of(&self, index: u32) -> u64 {
-        self.chance.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    pub(crate) fn chance_of(&self, place: u64) -> u64 {
+        self.chance.wrapping_add(place.wrapping_mul(STRIDE))
     }
 
     /// What identifies message `index` of a batch for one app.
@@ -129,7 +132,7 @@ pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     fn counts(&self) -> bool;
 }
 
-/// One message of a batch, shared.
+/// One message of a batch, shared. Equal to a message with the same content.
 pub struct Shared<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
@@ -149,6 +152,18 @@ impl<M: Message> Shared<M> {
 impl<M: Message> Clone for Shared<M> {
     fn clone(&self) -> Self {
         Shared { batch: self.batch.clone(), index: self.index }
+    }
+}
+
+impl<M: Message + PartialEq> PartialEq<M> for Shared<M> {
+    fn eq(&self, other: &M) -> bool {
+        **self == *other
+    }
+}
+
+impl<M: Message + std::fmt::Debug> std::fmt::Debug for Shared<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
     }
 }
 

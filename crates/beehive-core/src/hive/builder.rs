@@ -10,6 +10,7 @@ use crate::hive::journal::{BeeImage, Colony, Journal};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::recovery::{self, SenderLanes};
+use crate::hive::recorder::Recorder;
 use crate::hive::registrar::{Registrar, Seal, Start};
 use crate::hive::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::runtime::AppRuntime;
@@ -57,6 +58,7 @@ pub struct Builder {
     id: HiveId,
     credits: Option<u32>,
     journal: Option<(Arc<dyn Journal>, Colony)>,
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Why a hive did not start.
@@ -174,6 +176,12 @@ impl Builder {
         self
     }
 
+    /// Tells `recorder` what apps send.
+    pub(crate) fn recorder(mut self, recorder: Arc<Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Starts the hive.
     pub fn start(self) -> Result<Hive, StartError> {
         for (at, (name, _)) in self.apps.iter().enumerate() {
@@ -198,7 +206,7 @@ impl Builder {
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::next_instance(),
-            types: Types::new(io.clone()),
+            types: Types::recorded(io.clone(), self.recorder),
             io,
             timers: Timers::default(),
             dead_letters: DeadLetters::default(),

@@ -14,6 +14,7 @@ mod dead_letters;
 mod delivery;
 mod errand;
 pub(crate) mod gate;
+pub(crate) mod inspect;
 pub(crate) mod io;
 pub mod journal;
 mod journaled;
@@ -22,6 +23,7 @@ mod link;
 pub(crate) mod outputs;
 mod queen;
 mod receiver;
+pub(crate) mod recorder;
 mod recovery;
 mod registrar;
 pub mod registry;
@@ -29,7 +31,7 @@ mod request;
 mod routes;
 mod runtime;
 mod seen;
-mod status;
+pub(crate) mod status;
 mod supervise;
 pub(crate) mod sweep;
 mod tail;
@@ -92,7 +94,7 @@ pub(crate) struct HiveInner {
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
-    apps: RwLock<Vec<Arc<dyn AnyApp>>>,
+    pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
     stopped: AtomicBool,
     /// Nothing is finished any more.

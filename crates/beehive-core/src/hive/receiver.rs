@@ -402,7 +402,7 @@ pub(crate) fn emit_of<M: Message>(
         origin: batch.source.origin,
         sender: batch.source.sender,
         hops: batch.source.hops,
-        chance: batch.source.chance_of(index),
+        chance: batch.source.chance_of(index as u64),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
+use crate::hive::inspect::Inspected;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::{Hive, HiveInner};
 use crate::seams::BoxFuture;
@@ -13,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// An app whose type is not known here.
-pub(crate) trait AnyApp: Send + Sync {
+pub(crate) trait AnyApp: Inspected + Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
     /// `sizes`: also the bytes of the state of its busiest bees.

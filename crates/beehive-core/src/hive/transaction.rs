@@ -5,7 +5,7 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::Address;
 use crate::hive::HiveInner;
 use crate::hive::admission::{Admission, Numbers};
-use crate::hive::batch::{AnswerRun, Batch, Source};
+use crate::hive::batch::{AnswerRun, Batch, STRIDE, Source};
 use crate::hive::credit::Cause;
 use crate::hive::dead_letters::DeadLetter;
 use crate::hive::journal::Fact;
@@ -41,17 +41,22 @@ pub(crate) struct Executed<M: Message> {
     passed: Vec<u32>,
     /// Of a handler that cannot answer, where somebody counts.
     observed: Vec<(u32, Result<(), Error>)>,
+    /// The chance of the first message, from which that of what the run emitted follows.
+    chance: u64,
 }
 
 impl<M: Message> Default for Executed<M> {
     fn default() -> Self {
-        Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new() }
+        Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new(), chance: 0 }
     }
 }
 
 impl<M: Message> Executed<M> {
     /// Adds what a later run left.
     pub(crate) fn extend(&mut self, later: Executed<M>) {
+        if self.chance == 0 {
+            self.chance = later.chance
+        }
         self.answers.extend(later.answers);
         self.passed.extend(later.passed);
         self.observed.extend(later.observed)
@@ -87,9 +92,10 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
     let held = Held::strict(app.seed, app.whole, cells);
     let mut answered = 0u32;
+    done.chance = chance(app, batch, range.start, cells);
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
-        ctx.chance = chance(batch, index);
+        ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
         let result = unwinding::catch(AssertUnwindSafe(|| state.handle(message, ctx)));
         let overflow = ctx.out.take_overflow();
@@ -136,10 +142,21 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     done
 }
 
-/// The same for the same message, whenever it is run.
+/// The same for the same message, whenever it is run. A cell's turn at a sweep is known by the cell: its place in the batch
+/// says how many cells the bee has, unless one bee has all of them.
 #[inline(always)]
-fn chance<M: Message>(batch: &Batch<M>, index: u32) -> u64 {
-    batch.source.chance_of(index)
+fn chance<A: Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    batch: &Batch<M>,
+    index: u32,
+    cells: &[CellId],
+) -> u64 {
+    match cells.first() {
+        Some(own) if M::OF_A_SWEEP && app.swept(A::HANDLER).and_then(|d| app.whole_cell(d)).is_none() => {
+            batch.source.chance_of(own.0)
+        }
+        _ => batch.source.chance_of(index as u64),
+    }
 }
 
 #[cold]
@@ -193,6 +210,7 @@ fn source_of<A: Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     bee: Option<BeeId>,
     batch: &Batch<M>,
+    chance: u64,
     outputs: &Outputs,
     turn: &mut Turn,
 ) -> (Source, bool) {
@@ -202,7 +220,8 @@ fn source_of<A: Handles<M>, M: Message>(
         bee,
         numbers: Numbers::NONE,
         hops: batch.source.hops + 1,
-        chance: chance(batch, outputs.len()),
+        // of messages that are emitted by one run all are told apart, by their places
+        chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
     turn.count_emits(app.index, A::HANDLER, outputs);
     let cut = source.hops > limits::HOPS_PER_CAUSE_MAX;
@@ -239,7 +258,7 @@ pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
 ) {
     if !turn.ctx().out.is_empty() {
         let mut outputs = turn.take_outputs();
-        let (source, cut) = source_of(app, bee, batch, &outputs, turn);
+        let (source, cut) = source_of(app, bee, batch, done.chance, &outputs, turn);
         if cut {
             outputs.discard()
         } else {

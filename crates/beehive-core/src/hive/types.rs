@@ -8,6 +8,7 @@ use crate::hive::gate::Step;
 use crate::hive::io::IoBees;
 use crate::hive::journal::{Emit, Sweep};
 use crate::hive::lane::SenderLane;
+use crate::hive::recorder::Recorder;
 use crate::hive::turn::Turn;
 use crate::hive::unowned;
 use crate::message::Message;
@@ -52,6 +53,8 @@ pub(crate) trait Receiver<M: Message>: Send + Sync {
 pub(crate) struct MessageType<M: Message> {
     receivers: OnceLock<Receivers<M>>,
     io: Arc<IoBees>,
+    /// Of a test that wants to know what was sent.
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Goes on with a sweep that a log remembers.
@@ -80,6 +83,9 @@ impl<M: Message> MessageType<M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(batch, range.clone())
+        }
         let (observers, chain) = self.receivers();
         if observers.is_empty() && chain.is_empty() {
             turn.hive.nobody_handles(M::NAME);
@@ -141,6 +147,9 @@ impl<M: Message> MessageType<M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(batch, range.clone())
+        }
         match to {
             Address::Io(_, id) => match &mut turn.gate {
                 Some(gate) => {
@@ -223,6 +232,7 @@ fn resend<M: Message>(receiver: Arc<dyn Receiver<M>>) -> Resend {
 /// All types of messages of a hive.
 pub(crate) struct Types {
     io: Arc<IoBees>,
+    recorder: Option<Arc<Recorder>>,
     kinds: RwLock<HashMap<TypeId, Registered>>,
     /// Messages that handlers have set timers for, and that have not been sent.
     pub(crate) timers_waiting: AtomicUsize,
@@ -236,8 +246,14 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(io: Arc<IoBees>) -> Arc<Types> {
+        Types::recorded(io, None)
+    }
+
+    /// As [`Types::new`]; `recorder` is told what apps send.
+    pub(crate) fn recorded(io: Arc<IoBees>, recorder: Option<Arc<Recorder>>) -> Arc<Types> {
         Arc::new(Types {
             io,
+            recorder,
             kinds: RwLock::default(),
             timers_waiting: AtomicUsize::new(0),
             resend: RwLock::default(),
@@ -258,7 +274,8 @@ impl Types {
         if let Some(kind) = found(&kinds) {
             return kind;
         }
-        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io: self.io.clone() });
+        let (io, recorder) = (self.io.clone(), self.recorder.clone());
+        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io, recorder });
         kinds.insert(TypeId::of::<M>(), Registered { kind: Box::new(kind.clone()), name: M::NAME });
         kind
     }

@@ -27,6 +27,8 @@ pub trait Column: Send + Sync {
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
     /// Appends the encoded key of every cell with its id, in key order.
     fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>);
+    /// Appends every cell in words: dictionary and key, and what is in it.
+    fn in_words(&self, out: &mut Vec<(String, String)>);
     /// Forgets everything.
     fn clear(&mut self);
     /// Takes over all cells of the same dictionary of another bee.
@@ -171,6 +173,19 @@ pub(crate) trait Columns: State {
             }
         }
         self.visit(&mut Clear)
+    }
+
+    /// All cells in words.
+    fn in_words(&mut self) -> Vec<(String, String)> {
+        struct InWords(Vec<(String, String)>);
+        impl Visitor for InWords {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                column.in_words(&mut self.0)
+            }
+        }
+        let mut words = InWords(Vec::new());
+        self.visit(&mut words);
+        words.0
     }
 
     /// The cells of one dictionary: id and encoded key, in key order.

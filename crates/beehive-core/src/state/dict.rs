@@ -6,14 +6,55 @@ use crate::mapper::{DictInfo, DictMeta};
 use crate::message::Value;
 use crate::state::column::Column;
 use crate::state::guard;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode};
-use crate::state::slots::Slots;
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
+use crate::state::slots::{Slot, Slots};
 use std::borrow::Borrow;
 
 /// A dictionary of an app: every key is a cell of its own.
 ///
 /// A handler reaches cells by key, and only those its derived map names; `whole()` owns all of them on one bee. Every
 /// change is undone if the transaction fails.
+///
+/// A dictionary cannot be handed to a function, which might touch any cell; a method of the `#[handlers]` block can do the
+/// same, and so can a function that is given what one cell holds.
+///
+/// ```compile_fail,E0277
+/// # extern crate beehive_core as beehive;
+/// # use beehive::{App, Dict, Message, handlers};
+/// # #[derive(Message)]
+/// # struct Reset(u64);
+/// # #[derive(App)]
+/// # struct Counters { count: Dict<u64, u64> }
+/// fn reset(count: &mut Dict<u64, u64>, key: u64) {
+///     count.put(key, 0);
+/// }
+/// #[handlers]
+/// impl Counters {
+///     #[rcv]
+///     fn reset(&mut self, msg: &Reset) {
+///         reset(&mut self.count, msg.0)
+///     }
+/// }
+/// ```
+///
+/// Nor are there ranges of cells, whose owners nobody could name: what is to be ranged over are rows of a
+/// [`Table`](crate::Table).
+///
+/// ```compile_fail,E0277
+/// # extern crate beehive_core as beehive;
+/// # use beehive::{App, Dict, Message, handlers};
+/// # #[derive(Message)]
+/// # struct Sum(u64, u64);
+/// # #[derive(App)]
+/// # struct Counters { count: Dict<u64, u64> }
+/// #[handlers]
+/// impl Counters {
+///     #[rcv]
+///     fn sum(&mut self, msg: &Sum) {
+///         for (_, count) in self.count.range(msg.0..msg.1) {}
+///     }
+/// }
+/// ```
 pub struct Dict<K: 'static, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, V>,
@@ -345,6 +386,11 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
 
     fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
         out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    }
+
+    fn in_words(&self, out: &mut Vec<(String, String)>) {
+        let words = |slot: &Slot<K, V>| (guard::words(self.meta.name, &slot.key), words(&slot.content));
+        out.extend(self.cells.sorted().into_iter().map(words))
     }
 
     fn clear(&mut self) {

@@ -218,7 +218,7 @@ fn names(guard: &Guard, cell: CellId) -> bool {
         || (guard.has_more.get() && MORE.with_borrow(|m| m.binary_search(&cell).is_ok()))
 }
 
-fn words<Q: KeyEncoding + ?Sized>(dict: &str, key: &Q) -> String {
+pub(crate) fn words<Q: KeyEncoding + ?Sized>(dict: &str, key: &Q) -> String {
     let mut text = format!("{dict}[");
     key.describe(&mut text);
     text.push(']');

@@ -55,6 +55,11 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, configuration()).unwrap_or_default()
 }
 
+/// A value in words: as JSON, or, where JSON cannot say it, as its bytes.
+pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| format!("{:02x?}", encode(value)))
+}
+
 /// Decodes what [`encode`] made; all of the bytes must be used.
 pub(crate) fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
     match bincode::serde::decode_from_slice(bytes, configuration()) {

@@ -6,7 +6,7 @@ use crate::mapper::{DictInfo, DictMeta};
 use crate::message::Value;
 use crate::state::column::Column;
 use crate::state::guard;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode};
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 
@@ -178,6 +178,13 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
 
     fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
         out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    }
+
+    fn in_words(&self, out: &mut Vec<(String, String)>) {
+        out.extend(self.cells.sorted().into_iter().map(|slot| {
+            let rows: Vec<(&R, &V)> = slot.content.iter().collect();
+            (guard::words(self.meta.name, &slot.key), words(&rows))
+        }))
     }
 
     fn clear(&mut self) {

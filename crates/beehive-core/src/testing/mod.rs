@@ -1,6 +1,152 @@
-//! For tests: what maps say and what handlers really touch, and seams that misbehave.
+//! Tests of apps: a hive on a virtual clock, and the same scenario with its cells spread differently.
+//!
+//! A [`Kit`] runs one or several apps in the test's own thread. It is the hive that programs run on; only the machine
+//! below it is different: time stands still until [`Kit::advance`] moves it, and chance follows from a seed.
+//!
+//! ```
+//! # extern crate beehive_core as beehive;
+//! use beehive::testing::Kit;
+//! # use beehive::{App, Ctx, Dict, Message, handlers};
+//! use std::time::Duration;
+//!
+//! #[derive(Message, PartialEq, Debug)]
+//! struct Beat(u64);
+//! #[derive(Message, PartialEq, Debug)]
+//! struct Missed(u64);
+//!
+//! /// Says who has not been heard of for two ticks.
+//! #[derive(App)]
+//! struct Watch {
+//!     silent: Dict<u64, u32>,
+//! }
+//!
+//! #[handlers]
+//! impl Watch {
+//!     #[rcv]
+//!     fn beat(&mut self, msg: &Beat) {
+//!         self.silent.put(msg.0, 0);
+//!     }
+//!     #[every("10s", each = silent)]
+//!     fn tick(&mut self, who: &u64, ctx: &mut Ctx) {
+//!         let silent = self.silent.entry(*who).or_default();
+//!         *silent += 1;
+//!         if *silent == 2 {
+//!             ctx.emit(Missed(*who))
+//!         }
+//!     }
+//! }
+//!
+//! let mut kit = Kit::of::<Watch>().start();
+//! kit.emit_all([Beat(1), Beat(2)]).advance(Duration::from_secs(16)).emit(Beat(2));
+//! assert!(kit.sent::<Missed>().is_empty());
+//! kit.advance(Duration::from_secs(10));
+//! assert_eq!(kit.sent::<Missed>(), [Missed(1)]);
+//! assert_eq!(kit.map::<Watch, _>(&Beat(7)).words, ["silent[7]"]);
+//! assert_eq!(kit.look::<Watch, _>(|watch| watch.silent.get(&2).copied()), Some(1));
+//! ```
+//!
+//! # What a single run does not show
+//!
+//! A hive handles messages of one sender to one cell in their order, and promises nothing about messages of different
+//! senders. In a test that sends one thing after the other the order is always the same, and an app that relies on it
+//! passes. [`Setup::check`] runs a scenario with one bee for all cells, with a bee for each cell, and with bees that merge
+//! by chance while they work, and compares answers, what was sent, and the state in the end.
+//!
+//! Here a room's temperature is what was *reported last*, but reports of two sensors race:
+//!
+//! ```
+//! # extern crate beehive_core as beehive;
+//! # use beehive::testing::Kit;
+//! # use beehive::{App, Ctx, Dict, Message, handlers};
+//! #[derive(Message)]
+//! struct Reading { sensor: u64, room: u64, degrees: i64, number: u64 }
+//! #[derive(Message)]
+//! struct Report { room: u64, degrees: i64, number: u64 }
+//!
+//! #[derive(App)]
+//! struct Climate {
+//!     offset: Dict<u64, i64>,
+//!     room: Dict<u64, (u64, i64)>,
+//! }
+//!
+//! #[handlers]
+//! impl Climate {
+//!     #[rcv]
+//!     fn reading(&mut self, msg: &Reading, ctx: &mut Ctx) {
+//!         let offset = self.offset.get(&msg.sensor).copied().unwrap_or(0);
+//!         ctx.emit(Report { room: msg.room, degrees: msg.degrees - offset, number: msg.number })
+//!     }
+//!     #[rcv]
+//!     fn report(&mut self, msg: &Report) {
+//!         self.room.put(msg.room, (msg.number, msg.degrees)); // whatever comes last
+//!     }
+//! }
+//!
+//! fn two_sensors(kit: &mut Kit) {
+//!     let reading = |sensor, degrees, number| Reading { sensor, room: 7, degrees, number };
+//!     kit.emit_all([reading(1, 20, 1), reading(2, 21, 2)]);
+//! }
+//! // passes, run after run
+//! let mut kit = Kit::of::<Climate>().start();
+//! two_sensors(&mut kit);
+//! assert_eq!(kit.look::<Climate, _>(|app| app.room.get(&7).copied()), Some((2, 21)));
+//! // and yet
+//! let found = Kit::of::<Climate>().compare(two_sensors).unwrap_err();
+//! assert_eq!(found.together, ["room[7] = [2,21]"]);
+//! assert_eq!(found.spread_out, ["room[7] = [1,20]"]);
+//! ```
+//!
+//! The number of the reading is in the message, so the handler can keep the latest instead of the last:
+//!
+//! ```
+//! # extern crate beehive_core as beehive;
+//! # use beehive::testing::Kit;
+//! # use beehive::{App, Ctx, Dict, Message, handlers};
+//! # #[derive(Message)]
+//! # struct Reading { sensor: u64, room: u64, degrees: i64, number: u64 }
+//! # #[derive(Message)]
+//! # struct Report { room: u64, degrees: i64, number: u64 }
+//! # #[derive(App)]
+//! # struct Climate {
+//! #     offset: Dict<u64, i64>,
+//! #     room: Dict<u64, (u64, i64)>,
+//! # }
+//! # #[handlers]
+//! # impl Climate {
+//! #     #[rcv]
+//! #     fn reading(&mut self, msg: &Reading, ctx: &mut Ctx) {
+//! #         let offset = self.offset.get(&msg.sensor).copied().unwrap_or(0);
+//! #         ctx.emit(Report { room: msg.room, degrees: msg.degrees - offset, number: msg.number })
+//! #     }
+//! #[rcv]
+//! fn report(&mut self, msg: &Report) {
+//!     let room = self.room.entry(msg.room).or_default();
+//!     *room = (*room).max((msg.number, msg.degrees));
+//! }
+//! # }
+//! # fn two_sensors(kit: &mut Kit) {
+//! #     let reading = |sensor, degrees, number| Reading { sensor, room: 7, degrees, number };
+//! #     kit.emit_all([reading(1, 20, 1), reading(2, 21, 2)]);
+//! # }
+//! Kit::of::<Climate>().check(two_sensors);
+//! ```
+//!
+//! The oracle below it, what maps say and what handlers really touch, is in [`maps`]; a journal that commits late,
+//! refuses and dies is [`TestJournal`].
 
 mod journal;
+mod kit;
 pub mod maps;
+mod platform;
+mod rerun;
+mod setup;
+mod snapshot;
+mod spread;
 
 pub use journal::TestJournal;
+pub use kit::Kit;
+pub use platform::VirtualPlatform;
+pub use rerun::Difference;
+pub use setup::Setup;
+pub use snapshot::Snapshot;
+pub use spread::Spread;

@@ -14,3 +14,4 @@ mod oracle;
 mod seeded;
 mod strength;
 mod surface;
+mod wants;

@@ -1,0 +1,327 @@
+//! A machine without threads whose time stands still unless it is moved: every run of a test is the same run.
+
+use crate::limits;
+use crate::seams::{BoxFuture, Platform};
+use crate::time::Time;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// The time at which every test begins: 9 September 2001, 01:46:40 UTC.
+const BEGINNING: Time = Time::from_nanoseconds(1_000_000_000_000_000_000);
+
+/// A small generator of chance, the same for the same seed.
+#[derive(Debug)]
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Chance(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+enum Job {
+    Task(Arc<Task>),
+    Once(Box<dyn FnOnce() + Send>),
+}
+
+struct Task {
+    number: u64,
+    future: Mutex<Option<BoxFuture<()>>>,
+    queued: AtomicBool,
+    machine: Arc<Machine>,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            let machine = self.machine.clone();
+            machine.ready.lock().push_back(Job::Task(self))
+        }
+    }
+}
+
+struct Machine {
+    now: AtomicU64,
+    ready: Mutex<VecDeque<Job>>,
+    /// Everything that was spawned and has not ended; tasks that wait hold one another.
+    tasks: Mutex<BTreeMap<u64, Arc<Task>>>,
+    spawned: AtomicU64,
+    sleepers: Mutex<BTreeMap<(Time, u64), Waker>>,
+    random: Mutex<Chance>,
+    /// Chooses what runs next, where that is left to chance.
+    order: Option<Mutex<Chance>>,
+}
+
+impl Machine {
+    fn now(&self) -> Time {
+        Time::from_nanoseconds(self.now.load(Ordering::Acquire))
+    }
+}
+
+struct Sleep {
+    machine: Arc<Machine>,
+    until: (Time, u64),
+}
+
+impl Future for Sleep {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.machine.now() >= self.until.0 {
+            return Poll::Ready(());
+        }
+        self.machine.sleepers.lock().insert(self.until, context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.machine.sleepers.lock().remove(&self.until);
+    }
+}
+
+/// A [`Platform`] for tests: one thread, the caller's; time that moves only when it is told to; chance from a seed.
+///
+/// Nothing runs by itself. [`Kit`](crate::testing::Kit) turns the crank.
+#[derive(Clone)]
+pub struct VirtualPlatform(Arc<Machine>);
+
+impl VirtualPlatform {
+    /// A machine whose [`Platform::random`] follows from `seed`; what is ready runs in the order in which it became so.
+    pub fn new(seed: u64) -> Self {
+        Self::with_order(seed, None)
+    }
+
+    /// As [`VirtualPlatform::new`]; which of the things that are ready runs next is decided by chance, from `order`.
+    pub fn shuffled(seed: u64, order: u64) -> Self {
+        Self::with_order(seed, Some(order))
+    }
+
+    fn with_order(seed: u64, order: Option<u64>) -> Self {
+        VirtualPlatform(Arc::new(Machine {
+            now: AtomicU64::new(BEGINNING.as_nanoseconds()),
+            ready: Mutex::default(),
+            tasks: Mutex::default(),
+            spawned: AtomicU64::new(0),
+            sleepers: Mutex::default(),
+            random: Mutex::new(Chance::new(seed)),
+            order: order.map(|seed| Mutex::new(Chance::new(seed))),
+        }))
+    }
+
+    /// Runs one thing that is ready. Whether there was one.
+    fn step(&self) -> bool {
+        let job = {
+            let mut ready = self.0.ready.lock();
+            let at = self.0.order.as_ref().map_or(0, |order| order.lock().below(ready.len()));
+            ready.remove(at)
+        };
+        match job {
+            None => return false,
+            Some(Job::Once(run)) => run(),
+            Some(Job::Task(task)) => {
+                task.queued.store(false, Ordering::Release);
+                let Some(mut future) = task.future.lock().take() else { return true };
+                let waker = Waker::from(task.clone());
+                match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                    Poll::Pending => *task.future.lock() = Some(future),
+                    Poll::Ready(()) => drop(self.0.tasks.lock().remove(&task.number)),
+                }
+            }
+        }
+        true
+    }
+
+    /// Runs what is ready until nothing is; time stands still.
+    ///
+    /// # Panics
+    /// When that takes more than [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps: something causes itself.
+    pub fn run_until_idle(&self) {
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+            assert!(
+                steps < limits::STEPS_AT_ONE_MOMENT_MAX,
+                "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+            );
+        }
+    }
+
+    /// Moves the time forward by `duration`; whatever becomes due on the way runs when it is due, in order.
+    pub fn advance(&self, duration: Duration) {
+        let end = self.0.now() + duration;
+        self.run_until_idle();
+        while self.move_to_next(end) {
+            self.run_until_idle()
+        }
+        self.0.now.fetch_max(end.as_nanoseconds(), Ordering::AcqRel);
+        self.run_until_idle();
+    }
+
+    /// Moves the time to when the next sleeper wakes, if that is not after `end`, and wakes it.
+    fn move_to_next(&self, end: Time) -> bool {
+        let mut sleepers = self.0.sleepers.lock();
+        let Some(first) = sleepers.first_entry() else { return false };
+        let at = first.key().0;
+        if at > end {
+            return false;
+        }
+        let waker = first.remove();
+        drop(sleepers);
+        self.0.now.fetch_max(at.as_nanoseconds(), Ordering::AcqRel);
+        waker.wake();
+        true
+    }
+
+    /// Runs `future` to its end, and with it whatever is ready. When nothing is, time moves to when something will be.
+    ///
+    /// # Panics
+    /// When the future waits for something that will never come.
+    pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
+        // a budget of a runtime that the test may run in would not be renewed here
+        let mut future = pin!(tokio::task::coop::unconstrained(future));
+        let mut steps = 0;
+        loop {
+            if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return value;
+            }
+            if self.step() {
+                steps += 1;
+                assert!(
+                    steps < limits::STEPS_AT_ONE_MOMENT_MAX,
+                    "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+                );
+                continue;
+            }
+            steps = 0;
+            assert!(
+                self.move_to_next(Time::from_nanoseconds(u64::MAX)),
+                "this waits for something that will never come: nothing is ready, and no timer is set"
+            );
+        }
+    }
+
+    /// Completes when what was ready has had so many turns to run.
+    pub(crate) fn let_others_go_first(&self, turns: usize) -> BoxFuture<()> {
+        let mut left = turns;
+        Box::pin(std::future::poll_fn(move |context| {
+            if left == 0 {
+                return Poll::Ready(());
+            }
+            left -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }))
+    }
+
+    /// Drops everything that was spawned: what waits holds whatever it waits for.
+    pub fn clear(&self) {
+        let (ready, tasks) =
+            (std::mem::take(&mut *self.0.ready.lock()), std::mem::take(&mut *self.0.tasks.lock()));
+        for task in tasks.values() {
+            let future = task.future.lock().take();
+            drop(future)
+        }
+        drop(ready);
+        let sleepers = std::mem::take(&mut *self.0.sleepers.lock());
+        drop(sleepers)
+    }
+}
+
+impl Platform for VirtualPlatform {
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        let number = self.0.spawned.fetch_add(1, Ordering::Relaxed);
+        Box::pin(Sleep { machine: self.0.clone(), until: (self.0.now() + duration, number) })
+    }
+
+    fn spawn(&self, task: BoxFuture<()>) {
+        let number = self.0.spawned.fetch_add(1, Ordering::Relaxed);
+        let task = Arc::new(Task {
+            number,
+            future: Mutex::new(Some(Box::pin(tokio::task::coop::unconstrained(task)))),
+            queued: AtomicBool::new(false),
+            machine: self.0.clone(),
+        });
+        self.0.tasks.lock().insert(number, task.clone());
+        task.wake()
+    }
+
+    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
+        self.0.ready.lock().push_back(Job::Once(task))
+    }
+
+    /// Handlers are instantaneous here: nobody needs relief.
+    fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {}
+
+    fn random(&self) -> u64 {
+        self.0.random.lock().next()
+    }
+
+    fn workers(&self) -> usize {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_moves_only_when_it_is_told_to_and_wakes_in_order() {
+        let machine = VirtualPlatform::new(1);
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        for seconds in [3u64, 1, 2] {
+            let (platform, woken) = (machine.clone(), woken.clone());
+            machine.spawn(Box::pin(async move {
+                platform.sleep(Duration::from_secs(seconds)).await;
+                woken.lock().push((seconds, platform.now() - BEGINNING));
+            }));
+        }
+        machine.run_until_idle();
+        assert!(woken.lock().is_empty() && machine.now() == BEGINNING);
+        machine.advance(Duration::from_millis(2_500));
+        let at = |seconds| (seconds, Duration::from_secs(seconds));
+        assert_eq!(*woken.lock(), [at(1), at(2)]);
+        assert_eq!(machine.now() - BEGINNING, Duration::from_millis(2_500));
+        machine.drive(machine.sleep(Duration::from_millis(500)));
+        machine.run_until_idle();
+        assert_eq!(*woken.lock(), [at(1), at(2), at(3)]);
+    }
+
+    #[test]
+    fn what_is_cleared_is_dropped() {
+        let machine = VirtualPlatform::new(1);
+        let held = Arc::new(());
+        let (platform, inside) = (machine.clone(), held.clone());
+        machine.spawn(Box::pin(async move {
+            platform.sleep(Duration::from_secs(1)).await;
+            drop(inside)
+        }));
+        machine.run_until_idle();
+        machine.clear();
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

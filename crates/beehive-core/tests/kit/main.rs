@@ -1,0 +1,8 @@
+//! The test kit: time and chance in the test's hands, strictness, and what a run with other bees finds.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+mod clock;
+mod spread;
+mod strictness;
