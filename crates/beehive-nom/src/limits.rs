@@ -55,3 +55,24 @@ pub const BYTES_PER_TURN_MAX: usize = 512 * 1024;
 
 /// Flows of all owners that the node app keeps for one node.
 pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
+
+/// Flows that are put in place at once when many are missing. The next ones follow when the switch has confirmed these.
+pub const FLOWS_PER_INSTALMENT_MAX: usize = 2_048;
+
+/// How long a switch that has joined may take to tell its flows, before it is set up without knowing them.
+pub const READING_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Readings of one switch's flows at the same time.
+pub const READINGS_MAX: usize = 64;
+
+/// Parts of one reading of flows, 64 KiB at most each.
+pub const READING_PARTS_MAX: u32 = 4_096;
+
+/// Flows sent to a switch of which it is remembered which was sent when, so that an error can be told from others.
+pub const FLOWS_REMEMBERED: usize = 512;
+
+/// Refusals of flows kept for whoever asks, for each node.
+pub const FAILURES_PER_NODE_MAX: usize = 64;
+
+/// Apps that answer for soft flows at one node.
+pub const ADOPTERS_PER_NODE_MAX: usize = 256;

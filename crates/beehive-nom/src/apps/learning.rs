@@ -6,11 +6,16 @@
 //!
 //! No flow outlives the address that it leads to: an address is kept while a flow to it may live. Else the host could
 //! move after its address is forgotten, and nobody would know that flows lead to where it was.
+//!
+//! That holds for flows of an earlier life too: switches keep them while we are away. A flow says where both of its
+//! stations were, so these are learned from it as from a packet; what contradicts something heard since is withdrawn. So
+//! good flows go on forwarding, and a host that moved meanwhile is seen with its first packet, as ever.
 
 use crate::object::{
-    AddFlow, DelFlows, NodeId, NodeLeft, Owner, PacketIn, PacketOut, PortDown, PortNo, Station,
+    Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowsFound, FoundFlow, NodeId, NodeJoined, NodeLeft,
+    Owner, PacketIn, PacketOut, PortDown, PortNo, Station,
 };
-use beehive::{App, Config, Ctx, Table, Time, handlers};
+use beehive::{App, Config, Ctx, Rows, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -140,7 +145,41 @@ impl LearningSwitch {
         ctx.emit(DelFlows::through(Self::OWNER, msg.node, msg.port));
     }
 
-    /// What was learned is of no use when the switch comes back: it may be wired differently.
+    #[rcv(stateless)]
+    fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
+        if self.config.flows {
+            ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER })
+        }
+    }
+
+    /// Learns from flows that are in the switch already, and withdraws those that lead elsewhere than is known.
+    #[rcv(sharded)]
+    fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
+        if msg.owner != Self::OWNER {
+            return;
+        }
+        let (macs, crowds) = (self.macs.at(msg.node), self.crowds.at(msg.node));
+        let until = self.until.at(msg.node);
+        for found in &msg.flows {
+            let stations = stations(found);
+            let good = stations.is_some_and(|both| {
+                both.into_iter().all(|(station, port)| is_at(station, port, macs, crowds, &self.config))
+            });
+            if !good {
+                ctx.emit(DelFlows::exactly(Self::OWNER, msg.node, found.key()));
+                continue;
+            }
+            // it may have been made with other settings
+            let left =
+                Duration::from_secs(u64::from(found.hard_s).saturating_sub(found.age_s.into())) + PRECISION;
+            for (station, _) in stations.into_iter().flatten() {
+                let until = until.entry(station).or_insert(ctx.now() + self.config.age());
+                *until = (*until).max(ctx.now() + left);
+            }
+        }
+    }
+
+    /// What was learned is of no use when the switch comes back: it may be wired differently. Its flows tell again.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft) {
         self.macs.at(msg.node).clear();
@@ -161,8 +200,36 @@ impl LearningSwitch {
     }
 }
 
+/// Where a flow of ours says that its stations are: the one that it takes packets from, and the one that it leads to.
+fn stations(found: &FoundFlow) -> Option<[(Station, PortNo); 2]> {
+    let (m, Actions::One(Action::Output(out))) = (&found.matching, &found.actions) else { return None };
+    let vlan = m.tag?.vlan();
+    let both = [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
+    (m.ethertype.is_none() && found.hard_s != 0).then_some(both)
+}
+
+/// Whether `station` is behind `port`, as far as is known; learned if nothing is.
+fn is_at(
+    station: Station,
+    port: PortNo,
+    macs: &mut Rows<Station, PortNo>,
+    crowds: &mut Rows<PortNo, u32>,
+    settings: &LearningSettings,
+) -> bool {
+    if let Some(known) = macs.get(&station) {
+        return *known == port;
+    }
+    let crowd = crowds.get(&port).copied().unwrap_or(0);
+    if crowd >= settings.stations_per_port_max || macs.len() as u32 >= settings.stations_per_node_max {
+        return false;
+    }
+    macs.insert(station, port);
+    crowds.insert(port, crowd + 1);
+    true
+}
+
 /// One station less behind `port`.
-fn leave(crowds: &mut beehive::Rows<PortNo, u32>, port: PortNo) {
+fn leave(crowds: &mut Rows<PortNo, u32>, port: PortNo) {
     match crowds.get(&port).copied() {
         Some(0 | 1) => drop(crowds.remove(&port)),
         Some(crowd) => drop(crowds.insert(port, crowd - 1)),

@@ -1,64 +1,169 @@
 //! Node controller: which driver speaks for a switch, and which flows it should have. A cell is one switch.
 //!
 //! Apps say what they want of a node; only here is known who passes it on. Intended flows (those without a timeout) are
-//! kept and given to the switch again when it comes back; soft ones are the switch's alone.
+//! kept, put in place, confirmed and put in place again; soft ones pass through, and are the switch's and their app's.
+//!
+//! A switch keeps its flows while we are away. So what it has is read when it joins, and every minute, and only what is
+//! not as it should be is touched ([`Verdict`]).
+
+mod verdict;
 
 use crate::limits;
 use crate::object::{
-    AddFlow, DelFlows, Flow, FlowFailed, FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, InstallFlow,
-    NodeId, NodeJoined, NodeLeft, SendPacket, WithdrawFlows,
+    Action, Actions, AddFlow, AdoptFlows, Cause, DelFlows, DescribeNode, Flow, FlowFailed, FlowFailure,
+    FlowKey, FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, FlowState, FlowsConfirmed, FlowsFound,
+    FlowsRead, FoundFlow, InstallFlow, IntendedFlow, NodeDescription, NodeId, NodeJoined, NodeLeft, Owner,
+    PortDown, PortNo, PortUp, ReadFlows, Reading, SendPacket, VerifyFlows, WithdrawFlows,
 };
-use beehive::{Address, App, Ctx, Dict, Error, Table, handlers};
+use beehive::{Address, App, Ctx, Dict, Error, Message, Rows, Table, handlers};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use verdict::Verdict;
 
 /// Knows the driver of every switch, and the flows that it should have.
 #[derive(App)]
 #[app(name = "node-controller", replication = 3)]
 pub struct NodeController {
     nodes: Dict<NodeId, Node>,
-    flows: Table<NodeId, (u16, FlowMatch), Flow>,
+    /// The flows that it should have.
+    flows: Table<NodeId, FlowKey, Intended>,
+    /// Ports that can be used.
+    ports: Table<NodeId, PortNo, ()>,
+    /// Apps that answer for their soft flows.
+    adopters: Table<NodeId, Owner, ()>,
+    /// Flows that were as they should be in the reading under way.
+    #[volatile]
+    seen: Table<NodeId, FlowKey, ()>,
+    /// What it refused.
+    #[volatile]
+    failures: Table<NodeId, u64, FlowFailure>,
 }
 
 /// A switch that is there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Node {
     driver: Address,
     knows_owners: bool,
+    drops_misses: bool,
+    reading: Reading,
+    /// Parts of that reading so far.
+    parts: u64,
+    /// The last flow of an instalment, with more to come once the switch has confirmed it.
+    paused_at: Option<FlowKey>,
+}
+
+/// A flow that a switch should have.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Intended {
+    flow: Flow,
+    state: FlowState,
+    /// The reading that was under way or over when the switch was told last: what it tells in that one says nothing
+    /// about this flow.
+    sent: u64,
+    /// How often in a row it was refused.
+    refusals: u32,
+}
+
+/// From the node app to itself: a switch that has joined may not tell its flows at all.
+#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+struct ReadingOverdue {
+    node: NodeId,
+    reading: u64,
+    /// Parts that had come when this was sent.
+    parts: u64,
+}
+
+/// Refusals that follow each other within this time are logged once.
+const LOGGED_ONCE_WITHIN: Duration = Duration::from_secs(10);
+
+impl NodeController {
+    /// Whose the flow is that brings up what no other flow takes.
+    pub const OWNER: Owner = Owner::named("node-controller");
 }
 
 #[handlers]
 impl NodeController {
-    /// The switch starts with what it should have, whatever is left in it of an earlier life of ours.
+    /// Nothing is touched before it is known what is there.
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
-        self.nodes.put(msg.node, Node { driver: msg.driver, knows_owners: msg.knows_owners });
-        ctx.send(msg.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
-        for flow in self.flows.at(msg.node).values() {
-            ctx.send(msg.driver, InstallFlow(flow.clone()));
+        let number = self.nodes.get(&msg.node).map_or(0, |node| node.reading.number);
+        let mut node = Node {
+            driver: msg.driver,
+            knows_owners: msg.knows_owners,
+            drops_misses: msg.drops_misses,
+            reading: Reading { number, ..Reading::default() },
+            parts: 0,
+            paused_at: None,
+        };
+        let ports = self.ports.at(msg.node);
+        ports.clear();
+        for port in msg.ports.iter().filter(|port| port.up) {
+            ports.insert(port.number, ());
         }
+        self.seen.at(msg.node).clear();
+        let reading = node.read(ctx);
+        self.nodes.put(msg.node, node);
+        ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading, parts: 0 });
     }
 
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft) {
         // a newer driver may have it already
-        if self.nodes.get(&msg.node).is_some_and(|node| node.driver == msg.driver) {
-            self.nodes.remove(&msg.node);
+        if self.nodes.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
+            return;
+        }
+        self.nodes.remove(&msg.node);
+        self.ports.at(msg.node).clear();
+        self.adopters.at(msg.node).clear();
+        self.seen.at(msg.node).clear();
+        let flows = self.flows.at(msg.node);
+        let told: Vec<_> =
+            flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| *k).collect();
+        for key in told {
+            set_state(flows, &key, FlowState::Waiting)
         }
     }
 
     #[rcv(sharded)]
+    fn port_up(&mut self, msg: &PortUp) {
+        self.ports.at(msg.node).insert(msg.port.number, ());
+    }
+
+    #[rcv(sharded)]
+    fn port_down(&mut self, msg: &PortDown) {
+        self.ports.at(msg.node).remove(&msg.port);
+    }
+
+    #[rcv(sharded)]
+    fn adopt_flows(&mut self, msg: &AdoptFlows) -> Result<(), Error> {
+        let adopters = self.adopters.at(msg.node);
+        if adopters.len() >= limits::ADOPTERS_PER_NODE_MAX && !adopters.contains(&msg.owner) {
+            return Err(Error::new("too many apps answer for soft flows".to_string()));
+        }
+        adopters.insert(msg.owner, ());
+        Ok(())
+    }
+
+    #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) -> Result<(), Error> {
+        let node = self.nodes.get(&msg.node);
         if !msg.flow.is_soft() {
             let flows = self.flows.at(msg.node);
-            if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
+            let key = msg.flow.key();
+            if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX && !flows.contains(&key) {
                 return Err(Error::new(format!(
                     "node {} has as many intended flows as are kept for one",
                     msg.node
                 )));
             }
-            flows.insert((msg.flow.priority, msg.flow.matching), msg.flow.clone());
+            let (state, sent) = match node {
+                Some(node) => (FlowState::Sent, node.reading.number),
+                None => (FlowState::Waiting, 0),
+            };
+            flows.insert(key, Intended { flow: msg.flow.clone(), state, sent, refusals: 0 });
         }
-        if let Some(node) = self.nodes.get(&msg.node) {
+        if let Some(node) = node {
             ctx.send(node.driver, InstallFlow(msg.flow.clone()));
         }
         Ok(())
@@ -67,13 +172,13 @@ impl NodeController {
     #[rcv(sharded)]
     fn del_flows(&mut self, msg: &DelFlows, ctx: &mut Ctx) {
         let flows = self.flows.at(msg.node);
-        flows.retain(|_, flow| flow.owner != msg.owner || !msg.scope.contains(flow));
+        flows.retain(|_, intended| intended.flow.owner != msg.owner || !msg.scope.contains(&intended.flow));
         let Some(node) = self.nodes.get(&msg.node) else { return };
         ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope });
         if !node.knows_owners {
             // the switch has taken away what others want, too
-            for flow in flows.values().filter(|flow| msg.scope.contains(flow)) {
-                ctx.send(node.driver, InstallFlow(flow.clone()));
+            for intended in flows.values().filter(|intended| msg.scope.contains(&intended.flow)) {
+                ctx.send(node.driver, InstallFlow(intended.flow.clone()));
             }
         }
     }
@@ -92,16 +197,240 @@ impl NodeController {
         if msg.reason != FlowRemovedReason::Withdrawn {
             return; // only soft flows go by themselves
         }
-        let Some(flow) = self.flows.at(msg.node).get(&(msg.priority, msg.matching)) else { return };
-        if let Some(node) = self.nodes.get(&msg.node)
-            && flow.owner == msg.owner
+        let Some(node) = self.nodes.get(&msg.node) else { return };
+        let (key, number) = ((msg.priority, msg.matching), node.reading.number);
+        if let Some(intended) = self.flows.at(msg.node).get_mut(&key)
+            && intended.flow.owner == msg.owner
         {
-            ctx.send(node.driver, InstallFlow(flow.clone()));
+            (intended.state, intended.sent) = (FlowState::Sent, number);
+            ctx.send(node.driver, InstallFlow(intended.flow.clone()));
         }
     }
 
-    #[rcv(stateless)]
-    fn flow_failed(&mut self, msg: &FlowFailed) {
-        tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "a switch refuses a flow");
+    #[rcv(sharded)]
+    fn flows_confirmed(&mut self, msg: &FlowsConfirmed, ctx: &mut Ctx) {
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        let flows = self.flows.at(msg.node);
+        for key in &msg.flows {
+            set_state(flows, key, FlowState::Confirmed)
+        }
+        if node.paused_at.is_some_and(|last| msg.flows.contains(&last)) {
+            node.install(flows, ctx)
+        }
+    }
+
+    #[rcv(sharded)]
+    fn flow_failed(&mut self, msg: &FlowFailed, ctx: &mut Ctx) {
+        let failures = self.failures.at(msg.node);
+        let before = failures.last().map(|(number, failure)| (*number, failure.at, failure.why == msg.why));
+        let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOGGED_ONCE_WITHIN);
+        if !logged {
+            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "a switch refuses a flow");
+        }
+        if failures.len() >= limits::FAILURES_PER_NODE_MAX
+            && let Some((oldest, _)) = failures.first()
+        {
+            let oldest = *oldest;
+            failures.remove(&oldest);
+        }
+        let FlowFailed { owner, cause, flow, ref why, .. } = *msg;
+        let failure = FlowFailure { at: ctx.now(), owner, cause, flow, why: why.clone() };
+        failures.insert(before.map_or(1, |(number, ..)| number + 1), failure);
+
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        let flows = self.flows.at(msg.node);
+        let Some(key) = flow else { return };
+        if let Some(intended) = flows.get_mut(&key)
+            && intended.flow.owner == owner
+        {
+            intended.refusals = intended.refusals.saturating_add(1);
+            intended.state = FlowState::Refused { why: why.clone(), times: intended.refusals };
+        }
+        if node.paused_at == Some(key) {
+            node.install(flows, ctx)
+        }
+    }
+
+    /// Compares what a switch has with what it should have.
+    #[rcv(sharded)]
+    fn flows_read(&mut self, msg: &FlowsRead, ctx: &mut Ctx) {
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        if node.reading.number != msg.reading || node.reading.complete {
+            return; // of an earlier reading
+        }
+        node.parts += 1;
+        let (flows, seen) = (self.flows.at(msg.node), self.seen.at(msg.node));
+        let (ports, adopters) = (self.ports.at(msg.node), self.adopters.at(msg.node));
+        let mut adopted: BTreeMap<Owner, Vec<FoundFlow>> = BTreeMap::new();
+        for found in &msg.flows {
+            let key = found.key();
+            let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
+            let intended = intended.map(|i| (&i.flow, i.sent >= msg.reading));
+            match Verdict::on(found, intended, |owner| adopters.contains(owner), |port| ports.contains(port))
+            {
+                Verdict::Kept => {
+                    node.reading.kept += 1;
+                    seen.insert(key, ());
+                    set_state(flows, &key, FlowState::Confirmed)
+                }
+                Verdict::Different | Verdict::Superseded => {}
+                Verdict::Adopted(owner) => {
+                    node.reading.adopted += 1;
+                    adopted.entry(owner).or_default().push(found.clone())
+                }
+                Verdict::Stray(owner) => {
+                    node.reading.withdrawn += 1;
+                    let scope = FlowScope::Exactly(found.priority, found.matching);
+                    ctx.send(node.driver, WithdrawFlows { owner: Some(owner), scope });
+                }
+                Verdict::Foreign => node.reading.foreign += 1,
+            }
+        }
+        for (owner, flows) in adopted {
+            ctx.emit(FlowsFound { node: msg.node, owner, flows })
+        }
+        if !msg.last {
+            return;
+        }
+        node.miss_flow(flows);
+        let missing =
+            |(key, intended): &(&FlowKey, &Intended)| intended.sent < msg.reading && !seen.contains(*key);
+        let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| *key).collect();
+        node.reading.installed = missing.len() as u64;
+        node.reading.complete = true;
+        seen.clear();
+        for key in missing {
+            set_state(flows, &key, FlowState::Waiting)
+        }
+        node.paused_at = None;
+        node.install(flows, ctx);
+        let Reading { kept, adopted, installed, withdrawn, foreign, .. } = node.reading;
+        if installed + withdrawn > 0 {
+            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "flows were put right");
+        }
+    }
+
+    /// A switch that does not tell its flows starts with what it should have, and nothing else of ours.
+    #[rcv(sharded)]
+    fn reading_overdue(&mut self, msg: &ReadingOverdue, ctx: &mut Ctx) {
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        if node.reading.number != msg.reading || node.reading.complete {
+            return;
+        }
+        if node.parts > msg.parts {
+            // it has much to tell
+            let parts = node.parts;
+            return ctx.after(limits::READING_PATIENCE, ReadingOverdue { parts, ..*msg });
+        }
+        tracing::warn!(node = %msg.node, "the switch does not tell its flows: all of ours are withdrawn and put in place again");
+        node.reading.complete = true;
+        ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
+        let flows = self.flows.at(msg.node);
+        node.miss_flow(flows);
+        let all: Vec<FlowKey> = flows.keys().copied().collect();
+        for key in all {
+            set_state(flows, &key, FlowState::Waiting)
+        }
+        node.install(flows, ctx)
+    }
+
+    /// A sweep takes half of its period, so after at most 60 s each switch has been read again.
+    #[every("40s", each = nodes)]
+    fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
+        self.seen.at(*node).clear();
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.read(ctx);
+        }
+    }
+
+    #[rcv(sharded)]
+    fn verify_flows(&mut self, msg: &VerifyFlows, ctx: &mut Ctx) -> Result<(), Error> {
+        let Some(node) = self.nodes.get_mut(&msg.node) else {
+            return Err(Error::new(format!("node {} is not connected", msg.node)));
+        };
+        self.seen.at(msg.node).clear();
+        node.read(ctx);
+        Ok(())
+    }
+
+    #[rcv(sharded)]
+    fn describe_node(&mut self, msg: &DescribeNode) -> Option<NodeDescription> {
+        let node = self.nodes.get(&msg.node);
+        let flows = self.flows.at(msg.node);
+        if node.is_none() && flows.is_empty() {
+            return None;
+        }
+        let intended = |i: &Intended| IntendedFlow { flow: i.flow.clone(), state: i.state.clone() };
+        Some(NodeDescription {
+            driver: node.map(|node| node.driver),
+            reading: node.map(|node| node.reading).unwrap_or_default(),
+            flows: flows.values().map(intended).collect(),
+            failures: self.failures.at(msg.node).values().cloned().collect(),
+        })
+    }
+}
+
+impl Node {
+    /// Asks for its flows; returns the number of the reading.
+    fn read(&mut self, ctx: &mut Ctx) -> u64 {
+        // a number that no reading had on an earlier connection, or in an earlier life
+        let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
+        self.reading = Reading { number, ..Reading::default() };
+        self.parts = 0;
+        ctx.send(self.driver, ReadFlows { reading: number, asker: None });
+        number
+    }
+
+    /// Puts the flow that brings packets up among those that it should have, unless an app wants something else there.
+    fn miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
+        let up = Actions::One(Action::Output(PortNo::CONTROLLER));
+        let flow = Flow {
+            owner: NodeController::OWNER,
+            cause: const { Cause::of::<NodeJoined>() },
+            priority: 0,
+            matching: FlowMatch::ANY,
+            actions: up,
+            idle_s: 0,
+            hard_s: 0,
+        };
+        let key = flow.key();
+        match (self.drops_misses, flows.get(&key)) {
+            (true, None) => {
+                flows.insert(key, Intended { flow, state: FlowState::Waiting, sent: 0, refusals: 0 });
+            }
+            // it came back with another protocol
+            (false, Some(intended)) if intended.flow.owner == NodeController::OWNER => {
+                flows.remove(&key);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells the switch of flows that wait, as many as it is told of at once.
+    fn install(&mut self, flows: &mut Rows<FlowKey, Intended>, ctx: &mut Ctx) {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = self.paused_at.map_or(Unbounded, Excluded);
+        let waiting = flows.range((from, Unbounded)).filter(|(_, i)| i.state == FlowState::Waiting);
+        let some: Vec<FlowKey> =
+            waiting.map(|(key, _)| *key).take(limits::FLOWS_PER_INSTALMENT_MAX).collect();
+        self.paused_at = some.last().filter(|_| some.len() == limits::FLOWS_PER_INSTALMENT_MAX).copied();
+        for key in some {
+            let Some(intended) = flows.get_mut(&key) else { continue };
+            (intended.state, intended.sent) = (FlowState::Sent, self.reading.number);
+            ctx.send(self.driver, InstallFlow(intended.flow.clone()));
+        }
+    }
+}
+
+/// Notes what became of a flow. Nothing is written where that is known already.
+fn set_state(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, state: FlowState) {
+    if flows.get(key).is_none_or(|intended| intended.state == state) {
+        return;
+    }
+    if let Some(intended) = flows.get_mut(key) {
+        if state == FlowState::Confirmed {
+            intended.refusals = 0
+        }
+        intended.state = state
     }
 }

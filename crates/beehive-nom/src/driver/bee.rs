@@ -2,7 +2,7 @@
 
 use crate::driver::inlet::{Admission, Inlet};
 use crate::driver::{Close, Driver};
-use crate::object::{InstallFlow, PacketIn, SendPacket, WithdrawFlows};
+use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};
 use std::collections::VecDeque;
 
@@ -72,6 +72,8 @@ fn obey<D: Driver>(driver: &mut D, mail: Mail) {
         packets.iter().for_each(|SendPacket(packet)| driver.send(packet))
     } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>() {
         withdrawals.iter().for_each(|flows| driver.withdraw(flows))
+    } else if let Some(readings) = mail.messages::<ReadFlows>() {
+        readings.iter().for_each(|wanted| driver.read_flows(wanted))
     } else if let Some(name) = mail.name() {
         tracing::warn!(message = name, "a driver was sent a message that it does not take");
     }

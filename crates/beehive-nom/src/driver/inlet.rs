@@ -5,7 +5,7 @@
 
 use crate::driver::share::{self, Ledger};
 use crate::driver::waiting_room::WaitingRoom;
-use crate::driver::{Counters, Event, Events};
+use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo};
 use beehive::{Address, Io, Mail, Message, Time};
@@ -182,10 +182,21 @@ impl Inlet {
         }
     }
 
+    /// As [`Inlet::control`], to one who asked.
+    fn tell<M: Message>(&mut self, asker: Address, message: M) {
+        let _ = self.io.try_flush();
+        self.io.send(asker, message);
+        self.hand_over()
+    }
+
     fn control<M: Message>(&mut self, message: M) {
         // packets that came before it go before it
         let _ = self.io.try_flush();
         self.io.emit(message);
+        self.hand_over()
+    }
+
+    fn hand_over(&mut self) {
         if self.io.try_flush().is_ok() {
             self.room = self.room.min(self.io.credits());
             return;
@@ -250,10 +261,10 @@ impl Events for Inlet {
 
     fn happened(&mut self, event: Event) {
         match event {
-            Event::Joined { node, ports, knows_owners } => {
+            Event::Joined { node, ports, knows_owners, drops_misses } => {
                 self.node = Some(node);
                 let driver = self.address;
-                self.control(NodeJoined { node, driver, ports, knows_owners })
+                self.control(NodeJoined { node, driver, ports, knows_owners, drops_misses })
             }
             Event::PortUp(message) => self.control(message),
             Event::PortDown(message) => {
@@ -264,6 +275,9 @@ impl Events for Inlet {
             Event::PortChanged(message) => self.control(message),
             Event::FlowRemoved(message) => self.control(message),
             Event::FlowFailed(message) => self.control(message),
+            Event::FlowsConfirmed(message) => self.control(message),
+            Event::FlowsRead(FlowReading { asker: None, read }) => self.control(read),
+            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.tell(asker, read),
             Event::Duplicate { node, refused, kept } => self.control(DuplicateNode { node, refused, kept }),
         }
     }

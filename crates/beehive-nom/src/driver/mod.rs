@@ -20,10 +20,10 @@ pub use directory::{ConnectionRecord, Directory, NodeStatus};
 pub use inlet::Admission;
 
 use crate::object::{
-    Flow, FlowFailed, FlowRemoved, NodeId, PacketIn, PacketOut, Port, PortChanged, PortDown, PortUp,
-    WithdrawFlows,
+    Flow, FlowFailed, FlowRemoved, FlowsConfirmed, FlowsRead, NodeId, PacketIn, PacketOut, Port, PortChanged,
+    PortDown, PortUp, ReadFlows, WithdrawFlows,
 };
-use beehive::Time;
+use beehive::{Address, Time};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -48,6 +48,9 @@ pub trait Driver: Send {
 
     /// Takes flows away; sent with the next [`Driver::flush`].
     fn withdraw(&mut self, flows: &WithdrawFlows);
+
+    /// Asks the switch for its flows, with the next [`Driver::flush`]; it tells them by [`Event::FlowsRead`].
+    fn read_flows(&mut self, wanted: &ReadFlows);
 
     /// Sends a packet out; with the next [`Driver::flush`].
     fn send(&mut self, packet: &PacketOut);
@@ -82,6 +85,8 @@ pub enum Event {
         ports: Vec<Port>,
         /// See [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
         knows_owners: bool,
+        /// See [`NodeJoined::drops_misses`](crate::object::NodeJoined::drops_misses).
+        drops_misses: bool,
     },
     /// A port came up.
     PortUp(PortUp),
@@ -93,6 +98,10 @@ pub enum Event {
     FlowRemoved(FlowRemoved),
     /// A flow was refused.
     FlowFailed(FlowFailed),
+    /// Intended flows are in place.
+    FlowsConfirmed(FlowsConfirmed),
+    /// Flows were read.
+    FlowsRead(FlowReading),
     /// It was refused as a duplicate; where the one is that stays.
     Duplicate {
         /// Who it said to be.
@@ -102,6 +111,15 @@ pub enum Event {
         /// Where the one is that stays.
         kept: String,
     },
+}
+
+/// Flows that were read, and for whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowReading {
+    /// The IO bee that asked; none: the apps did.
+    pub asker: Option<Address>,
+    /// The flows.
+    pub read: FlowsRead,
 }
 
 /// Why a connection ends.

@@ -1,6 +1,6 @@
 //! What happens to nodes, ports and flows, as drivers tell it.
 
-use crate::object::{FlowMatch, NodeId, Owner, Port, PortNo};
+use crate::object::{Cause, FlowKey, FlowMatch, NodeId, Owner, Port, PortNo};
 use beehive::{Address, Message};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct NodeJoined {
     pub ports: Vec<Port>,
     /// Whether it can withdraw the flows of one owner and leave the others'.
     pub knows_owners: bool,
+    /// Whether it drops what no flow takes, unless a flow brings that up.
+    pub drops_misses: bool,
 }
 
 /// A driver has lost its switch.
@@ -107,6 +109,10 @@ pub struct FlowFailed {
     pub node: NodeId,
     /// Whose it was.
     pub owner: Owner,
-    /// Why, in the switch's words.
+    /// What it was made for.
+    pub cause: Cause,
+    /// Which it was; none if that is not known any more.
+    pub flow: Option<FlowKey>,
+    /// Why, in the words of the switch's protocol: `flow_mod_failed: TABLE_FULL`.
     pub why: String,
 }

@@ -35,6 +35,41 @@ impl Owner {
     }
 }
 
+/// The kind of message that a flow was made for. Switches keep it with the flow, as they do its [`Owner`], so it is made
+/// from the message's name alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Cause(u16);
+
+impl Cause {
+    /// Nobody has said.
+    pub const UNKNOWN: Cause = Cause(0);
+
+    /// Messages called `name`.
+    pub const fn named(name: &str) -> Cause {
+        // the two halves of FNV-1a together: part of what is stored in switches, so it never changes
+        let hash = Owner::named(name).0;
+        match (hash >> 16) as u16 ^ hash as u16 {
+            0 => Cause(1), // which is not unknown
+            cause => Cause(cause),
+        }
+    }
+
+    /// Messages of type `M`.
+    pub const fn of<M: Message>() -> Cause {
+        Cause::named(M::NAME)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The cause with this number.
+    pub const fn from_number(number: u16) -> Cause {
+        Cause(number)
+    }
+}
+
 /// What a packet must have for a flow to take it; what is `None` may be anything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowMatch {
@@ -150,6 +185,8 @@ impl From<Action> for Actions {
 pub struct Flow {
     /// Who wants it.
     pub owner: Owner,
+    /// What it was made for.
+    pub cause: Cause,
     /// Which flow wins where several match: the highest. 0 is for the flow that brings packets up.
     pub priority: u16,
     /// Which packets.
@@ -166,6 +203,17 @@ impl Flow {
     /// Whether the switch forgets it by itself.
     pub fn is_soft(&self) -> bool {
         self.idle_s != 0 || self.hard_s != 0
+    }
+}
+
+/// Which flow of a switch: there is one with the same priority and match.
+pub type FlowKey = (u16, FlowMatch);
+
+impl Flow {
+    /// Which of a switch's flows it is.
+    #[inline]
+    pub fn key(&self) -> FlowKey {
+        (self.priority, self.matching)
     }
 }
 
@@ -186,7 +234,15 @@ impl AddFlow {
     pub fn new(node: NodeId, owner: Owner, matching: FlowMatch, actions: Actions) -> AddFlow {
         AddFlow {
             node,
-            flow: Flow { owner, priority: PRIORITY_DEFAULT, matching, actions, idle_s: 0, hard_s: 0 },
+            flow: Flow {
+                owner,
+                cause: Cause::UNKNOWN,
+                priority: PRIORITY_DEFAULT,
+                matching,
+                actions,
+                idle_s: 0,
+                hard_s: 0,
+            },
         }
     }
 
@@ -195,6 +251,14 @@ impl AddFlow {
     #[inline]
     pub fn between(owner: Owner, packet: &PacketIn, port: PortNo) -> AddFlow {
         AddFlow::new(packet.node, owner, FlowMatch::like(packet), Actions::One(Action::Output(port)))
+            .because::<PacketIn>()
+    }
+
+    /// Made for a message of type `M`: what people are told when they ask why the flow is there.
+    #[inline]
+    pub fn because<M: Message>(mut self) -> AddFlow {
+        self.flow.cause = const { Cause::of::<M>() };
+        self
     }
 
     /// With a priority.
@@ -282,6 +346,11 @@ impl DelFlows {
     pub fn through(owner: Owner, node: NodeId, port: PortNo) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::Through(port) }
     }
+
+    /// The one with this priority and match.
+    pub fn exactly(owner: Owner, node: NodeId, (priority, matching): FlowKey) -> DelFlows {
+        DelFlows { node, owner, scope: FlowScope::Exactly(priority, matching) }
+    }
 }
 
 /// From the node app to a driver: puts a flow in place.
@@ -308,6 +377,13 @@ mod tests {
         assert_eq!(Owner::named(""), Owner(0x811c_9dc5));
         assert_eq!(Owner::named("learning-switch").number(), 0x7075_609a);
         assert_ne!(Owner::named("hub"), Owner::named("learning-switch"));
+    }
+
+    #[test]
+    fn a_cause_is_a_name_and_never_unknown() {
+        assert_eq!(Cause::named(""), Cause(0x811c ^ 0x9dc5));
+        assert_eq!(Cause::of::<PacketIn>(), Cause::named("beehive-nom::PacketIn"));
+        assert_ne!(Cause::of::<PacketIn>(), Cause::UNKNOWN);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod address;
 mod ethernet;
 mod event;
 mod flow;
+mod flow_state;
 mod node;
 mod packet;
 
@@ -14,7 +15,12 @@ pub use event::{
     PortUp,
 };
 pub use flow::{
-    Action, Actions, AddFlow, DelFlows, Flow, FlowMatch, FlowScope, InstallFlow, Owner, WithdrawFlows,
+    Action, Actions, AddFlow, Cause, DelFlows, Flow, FlowKey, FlowMatch, FlowScope, InstallFlow, Owner,
+    WithdrawFlows,
+};
+pub use flow_state::{
+    AdoptFlows, DescribeNode, FlowFailure, FlowState, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
+    IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
 };
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};

@@ -1,7 +1,7 @@
 //! The driver of a simulated switch: nothing to translate, nothing to wait for.
 
 use crate::driver::{Close, Counters, Driver, Events};
-use crate::object::{Flow, PacketOut, WithdrawFlows};
+use crate::object::{Flow, PacketOut, ReadFlows, WithdrawFlows};
 use crate::sim::switch::{Saying, SimulatedSwitch};
 use beehive::Time;
 use std::sync::Arc;
@@ -45,6 +45,10 @@ impl Driver for SimulatedDriver {
     fn withdraw(&mut self, flows: &WithdrawFlows) {
         Counters::add(&self.counters().flows_withdrawn, 1);
         self.switch.inner.withdraw(flows)
+    }
+
+    fn read_flows(&mut self, wanted: &ReadFlows) {
+        self.switch.inner.read_flows(wanted)
     }
 
     fn send(&mut self, packet: &PacketOut) {

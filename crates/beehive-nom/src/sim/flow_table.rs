@@ -1,6 +1,8 @@
 //! A flow table: priorities, matches, timeouts.
 
-use crate::object::{Actions, Ethernet, Flow, FlowRemovedReason, PortNo, WithdrawFlows};
+use crate::object::{
+    Actions, Cause, Ethernet, Flow, FlowKey, FlowRemovedReason, FoundFlow, PortNo, WithdrawFlows,
+};
 use beehive::Time;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ pub struct FlowTable {
 #[derive(Debug)]
 struct Installed {
     flow: Flow,
+    /// Whether it bears no mark of ours.
+    foreign: bool,
     since: Time,
     used: Time,
     packets: u64,
@@ -36,17 +40,53 @@ pub struct Gone {
 impl FlowTable {
     /// Puts a flow in place of the one with the same priority and match, if there is one.
     pub fn install(&mut self, flow: &Flow, now: Time) {
+        self.put(flow, false, now)
+    }
+
+    /// As [`FlowTable::install`], by somebody else: its owner means nothing.
+    pub fn install_foreign(&mut self, flow: &Flow, now: Time) {
+        self.put(flow, true, now)
+    }
+
+    fn put(&mut self, flow: &Flow, foreign: bool, now: Time) {
         self.flows.retain(|i| (i.flow.priority, i.flow.matching) != (flow.priority, flow.matching));
         let at = self.flows.partition_point(|i| i.flow.priority >= flow.priority);
-        self.flows.insert(at, Installed { flow: flow.clone(), since: now, used: now, packets: 0, bytes: 0 });
+        let flow = flow.clone();
+        self.flows.insert(at, Installed { flow, foreign, since: now, used: now, packets: 0, bytes: 0 });
     }
 
     /// Takes flows away.
     pub fn withdraw(&mut self, wanted: &WithdrawFlows, knows_owners: bool) -> Vec<Gone> {
         self.remove(|i| {
-            let theirs = !knows_owners || wanted.owner.is_none_or(|owner| owner == i.flow.owner);
+            let theirs =
+                !knows_owners || !i.foreign && wanted.owner.is_none_or(|owner| owner == i.flow.owner);
             (theirs && wanted.scope.contains(&i.flow)).then_some(FlowRemovedReason::Withdrawn)
         })
+    }
+
+    /// Somebody takes a flow away; whether there was one.
+    pub fn take_away(&mut self, key: FlowKey) -> bool {
+        !self.remove(|i| (i.flow.key() == key).then_some(FlowRemovedReason::Withdrawn)).is_empty()
+    }
+
+    /// Its flows as a switch tells them.
+    pub fn tell(&self, now: Time) -> Vec<FoundFlow> {
+        let found = |Installed { flow, foreign, since, packets, bytes, .. }: &Installed| FoundFlow {
+            table: 0,
+            owner: (!foreign).then_some(flow.owner),
+            cause: if *foreign { Cause::UNKNOWN } else { flow.cause },
+            cookie: 0,
+            priority: flow.priority,
+            matching: flow.matching,
+            actions: flow.actions.clone(),
+            more: None,
+            idle_s: flow.idle_s,
+            hard_s: flow.hard_s,
+            age_s: now.since(*since).as_secs().min(u64::from(u32::MAX)) as u32,
+            packets: *packets,
+            bytes: *bytes,
+        };
+        self.flows.iter().map(found).collect()
     }
 
     /// Removes what has timed out.

@@ -11,4 +11,4 @@ mod switch;
 pub use driver::SimulatedDriver;
 pub use flow_table::{FlowTable, Gone};
 pub use frame::frame;
-pub use switch::SimulatedSwitch;
+pub use switch::{SimulatedSwitch, Temper};

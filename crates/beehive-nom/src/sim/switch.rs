@@ -1,9 +1,10 @@
 //! The switch: ports, flow table, and what it has to say.
 
-use crate::driver::{Admission, Counters, Event};
+use crate::driver::{Admission, Counters, Event, FlowReading};
 use crate::object::{
-    Action, Actions, Ethernet, Flow, FlowRemoved, Mac, NodeId, PacketIn, PacketInReason, PacketOut, Payload,
-    Port, PortDown, PortNo, PortUp, WithdrawFlows,
+    Action, Actions, Ethernet, Flow, FlowFailed, FlowKey, FlowRemoved, FlowsConfirmed, FlowsRead, Mac,
+    NodeId, PacketIn, PacketInReason, PacketOut, Payload, Port, PortDown, PortNo, PortUp, ReadFlows,
+    WithdrawFlows,
 };
 use crate::sim::driver::SimulatedDriver;
 use crate::sim::flow_table::{FlowTable, Gone};
@@ -17,6 +18,8 @@ use tokio::sync::Notify;
 
 /// Frames that a port keeps for whoever looks; the oldest goes first.
 const FRAMES_PER_PORT_MAX: usize = 4_096;
+/// Flows that it tells at once.
+const FLOWS_PER_PART: usize = 100;
 /// What waits for the controller; more is lost, as it is in a switch.
 const SAYINGS_MAX: usize = 65_536;
 
@@ -47,6 +50,19 @@ struct State {
     driven: bool,
     /// The driver has something in its hands.
     busy: bool,
+    temper: Temper,
+}
+
+/// How a simulated switch takes what it is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Temper {
+    /// It does everything.
+    #[default]
+    Willing,
+    /// It has no room for another flow.
+    Full,
+    /// It does not tell its flows.
+    Silent,
 }
 
 struct Interface {
@@ -73,6 +89,7 @@ impl SimulatedSwitch {
             connected: false,
             driven: false,
             busy: false,
+            temper: Temper::Willing,
         };
         let inner = Inner {
             hive: hive.clone(),
@@ -96,6 +113,7 @@ impl SimulatedSwitch {
             node: self.inner.node,
             ports: self.ports(),
             knows_owners: self.inner.knows_owners,
+            drops_misses: false,
         })]);
         let switch = self.clone();
         self.inner.hive.spawn_io(format!("simulated switch {}", self.inner.node), Restart::Never, move |io| {
@@ -164,6 +182,26 @@ impl SimulatedSwitch {
             true => Event::PortUp(PortUp { node, port: describe(port, up) }),
             false => Event::PortDown(PortDown { node, port, removed: false }),
         })])
+    }
+
+    /// Somebody else puts a flow in place, with no mark of ours: its owner means nothing.
+    pub fn add_by_hand(&self, flow: &Flow) {
+        self.inner.state.lock().table.install_foreign(flow, self.inner.hive.now())
+    }
+
+    /// A flow of ours that nobody remembers: of an earlier life.
+    pub fn keep(&self, flow: &Flow) {
+        self.inner.state.lock().table.install(flow, self.inner.hive.now())
+    }
+
+    /// Somebody takes a flow away, and the switch does not tell; whether there was one.
+    pub fn remove_by_hand(&self, key: FlowKey) -> bool {
+        self.inner.state.lock().table.take_away(key)
+    }
+
+    /// Makes it silent about its flows, or refuse new ones, from now on.
+    pub fn set_temper(&self, temper: Temper) {
+        self.inner.state.lock().temper = temper
     }
 
     /// Its flows, the highest priority first.
@@ -240,7 +278,45 @@ impl Inner {
     }
 
     pub(super) fn install(&self, flow: &Flow) {
-        self.state.lock().table.install(flow, self.hive.now())
+        let mut state = self.state.lock();
+        let full = state.temper == Temper::Full;
+        if !full {
+            state.table.install(flow, self.hive.now())
+        }
+        drop(state);
+        let (node, key) = (self.node, flow.key());
+        if full {
+            let Flow { owner, cause, .. } = *flow;
+            let why = "flow_mod_failed: TABLE_FULL".to_string();
+            self.say([Saying::Event(Event::FlowFailed(FlowFailed {
+                node,
+                owner,
+                cause,
+                flow: Some(key),
+                why,
+            }))])
+        } else if !flow.is_soft() {
+            self.say([Saying::Event(Event::FlowsConfirmed(FlowsConfirmed { node, flows: vec![key] }))])
+        }
+    }
+
+    pub(super) fn read_flows(&self, wanted: &ReadFlows) {
+        self.expire();
+        let state = self.state.lock();
+        let (flows, silent) = (state.table.tell(self.hive.now()), state.temper == Temper::Silent);
+        drop(state);
+        if silent {
+            return;
+        }
+        // in parts, as real ones do
+        let mut parts: Vec<_> = flows.chunks(FLOWS_PER_PART).map(<[_]>::to_vec).collect();
+        let end = parts.pop().unwrap_or_default();
+        let count = parts.len();
+        let reading = |(at, flows)| {
+            let read = FlowsRead { node: self.node, reading: wanted.reading, last: at == count, flows };
+            Saying::Event(Event::FlowsRead(FlowReading { asker: wanted.asker, read }))
+        };
+        self.say(parts.into_iter().chain([end]).enumerate().map(reading))
     }
 
     pub(super) fn withdraw(&self, flows: &WithdrawFlows) {

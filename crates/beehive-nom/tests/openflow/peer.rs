@@ -5,7 +5,8 @@ use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::{Listener, ListenerSettings, SessionSettings};
 use beehive_of::any::{
-    Features, Hello, Message, PacketIn, PacketInReason, Port, PortDescription, PortName, Ports,
+    Features, FlowStatistics, Hello, Message, PacketIn, PacketInReason, Port, PortDescription, PortName,
+    Ports,
 };
 use beehive_of::{Frame, FrameBuffer, MacAddress, PortNo, Version};
 use bytes::BytesMut;
@@ -104,6 +105,10 @@ pub(crate) fn ports() -> Vec<Port> {
     (1..=4).map(port).collect()
 }
 
+pub(crate) fn no_flows() -> FlowStatistics<'static> {
+    FlowStatistics { more: false, entries: [].as_slice().into() }
+}
+
 pub(crate) fn features(version: Version, node: u64, auxiliary_id: u8, xid: u32) -> BytesMut {
     let mut out = BytesMut::new();
     let list = ports();
@@ -175,6 +180,9 @@ impl Peer {
                     .expect("ports");
                 out
             }
+            Message::FlowStatisticsRequest(_) => {
+                encode(&Message::FlowStatisticsReply(no_flows()), version, xid)
+            }
             _ => return,
         };
         self.send(&answer).await
@@ -195,15 +203,22 @@ impl Peer {
         self.settle().await
     }
 
-    /// Goes on until the controller has answered an echo.
+    /// Goes on until the controller has read its flows, of which there are none, and put its own in place.
     pub(crate) async fn settle(&mut self) {
-        // the node app's first command comes when the switch has joined
-        self.until(|message, _| {
-            matches!(message, Message::FlowMod(f) if f.command != beehive_of::any::FlowCommand::Add)
-                .then_some(())
-        })
-        .await
-        .expect("joins");
+        self.settle_with(no_flows()).await
+    }
+
+    /// As [`Peer::settle`], with these flows.
+    pub(crate) async fn settle_with(&mut self, flows: FlowStatistics<'_>) {
+        let asked =
+            |message: &Message<'_>, xid| matches!(message, Message::FlowStatisticsRequest(_)).then_some(xid);
+        let xid = self.until(asked).await.expect("joins");
+        let version = self.version;
+        self.send(&encode(&Message::FlowStatisticsReply(flows), version, xid)).await;
+        if version == Version::V1_3 {
+            let added = |message: &Message<'_>, _| matches!(message, Message::FlowMod(_)).then_some(());
+            self.until(added).await.expect("is given a flow that brings packets up");
+        }
     }
 
     pub(crate) async fn packet_in(&mut self, port: u32, data: &[u8]) {

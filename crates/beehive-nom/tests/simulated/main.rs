@@ -8,5 +8,6 @@ mod clock;
 mod journal;
 mod lab;
 mod learning_switch;
+mod node_controller;
 mod oracle;
 mod shedding;

@@ -7,7 +7,7 @@ use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, 
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};
 use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
 use beehive_nom::object::{
-    Action, Actions, AddFlow, BufferId, DelFlows, FlowFailed, FlowMatch, FlowRemoved, FlowRemovedReason,
+    Action, Actions, AddFlow, BufferId, Cause, DelFlows, FlowFailed, FlowMatch, FlowRemoved, FlowRemovedReason,
     FlowScope, Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PortDown, PortNo,
     SendPacket, Station, Tag, Vlan,
 };
@@ -198,7 +198,7 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
         match chance.below(7) {
             0 => {
                 let knows_owners = chance.below(2) == 0;
-                oracle.check(NodeJoined { node, driver, ports: Vec::new(), knows_owners })
+                oracle.check(NodeJoined { node, driver, ports: Vec::new(), knows_owners, drops_misses: knows_owners })
             }
             1 => oracle.check(NodeLeft { node, driver }),
             2 => {
@@ -227,7 +227,10 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
                 };
                 oracle.check(message)
             }
-            _ => oracle.check(FlowFailed { node, owner, why: "the table is full".into() }),
+            _ => {
+                let (cause, flow) = (Cause::UNKNOWN, Some((chance.below(3) as u16, chance.matching())));
+                oracle.check(FlowFailed { node, owner, cause, flow, why: "the table is full".into() })
+            }
         }
     }
     let tallies = oracle.finish();

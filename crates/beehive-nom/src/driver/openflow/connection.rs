@@ -5,7 +5,7 @@ use crate::driver::openflow::half_open::Slot;
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
 use crate::driver::{Close, Counters, Driver, Event, Events};
 use crate::limits;
-use crate::object::{Flow, NodeId, PacketOut, WithdrawFlows};
+use crate::object::{Flow, NodeId, PacketOut, ReadFlows, WithdrawFlows};
 use beehive::{Hive, Time};
 use beehive_of::{Frame, Frames};
 use bytes::{Buf, Bytes, BytesMut};
@@ -315,12 +315,17 @@ impl Driver for Connection {
         self.session.withdraw(flows, &mut self.output)
     }
 
+    fn read_flows(&mut self, wanted: &ReadFlows) {
+        self.session.read_flows(wanted, &mut self.output)
+    }
+
     #[inline]
     fn send(&mut self, packet: &PacketOut) {
         self.session.send(packet, &mut self.output)
     }
 
     fn flush(&mut self, now: Time) -> Result<(), Close> {
+        self.session.ask_confirmation(&mut self.output);
         self.session.count();
         while !self.output.is_empty() {
             match self.write.try_write(&self.output) {

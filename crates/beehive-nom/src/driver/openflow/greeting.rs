@@ -164,7 +164,9 @@ impl Session {
             let xid = self.xid();
             encoded(PortDescription::encode_request_into(version, xid, out))?;
             ports = Some(xid);
-            encoded(wire::table_miss(version, self.xid(), out))?;
+        }
+        if version == Version::V1_0 {
+            encoded(wire::touch(version, self.xid(), out))?;
         }
         let barrier = self.xid();
         encoded(Message::BarrierRequest.encode_into(version, barrier, out))?;

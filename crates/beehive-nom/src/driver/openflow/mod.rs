@@ -3,7 +3,9 @@
 //! [`Session`] is the protocol without input or output: frames and time in, bytes and events out. [`Connection`] puts a
 //! socket under it, [`Listener`] accepts sockets and gives each a bee.
 
+mod commands;
 mod connection;
+mod found;
 mod greeting;
 mod half_open;
 mod keepalive;

@@ -1,11 +1,14 @@
 //! What a switch says once it is set up. Packets first: there are many of them.
 
+use crate::driver::openflow::commands::Sent;
 use crate::driver::openflow::greeting::words;
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Event, Events};
 use crate::limits;
-use crate::object::{BufferId, FlowFailed, FlowRemoved, PacketIn, PortChanged, PortDown, PortNo, PortUp};
+use crate::object::{
+    BufferId, FlowFailed, FlowRemoved, FlowsConfirmed, PacketIn, PortChanged, PortDown, PortNo, PortUp,
+};
 use beehive::Time;
 use beehive_of::any::{self, Echo, ErrorMessage, Message, PortReason, PortStatus};
 use beehive_of::{Frame, Frames, Version, error_code_name, error_type_name};
@@ -105,10 +108,17 @@ impl Session {
                 // a frame's data fits into a frame
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
-            Message::EchoReply(_) | Message::BarrierReply => {}
+            Message::EchoReply(_) => {}
+            Message::BarrierReply => {
+                let flows = self.commands.confirmed(frame.xid());
+                if !flows.is_empty() {
+                    events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
+                }
+            }
+            Message::FlowStatisticsReply(part) => self.flows_told(frame.xid(), &part, events)?,
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
-            Message::Error(error) => self.error(&error, events),
+            Message::Error(error) => self.error(frame.xid(), &error, events),
             // a second hello or set of features among them: nothing is made of it
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
@@ -165,17 +175,29 @@ impl Session {
         }))
     }
 
-    fn error<E: Events>(&mut self, error: &ErrorMessage<'_>, events: &mut E) {
+    fn error<E: Events>(&mut self, xid: u32, error: &ErrorMessage<'_>, events: &mut E) {
         Counters::add(&self.counters.errors, 1);
         let why = match (
             error_type_name(self.version, error.error_type),
             error_code_name(self.version, error.error_type, error.code),
         ) {
-            (Some(kind), Some(code)) => format!("{kind}: {code}"),
+            // as everybody knows it
+            (Some(kind), Some("permission")) => format!("{kind}: EPERM"),
+            (Some(kind), Some(code)) => format!("{kind}: {}", code.to_ascii_uppercase()),
             _ => words(error),
         };
         tracing::debug!(node = %self.node, why, "the switch reports an error");
-        // it quotes the message that it is about; where the cookie is in that depends on the version
+        if self.reading_refused(xid) {
+            tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
+            return;
+        }
+        if let Some(Sent { owner, cause, flow, .. }) = self.commands.refused(xid) {
+            let flow = Some(flow);
+            events.happened(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
+            return;
+        }
+        // it is too long ago, or was a withdrawal. The error quotes the message that it is about; where the cookie is in
+        // that depends on the version
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,
@@ -183,9 +205,11 @@ impl Session {
         let cookie =
             error.data.get(cookie_at..).and_then(|c| c.first_chunk::<8>()).map(|c| u64::from_be_bytes(*c));
         if error.data.get(1) == Some(&FLOW_MOD)
-            && let Some(owner) = cookie.and_then(wire::owner)
+            && let Some(cookie) = cookie
+            && let Some(owner) = wire::owner(cookie)
         {
-            events.happened(Event::FlowFailed(FlowFailed { node: self.node, owner, why }))
+            let (node, cause) = (self.node, wire::cause(cookie));
+            events.happened(Event::FlowFailed(FlowFailed { node, owner, cause, flow: None, why }))
         }
     }
 }

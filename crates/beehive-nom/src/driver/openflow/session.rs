@@ -1,5 +1,7 @@
 //! The OpenFlow protocol with one switch, without input or output: frames and time in, bytes and events out.
 
+use crate::driver::openflow::commands::Commands;
+use crate::driver::openflow::found::Pending;
 use crate::driver::openflow::keepalive::Keepalive;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
@@ -86,6 +88,9 @@ pub struct Session {
     pub(super) buffers: HashSet<u32>,
     pub(super) keepalive: Keepalive,
     pub(super) ports_changed: bool,
+    pub(super) commands: Commands,
+    /// Readings of flows under way, the oldest first.
+    pub(super) readings: Vec<Pending>,
     next_xid: u32,
     /// Packets and flows put together since they were last counted.
     tally: Tally,
@@ -113,6 +118,8 @@ impl Session {
             buffers: HashSet::new(),
             keepalive: Keepalive::new(settings.echo_interval, settings.echo_misses, now),
             ports_changed: false,
+            commands: Commands::default(),
+            readings: Vec::new(),
             next_xid: 1,
             tally: Tally::default(),
         };
@@ -233,6 +240,7 @@ impl Session {
                 node: self.node,
                 ports: self.ports(),
                 knows_owners: self.version != Version::V1_0,
+                drops_misses: self.version >= Version::V1_3,
             })
         }
     }
@@ -272,9 +280,28 @@ impl Session {
     pub fn install(&mut self, flow: &Flow, out: &mut BytesMut) {
         let xid = self.xid();
         match wire::install(flow, self.version, xid, out) {
-            Ok(()) => self.tally.installed += 1,
+            Ok(()) => {
+                self.tally.installed += 1;
+                self.commands.sent(xid, flow)
+            }
             Err(error) => self.refuse("a flow", error),
         }
+    }
+
+    /// Asks to be told when the intended flows that were put together are in place, if there are any.
+    #[inline]
+    pub fn ask_confirmation(&mut self, out: &mut BytesMut) {
+        if self.commands.wants_barrier() {
+            self.ask_barrier(out)
+        }
+    }
+
+    #[cold]
+    fn ask_barrier(&mut self, out: &mut BytesMut) {
+        let xid = self.xid();
+        // cannot fail: it has a fixed length
+        let _ = any::Message::BarrierRequest.encode_into(self.version, xid, out);
+        self.commands.barrier(xid)
     }
 
     /// Takes flows away.

@@ -1,28 +1,31 @@
 //! Network objects as OpenFlow says them, and back.
 
 use crate::object::{
-    Action, Actions, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner, PacketInReason, PacketOut,
-    Port, PortNo, Tag, Vlan, WithdrawFlows,
+    Action, Actions, Cause, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner, PacketInReason,
+    PacketOut, Port, PortNo, Tag, Vlan, WithdrawFlows,
 };
 use beehive_of::any::{self, FlowFlags, FlowMod, VlanMatch};
 use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
 
-/// The upper 16 bits of the cookie of every flow of ours; the owner follows.
+/// The upper 16 bits of the cookie of every flow of ours; the owner follows (32 bits), and the cause.
 const COOKIE_MARK: u64 = 0xbee1 << 48;
 const COOKIE_MARK_MASK: u64 = 0xffff << 48;
 const COOKIE_OWNER_MASK: u64 = 0xffff_ffff << 16;
-/// Of the flow that brings packets up, which is nobody's.
-const COOKIE_TABLE_MISS: u64 = 0xbee0 << 48;
 
-const fn cookie(owner: Owner) -> u64 {
-    COOKIE_MARK | (owner.number() as u64) << 16
+const fn cookie(owner: Owner, cause: Cause) -> u64 {
+    COOKIE_MARK | (owner.number() as u64) << 16 | cause.number() as u64
 }
 
 /// Whose flow has this cookie; none: not one of ours.
 pub(super) fn owner(cookie: u64) -> Option<Owner> {
     (cookie & COOKIE_MARK_MASK == COOKIE_MARK)
         .then(|| Owner::from_number(((cookie & COOKIE_OWNER_MASK) >> 16) as u32))
+}
+
+/// What the flow with this cookie, one of ours, was made for.
+pub(super) fn cause(cookie: u64) -> Cause {
+    Cause::from_number(cookie as u16)
 }
 
 #[inline]
@@ -86,6 +89,22 @@ fn action_to(action: &Action) -> any::Action {
     }
 }
 
+/// An action in objects, if it can be said there.
+pub(super) fn action_from(action: &any::Action) -> Option<Action> {
+    Some(match *action {
+        // what is not sent whole cannot be told from what is, but for the controller
+        any::Action::Output { port, max_len }
+            if max_len == u16::MAX || port != beehive_of::PortNo::CONTROLLER =>
+        {
+            Action::Output(port_from(port))
+        }
+        any::Action::SetEthSrc(mac) => Action::SetSource(Mac(mac.0)),
+        any::Action::SetEthDst(mac) => Action::SetDestination(Mac(mac.0)),
+        any::Action::PopVlan => Action::PopTag,
+        _ => return None,
+    })
+}
+
 #[inline]
 fn with_actions<R>(actions: &Actions, then: impl FnOnce(any::Actions<'_>) -> R) -> R {
     match actions {
@@ -128,7 +147,7 @@ pub(super) fn install(
         FlowMod {
             idle_timeout: flow.idle_s,
             hard_timeout: flow.hard_s,
-            cookie: cookie(flow.owner),
+            cookie: cookie(flow.owner, flow.cause),
             flags,
             ..FlowMod::add(flow.priority, matching, actions)
         }
@@ -148,7 +167,7 @@ pub(super) fn withdraw(
 ) -> Result<(), EncodeError> {
     let (cookie, cookie_mask) = match (version, flows.owner) {
         (Version::V1_0, _) => (0, 0),
-        (_, Some(owner)) => (cookie(owner), COOKIE_MARK_MASK | COOKIE_OWNER_MASK),
+        (_, Some(owner)) => (cookie(owner, Cause::UNKNOWN), COOKIE_MARK_MASK | COOKIE_OWNER_MASK),
         (_, None) => (COOKIE_MARK, COOKIE_MARK_MASK),
     };
     let mut delete =
@@ -186,12 +205,17 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
     each(Tag::Id(vlan))
 }
 
-/// Appends the flow that brings up, whole, what no other flow takes. From 1.3 on it is dropped otherwise (specification 1.3.5, 5.4).
-pub(super) fn table_miss(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
-    let up = [any::Action::output(beehive_of::PortNo::CONTROLLER)];
-    let flow_mod = FlowMod::add(0, any::Match::ANY, any::Actions::new(&up));
-    FlowMod { cookie: COOKIE_TABLE_MISS, ..flow_mod }.encode_into(version, xid, out)
+/// Appends a change to the flow table that changes nothing: there is no packet from nowhere.
+///
+/// A switch may have taken a note that packets are dropped, which it does while it has no controller; any change to the
+/// table makes it look again. In 1.0 there may be nothing else to change: it has no flow that brings packets up.
+pub(super) fn touch(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
+    let nowhere = any::Match { in_port: Some(beehive_of::PortNo(NOWHERE)), ..any::Match::ANY };
+    FlowMod::delete_strict(0, nowhere).encode_into(version, xid, out)
 }
+
+/// The highest number of an ordinary port in 1.0, which no switch has in use.
+const NOWHERE: u32 = 0xfeff;
 
 pub(super) fn port(port: &any::Port) -> Port {
     Port {
@@ -239,8 +263,9 @@ mod tests {
     #[test]
     fn cookies_name_owners() {
         let owner_of = Owner::named("learning-switch");
-        assert_eq!(owner(cookie(owner_of)), Some(owner_of));
-        assert_eq!(owner(COOKIE_TABLE_MISS), None);
+        let made_for = Cause::named("PacketIn");
+        assert_eq!(owner(cookie(owner_of, made_for)), Some(owner_of));
+        assert_eq!(cause(cookie(owner_of, made_for)), made_for);
         assert_eq!(owner(0), None);
     }
 

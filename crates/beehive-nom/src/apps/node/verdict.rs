@@ -1,0 +1,140 @@
+//! What is to be done about a flow that was found in a switch.
+
+use crate::object::{Action, Flow, FoundFlow, Owner, PortNo};
+
+/// What is to be done about a flow that was found in a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// It is as it should be.
+    Kept,
+    /// Another one should be in its place.
+    Different,
+    /// The switch has been told something about it since it was asked: what it says is old.
+    Superseded,
+    /// It is a soft one that leads somewhere: its app sees whether it is good.
+    Adopted(Owner),
+    /// It is one of ours that nobody wants.
+    Stray(Owner),
+    /// It is somebody else's, or cannot be ours as it is.
+    Foreign,
+}
+
+impl Verdict {
+    /// On `found`, where `intended` should be, of which the switch may have been told while it was asked. `adopts` says
+    /// whether somebody answers for an app's soft flows, `usable` whether a port is there and up.
+    pub(super) fn on(
+        found: &FoundFlow,
+        intended: Option<(&Flow, bool)>,
+        adopts: impl Fn(&Owner) -> bool,
+        usable: impl Fn(&PortNo) -> bool,
+    ) -> Verdict {
+        match intended {
+            Some((_, true)) => return Verdict::Superseded,
+            Some((flow, false)) if found.is(flow) => return Verdict::Kept,
+            Some((_, false)) => return Verdict::Different,
+            None => {}
+        }
+        let Some(owner) = found.ours() else { return Verdict::Foreign };
+        if found.is_soft() && adopts(&owner) && leads_somewhere(found, usable) {
+            Verdict::Adopted(owner)
+        } else {
+            Verdict::Stray(owner)
+        }
+    }
+}
+
+/// Whether the ports are usable that the flow names one by one: it would be the end of what it takes otherwise.
+fn leads_somewhere(found: &FoundFlow, usable: impl Fn(&PortNo) -> bool) -> bool {
+    let ordinary = |port: &PortNo| *port <= PortNo::MAX;
+    let outputs = found.actions.as_slice().iter().filter_map(|action| match action {
+        Action::Output(port) => Some(port),
+        _ => None,
+    });
+    found.matching.port.iter().chain(outputs).filter(|port| ordinary(port)).all(usable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Actions, AddFlow, FlowMatch, NodeId};
+
+    fn flow() -> Flow {
+        let matching = FlowMatch { port: Some(PortNo(1)), ..FlowMatch::ANY };
+        let out = Actions::One(Action::Output(PortNo(2)));
+        AddFlow::new(NodeId(1), Owner::named("x"), matching, out).because::<AddFlow>().flow
+    }
+
+    fn found(flow: &Flow) -> FoundFlow {
+        FoundFlow {
+            table: 0,
+            owner: Some(flow.owner),
+            cause: flow.cause,
+            cookie: 0,
+            priority: flow.priority,
+            matching: flow.matching,
+            actions: flow.actions.clone(),
+            more: None,
+            idle_s: flow.idle_s,
+            hard_s: flow.hard_s,
+            age_s: 5,
+            packets: 6,
+            bytes: 7,
+        }
+    }
+
+    fn on(found: &FoundFlow, intended: Option<(&Flow, bool)>) -> Verdict {
+        Verdict::on(found, intended, |owner| *owner == Owner::named("x"), |port| port.0 < 3)
+    }
+
+    #[test]
+    fn intended_flows_are_kept_if_nothing_differs() {
+        let (wanted, same) = (flow(), found(&flow()));
+        assert_eq!(on(&same, Some((&wanted, false))), Verdict::Kept);
+        assert_eq!(on(&same, Some((&wanted, true))), Verdict::Superseded);
+        let changes: [fn(&mut FoundFlow); 6] = [
+            |f| f.actions = Actions::None,
+            |f| f.owner = None,
+            |f| f.owner = Some(Owner::named("y")),
+            |f| f.cause = Cause::UNKNOWN,
+            |f| f.idle_s = 9,
+            |f| f.hard_s = 9,
+        ];
+        use crate::object::Cause;
+        for change in changes {
+            let mut other = same.clone();
+            change(&mut other);
+            assert_eq!(on(&other, Some((&wanted, false))), Verdict::Different, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_wants_goes_if_it_is_ours() {
+        let owner = Owner::named("x");
+        let stray = found(&flow());
+        assert_eq!(on(&stray, None), Verdict::Stray(owner));
+        let soft = FoundFlow { idle_s: 5, ..stray.clone() };
+        assert_eq!(on(&soft, None), Verdict::Adopted(owner));
+        let unclaimed = FoundFlow { owner: Some(Owner::named("y")), ..soft.clone() };
+        assert_eq!(on(&unclaimed, None), Verdict::Stray(Owner::named("y")));
+        for (port, out) in [(1, 3), (3, 1)] {
+            let matching = FlowMatch { port: Some(PortNo(port)), ..FlowMatch::ANY };
+            let actions = Actions::One(Action::Output(PortNo(out)));
+            let dead = FoundFlow { matching, actions, ..soft.clone() };
+            assert_eq!(on(&dead, None), Verdict::Stray(owner), "a port is down");
+        }
+        let up = Actions::One(Action::Output(PortNo::CONTROLLER));
+        assert_eq!(on(&FoundFlow { actions: up, ..soft }, None), Verdict::Adopted(owner));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_left_alone() {
+        let stray = found(&flow());
+        for foreign in [
+            FoundFlow { owner: None, ..stray.clone() },
+            FoundFlow { table: 1, ..stray.clone() },
+            FoundFlow { more: Some("ip_protocol=6".into()), ..stray },
+        ] {
+            assert_eq!(on(&foreign, None), Verdict::Foreign, "{foreign:?}");
+        }
+    }
+}

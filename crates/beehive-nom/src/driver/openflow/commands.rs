@@ -1,0 +1,156 @@
+//! What the switch has been told: which flow went out under which number, and whether it is in place.
+//!
+//! An error names the number of the message that it is about. A barrier is answered when all before it is done.
+
+use crate::limits;
+use crate::object::{Cause, Flow, FlowKey, Owner};
+use std::collections::VecDeque;
+
+/// A flow that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sent {
+    xid: u32,
+    pub(super) owner: Owner,
+    pub(super) cause: Cause,
+    pub(super) flow: FlowKey,
+}
+
+/// Flows under way to the switch.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    /// The latest flows; the oldest is overwritten.
+    recent: Vec<Sent>,
+    /// Where the next one goes.
+    next: usize,
+    /// Intended flows that no barrier has confirmed, in the order in which they were sent; none: refused.
+    unconfirmed: VecDeque<(u32, Option<FlowKey>)>,
+    /// The number of the barrier that is not yet answered.
+    barrier: Option<u32>,
+}
+
+impl Commands {
+    /// A flow has been put together under the number `xid`.
+    #[inline]
+    pub(super) fn sent(&mut self, xid: u32, flow: &Flow) {
+        let sent = Sent { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
+        match self.recent.get_mut(self.next) {
+            Some(oldest) => *oldest = sent,
+            None => self.recent.push(sent),
+        }
+        self.next = (self.next + 1) % limits::FLOWS_REMEMBERED;
+        if !flow.is_soft() {
+            self.expect(xid, flow.key())
+        }
+    }
+
+    #[cold]
+    fn expect(&mut self, xid: u32, flow: FlowKey) {
+        if self.unconfirmed.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
+            // a switch that answers no barriers: its flows are confirmed when they are read
+            self.unconfirmed.pop_front();
+        }
+        self.unconfirmed.push_back((xid, Some(flow)));
+    }
+
+    /// Whether a barrier should go out.
+    #[inline]
+    pub(super) fn wants_barrier(&self) -> bool {
+        !self.unconfirmed.is_empty() && self.barrier.is_none()
+    }
+
+    /// A barrier has been put together under the number `xid`.
+    pub(super) fn barrier(&mut self, xid: u32) {
+        self.barrier = Some(xid)
+    }
+
+    /// The barrier `xid` has been answered, or cannot be: the flows that are in place.
+    pub(super) fn confirmed(&mut self, xid: u32) -> Vec<FlowKey> {
+        if self.barrier != Some(xid) {
+            return Vec::new();
+        }
+        self.barrier = None;
+        let done = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
+        self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect()
+    }
+
+    /// The message `xid` was refused: the flow in it, if it is remembered.
+    pub(super) fn refused(&mut self, xid: u32) -> Option<Sent> {
+        if self.barrier == Some(xid) {
+            // it does not know barriers: what was sent is confirmed when it is read
+            self.barrier = None;
+            self.unconfirmed.clear();
+            return None;
+        }
+        let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
+        if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
+            && *sent == xid
+        {
+            *flow = None
+        }
+        self.recent.iter().find(|sent| sent.xid == xid).copied()
+    }
+}
+
+/// Whether `a` was given out before `b`; numbers wrap around.
+fn is_before(a: u32, b: u32) -> bool {
+    a != b && b.wrapping_sub(a) < 1 << 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Actions, AddFlow, FlowMatch, NodeId};
+    use std::time::Duration;
+
+    fn flow(priority: u16) -> Flow {
+        AddFlow::new(NodeId(1), Owner::named("x"), FlowMatch::ANY, Actions::None).priority(priority).flow
+    }
+
+    #[test]
+    fn a_barrier_confirms_what_was_sent_before_it_and_was_not_refused() {
+        for start in [1, u32::MAX - 1] {
+            let mut commands = Commands::default();
+            let xid = |n: u32| start.wrapping_add(n);
+            (0..3).for_each(|n| commands.sent(xid(n), &flow(n as u16)));
+            assert!(commands.wants_barrier());
+            commands.barrier(xid(3));
+            commands.sent(xid(4), &flow(4));
+            assert!(!commands.wants_barrier(), "one at a time");
+            assert_eq!(commands.refused(xid(1)).map(|sent| sent.flow.0), Some(1));
+            assert_eq!(commands.confirmed(xid(7)), [], "a barrier that nobody asked for");
+            assert_eq!(commands.confirmed(xid(3)), [flow(0).key(), flow(2).key()]);
+            assert!(commands.wants_barrier(), "for the one that came after it");
+        }
+    }
+
+    #[test]
+    fn soft_flows_are_remembered_but_not_confirmed() {
+        let mut commands = Commands::default();
+        let soft = |n: u32| {
+            let mut flow = flow(n as u16);
+            flow.idle_s = 5;
+            flow
+        };
+        let count = limits::FLOWS_REMEMBERED as u32 + 10;
+        (0..count).for_each(|n| commands.sent(n, &soft(n)));
+        assert!(!commands.wants_barrier());
+        assert_eq!(commands.refused(count - 1).map(|sent| sent.flow.0), Some(count as u16 - 1));
+        assert_eq!(commands.refused(5), None, "too long ago");
+        assert_eq!(commands.recent.len(), limits::FLOWS_REMEMBERED);
+    }
+
+    #[test]
+    fn a_switch_without_barriers_holds_nothing_up() {
+        let mut commands = Commands::default();
+        commands.sent(1, &flow(1));
+        commands.barrier(2);
+        assert_eq!(commands.refused(2), None);
+        assert!(!commands.wants_barrier());
+        let begun = std::time::Instant::now();
+        let most = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;
+        (3..most + 100).for_each(|xid| commands.sent(xid, &flow(1)));
+        assert_eq!(commands.unconfirmed.len(), most as usize);
+        assert!((3..most).all(|xid| commands.refused(xid).is_none() || xid + 600 > most));
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}

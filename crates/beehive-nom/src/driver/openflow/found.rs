@@ -1,0 +1,160 @@
+//! The flows of a switch, as it tells them: readings under way, and what of a flow can be said in objects.
+
+use crate::driver::openflow::session::Session;
+use crate::driver::openflow::wire;
+use crate::driver::{Close, Counters, Event, Events, FlowReading};
+use crate::limits;
+use crate::object::{Action, Actions, Cause, FlowsRead, FoundFlow, ReadFlows};
+use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, VlanMatch};
+use bytes::BytesMut;
+use std::fmt::Write;
+
+/// A reading that the switch has not told the end of.
+#[derive(Debug)]
+pub(super) struct Pending {
+    xid: u32,
+    wanted: ReadFlows,
+    parts: u32,
+}
+
+impl Session {
+    /// Asks the switch for its flows.
+    pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
+        if self.readings.len() >= limits::READINGS_MAX {
+            // who waits for the oldest has given up by now, or will
+            self.readings.remove(0);
+        }
+        let xid = self.xid();
+        match FlowStatisticsRequest::ALL.encode_into(self.version, xid, out) {
+            Ok(()) => self.readings.push(Pending { xid, wanted: *wanted, parts: 0 }),
+            Err(error) => tracing::warn!(node = %self.node, %error, "flows cannot be asked for"),
+        }
+    }
+
+    /// Takes a part of the answer.
+    pub(super) fn flows_told<E: Events>(
+        &mut self,
+        xid: u32,
+        part: &FlowStatistics<'_>,
+        events: &mut E,
+    ) -> Result<(), Close> {
+        let Some(at) = self.readings.iter().position(|pending| pending.xid == xid) else {
+            Counters::add(&self.counters.messages_ignored, 1);
+            return Ok(());
+        };
+        let Some(pending) = self.readings.get_mut(at) else { return Ok(()) };
+        pending.parts += 1;
+        if pending.parts > limits::READING_PARTS_MAX {
+            return Err(Close::Malformed("the list of its flows does not end".into()));
+        }
+        let ReadFlows { reading, asker } = pending.wanted;
+        if !part.more {
+            self.readings.remove(at);
+        }
+        // checked before
+        let flows = part.entries.iter().flatten().map(|entry| found(&entry)).collect();
+        let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
+        events.happened(Event::FlowsRead(FlowReading { asker, read }));
+        Ok(())
+    }
+
+    /// The request `xid` was refused; whether it asked for flows.
+    pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
+        let before = self.readings.len();
+        self.readings.retain(|pending| pending.xid != xid);
+        self.readings.len() < before
+    }
+}
+
+fn found(entry: &FlowEntry<'_>) -> FoundFlow {
+    let (owner, cause) = match wire::owner(entry.cookie) {
+        Some(owner) => (Some(owner), wire::cause(entry.cookie)),
+        None => (None, Cause::UNKNOWN),
+    };
+    let mut more = match_words(&entry.match_fields);
+    let actions = actions(entry, &mut more);
+    FoundFlow {
+        table: entry.table_id,
+        owner,
+        cause,
+        cookie: entry.cookie,
+        priority: entry.priority,
+        matching: wire::match_from(&entry.match_fields),
+        actions,
+        more: (!more.is_empty()).then(|| more.into()),
+        idle_s: entry.idle_timeout,
+        hard_s: entry.hard_timeout,
+        age_s: entry.duration.as_secs().min(u64::from(u32::MAX)) as u32,
+        packets: entry.packet_count,
+        bytes: entry.byte_count,
+    }
+}
+
+/// Adds `word` to a list in words.
+fn add(words: &mut String, word: std::fmt::Arguments<'_>) {
+    // writing to a string cannot fail
+    let _ = write!(words, "{}{word}", if words.is_empty() { "" } else { "," });
+}
+
+fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
+    let mut list = Vec::new();
+    for action in entry.actions.iter().flatten() {
+        match wire::action_from(&action) {
+            Some(action) => list.push(action),
+            None => add(more, format_args!("{action:?}")),
+        }
+    }
+    if let Some(table) = entry.goto_table {
+        add(more, format_args!("goto_table={table}"))
+    }
+    if entry.other_instructions > 0 {
+        add(more, format_args!("{} more instructions", entry.other_instructions))
+    }
+    match *list.as_slice() {
+        [] => Actions::None,
+        [action] => Actions::One(action),
+        _ => Actions::Several(list.into_boxed_slice() as Box<[Action]>),
+    }
+}
+
+/// What of a match has no place in [`FlowMatch`](crate::object::FlowMatch).
+fn match_words(m: &any::Match) -> String {
+    let mut words = String::new();
+    macro_rules! field {
+        ($name:literal, $value:expr) => {
+            if let Some(value) = $value {
+                add(&mut words, format_args!("{}={value}", $name))
+            }
+        };
+    }
+    macro_rules! masked {
+        ($name:literal, $value:expr) => {
+            if let Some(masked) = $value {
+                add(&mut words, format_args!("{}={}/{}", $name, masked.value, masked.mask))
+            }
+        };
+    }
+    masked!("eth_src", m.eth_src.filter(|masked| !masked.is_exact()));
+    masked!("eth_dst", m.eth_dst.filter(|masked| !masked.is_exact()));
+    if m.vlan == Some(VlanMatch::Tagged) {
+        add(&mut words, format_args!("vlan=any"))
+    }
+    field!("vlan_priority", m.vlan_priority);
+    field!("ip_protocol", m.ip_protocol);
+    field!("ip_dscp", m.ip_dscp);
+    masked!("ipv4_src", m.ipv4_src);
+    masked!("ipv4_dst", m.ipv4_dst);
+    masked!("ipv6_src", m.ipv6_src);
+    masked!("ipv6_dst", m.ipv6_dst);
+    field!("arp_operation", m.arp_operation);
+    masked!("arp_sender", m.arp_sender);
+    masked!("arp_target", m.arp_target);
+    field!("transport_src", m.transport_src);
+    field!("transport_dst", m.transport_dst);
+    field!("icmp_type", m.icmp_type);
+    field!("icmp_code", m.icmp_code);
+    if m.other > 0 {
+        add(&mut words, format_args!("{} more fields", m.other))
+    }
+    words
+}

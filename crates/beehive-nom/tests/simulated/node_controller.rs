@@ -1,0 +1,254 @@
+//! The node controller on a simulated switch: what it finds when it comes back, and what it makes of it.
+
+use crate::lab::{Host, Lab, host};
+use beehive_nom::apps::LearningSwitch;
+use beehive_nom::limits;
+use beehive_nom::object::{
+    Action, Actions, AddFlow, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac, NodeDescription,
+    NodeId, Owner, PortNo, Reading, VerifyFlows,
+};
+use beehive_nom::sim::Temper;
+use std::time::Duration;
+
+const NODE: NodeId = NodeId(1);
+
+fn wall(number: u16) -> AddFlow {
+    let [high, low] = number.to_be_bytes();
+    let matching = FlowMatch { source: Some(Mac([2, 0, 0, 0x66, high, low])), ..FlowMatch::ANY };
+    AddFlow::new(NODE, Owner::named("firewall"), matching, Actions::None).priority(900)
+}
+
+impl Lab {
+    async fn want(&self, flow: &AddFlow) {
+        self.hive.request(flow.clone()).await.expect("is taken");
+        self.settled().await
+    }
+
+    async fn described(&self) -> NodeDescription {
+        self.hive.request(DescribeNode { node: NODE }).await.expect("is known")
+    }
+
+    async fn reading(&self) -> Reading {
+        Reading { number: 0, ..self.described().await.reading }
+    }
+
+    async fn states(&self) -> Vec<FlowState> {
+        self.described().await.flows.into_iter().map(|flow| flow.state).collect()
+    }
+
+    async fn verify(&self) {
+        self.hive.request(VerifyFlows { node: NODE }).await.expect("is there");
+        self.settled().await
+    }
+
+    async fn away(&self) {
+        self.switch.disconnect();
+        self.settled().await
+    }
+
+    async fn back(&self) {
+        self.switch.connect();
+        self.settled().await
+    }
+}
+
+#[tokio::test]
+async fn who_comes_back_touches_nothing_that_is_right() {
+    for knows_owners in [true, false] {
+        let lab = Lab::learning("", knows_owners).await;
+        let (a, b) = (host(1, 1), host(2, 2));
+        assert!(lab.ping(a, b).await);
+        lab.want(&wall(1)).await;
+        lab.want(&wall(2)).await;
+        assert_eq!(lab.states().await, [FlowState::Confirmed, FlowState::Confirmed]);
+        lab.away().await;
+        assert_eq!(lab.states().await, [FlowState::Waiting, FlowState::Waiting]);
+        let by_hand = wall(77).priority(7).flow;
+        lab.switch.add_by_hand(&by_hand);
+        let forgotten = wall(78).flow;
+        lab.switch.keep(&forgotten);
+        let of_an_app_that_is_gone = Flow { idle_s: 60, hard_s: 150, ..wall(79).flow };
+        lab.switch.keep(&of_an_app_that_is_gone);
+        assert!(lab.switch.remove_by_hand(wall(2).flow.key()));
+        lab.pass(5).await;
+        lab.back().await;
+        let expected = Reading {
+            complete: true,
+            kept: 1,
+            adopted: 2,
+            installed: 1,
+            withdrawn: 2,
+            foreign: 1,
+            number: 0,
+        };
+        assert_eq!(lab.reading().await, expected);
+        let flows = lab.flows();
+        assert_eq!(flows.len(), 5, "{flows:?}");
+        assert!([&wall(1).flow, &wall(2).flow, &by_hand].iter().all(|flow| flows.contains(flow)));
+        assert!(!flows.contains(&forgotten) && !flows.contains(&of_an_app_that_is_gone));
+        assert_eq!(lab.states().await, [FlowState::Confirmed, FlowState::Confirmed]);
+        let before = lab.packet_ins();
+        assert!(lab.ping(a, b).await);
+        assert_eq!(lab.packet_ins(), before, "good flows go on");
+        // and nothing is left to do
+        lab.hive.request(VerifyFlows { node: NODE }).await.expect("is there");
+        lab.settled().await;
+        let expected = Reading { kept: 2, installed: 0, withdrawn: 0, ..expected };
+        assert_eq!(lab.reading().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_moved_while_nobody_looked_is_found_by_its_first_packet() {
+    for knows_owners in [true, false] {
+        let lab = Lab::learning("", knows_owners).await;
+        let (a, b) = (host(1, 1), host(2, 2));
+        assert!(lab.ping(a, b).await);
+        lab.away().await;
+        let moved = Host { port: PortNo(3), ..b };
+        assert_eq!(lab.send(moved, a.mac).await, [0u32; 0], "nobody hears it, and its old port is up");
+        lab.back().await;
+        assert_eq!(lab.send(a, b.mac).await, [2], "the old flow leads to its old port");
+        assert_eq!(lab.send(moved, a.mac).await, [1]);
+        assert_eq!(lab.send(a, b.mac).await, [3], "its first packet told");
+        assert!(lab.ping(a, moved).await);
+        assert!(lab.flows().iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
+    }
+}
+
+#[tokio::test]
+async fn what_was_heard_since_goes_before_what_a_flow_says() {
+    let lab = Lab::learning("", true).await;
+    let (a, b) = (host(1, 1), host(2, 2));
+    assert!(lab.ping(a, b).await);
+    let old = lab.flows();
+    let moved = Host { port: PortNo(3), ..b };
+    assert!(lab.ping(moved, a).await);
+    // as if the withdrawal had been lost
+    old.iter().for_each(|flow| lab.switch.keep(flow));
+    lab.verify().await;
+    assert_eq!(lab.reading().await.adopted, 3);
+    assert_eq!(lab.send(a, b.mac).await, [3]);
+    assert!(lab.flows().iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
+}
+
+#[tokio::test]
+async fn flows_through_a_port_that_died_meanwhile_go() {
+    let lab = Lab::learning("", true).await;
+    let (a, b, c) = (host(1, 1), host(2, 2), host(3, 3));
+    assert!(lab.ping(a, b).await && lab.ping(a, c).await);
+    lab.away().await;
+    lab.switch.set_up(PortNo(2), false);
+    lab.back().await;
+    let flows = lab.flows();
+    assert_eq!(flows.len(), 2, "{flows:?}");
+    assert!(flows.iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
+    assert_eq!(lab.send(a, b.mac).await, [3, 4]);
+}
+
+#[tokio::test]
+async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
+    let lab = Lab::learning("[learning-switch]\nage_s = 20", true).await;
+    let (a, b, c) = (host(1, 1), host(2, 2), host(3, 3));
+    // made with other settings
+    for (from, to) in [(a, b), (b, a)] {
+        let data = beehive_nom::sim::frame(to.mac, from.mac, from.tag, b"");
+        let packet = beehive_nom::object::PacketIn {
+            node: NODE,
+            port: from.port,
+            reason: beehive_nom::object::PacketInReason::Miss,
+            length: data.len() as u16,
+            buffer: None,
+            data,
+        };
+        let flow =
+            AddFlow::between(LearningSwitch::OWNER, &packet, to.port).hard(Duration::from_secs(100)).flow;
+        lab.switch.keep(&flow);
+    }
+    lab.away().await;
+    lab.back().await;
+    lab.pass(95).await;
+    assert_eq!(lab.send(a, b.mac).await, [2], "the flow lives");
+    assert_eq!(lab.send(c, b.mac).await, [2], "and so does the address");
+    // a flow of ours that never ends cannot be vouched for
+    let endless = Flow { hard_s: 0, idle_s: 60, ..lab.flows()[0].clone() };
+    lab.switch.keep(&endless);
+    lab.verify().await;
+    assert!(!lab.flows().contains(&endless));
+}
+
+#[tokio::test]
+async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
+    let lab = Lab::learning("", true).await;
+    lab.want(&wall(1)).await;
+    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    lab.pass(5).await;
+    assert!(lab.flows().is_empty(), "nobody told");
+    lab.pass(60).await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
+    // replaced by something else
+    lab.switch.add_by_hand(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
+    lab.verify().await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
+    assert_eq!(lab.reading().await.installed, 1);
+}
+
+#[tokio::test]
+async fn a_flow_that_is_refused_is_reported_and_offered_again() {
+    let lab = Lab::learning("", true).await;
+    lab.switch.set_temper(Temper::Full);
+    lab.want(&wall(1)).await;
+    let why = "flow_mod_failed: TABLE_FULL".to_string();
+    assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 1 }]);
+    let failures = lab.described().await.failures;
+    assert_eq!(failures.len(), 1);
+    let failure = &failures[0];
+    assert_eq!((failure.owner, failure.flow), (Owner::named("firewall"), Some(wall(1).flow.key())));
+    lab.pass(61).await;
+    assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 2 }]);
+    lab.switch.set_temper(Temper::Willing);
+    lab.pass(61).await;
+    assert_eq!(lab.states().await, [FlowState::Confirmed]);
+    // a soft one is reported too, and no more than are kept
+    lab.switch.set_temper(Temper::Full);
+    for number in 0..limits::FAILURES_PER_NODE_MAX as u16 + 5 {
+        lab.hive.request(wall(number).idle(Duration::from_secs(9))).await.expect("is taken");
+    }
+    lab.settled().await;
+    let failures = lab.described().await.failures;
+    assert_eq!(failures.len(), limits::FAILURES_PER_NODE_MAX);
+    let last = wall(limits::FAILURES_PER_NODE_MAX as u16 + 4).flow.key();
+    assert_eq!(failures.last().and_then(|failure| failure.flow), Some(last));
+}
+
+#[tokio::test]
+async fn a_switch_that_does_not_tell_starts_with_what_it_should_have() {
+    let lab = Lab::learning("", true).await;
+    let (a, b) = (host(1, 1), host(2, 2));
+    assert!(lab.ping(a, b).await);
+    lab.want(&wall(1)).await;
+    lab.switch.set_temper(Temper::Silent);
+    lab.away().await;
+    lab.back().await;
+    assert_eq!(lab.flows().len(), 3);
+    lab.pass(4).await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
+    assert!(lab.ping(a, b).await);
+}
+
+#[tokio::test]
+async fn many_missing_flows_go_in_instalments() {
+    let lab = Lab::learning("", true).await;
+    let count = limits::FLOWS_PER_INSTALMENT_MAX as u16 * 2 + 100;
+    for number in 0..count {
+        lab.hive.request(wall(number)).await.expect("is taken");
+    }
+    lab.settled().await;
+    lab.away().await;
+    for number in 0..count {
+        assert!(lab.switch.remove_by_hand(wall(number).flow.key()));
+    }
+    lab.back().await;
+    assert_eq!(lab.flows().len(), usize::from(count));
+    assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
+}
