@@ -1,6 +1,8 @@
 //! The `beehive` program: a controller, and the tools to measure and examine one.
 
+mod api;
 mod bench;
+mod client;
 mod controller;
 mod decode;
 mod http;
@@ -28,6 +30,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Controller(Box<controller::ControllerArgs>),
+    Switches(client::SwitchesArgs),
+    Ports(client::PortsArgs),
+    Flows(client::FlowsArgs),
     /// Measure something by putting load on it.
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
@@ -39,6 +44,9 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Controller(arguments) => controller::run(*arguments),
+        Command::Switches(arguments) => client::switches(arguments),
+        Command::Ports(arguments) => client::ports(arguments),
+        Command::Flows(arguments) => client::flows(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),
         Command::Maps(arguments) => maps::run(arguments),

@@ -1,5 +1,7 @@
 //! The controller as a program: it starts without a flag too many, says what is wrong, and ends when told to.
 
+use beehive_of::any::{Features, Port, PortName};
+use beehive_of::{Frame, MacAddress, PortNo, Version};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -47,8 +49,12 @@ impl Running {
     }
 
     fn get(&self, path: &str, host: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.http).expect("connects");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("asks");
+        stream.write_all(request.as_bytes()).expect("asks");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answers");
         answer
@@ -228,4 +234,122 @@ fn maps_are_shown_without_a_controller() {
     let (done, maps, _) = told(&["maps", "--json"]);
     let maps: serde_json::Value = serde_json::from_str(&maps).expect("JSON");
     assert!(done && maps.as_array().is_some_and(|apps| apps.len() >= 3), "{maps}");
+}
+
+/// A switch of OpenFlow 1.0 that is set up, has two ports and tells no flows.
+fn joined(address: &str, datapath: u64) -> TcpStream {
+    let mut stream = greeted(address);
+    let port = |n: u8| Port::new(PortNo(n.into()), MacAddress([2, 9, 0, 0, 0, n]), PortName::from("eth"));
+    let ports = [port(1), port(2)];
+    let features = Features {
+        datapath_id: datapath,
+        buffers: 0,
+        tables: 1,
+        auxiliary_id: 0,
+        capabilities: Default::default(),
+        actions: 0,
+        ports: ports.as_slice().into(),
+    };
+    let mut out = bytes::BytesMut::new();
+    features.encode_into(Version::V1_0, 2, &mut out).expect("features");
+    stream.write_all(&out).expect("says features");
+    let mut received = Vec::new();
+    // the barrier of the set-up, then the question about flows
+    for (asked, answer) in [(18, 19), (16, 17)] {
+        let xid = loop {
+            if let Ok(Some((frame, length))) = Frame::split(&received) {
+                let (kind, xid) = (frame.header().message_type, frame.xid());
+                received.drain(..length);
+                if kind == asked {
+                    break xid;
+                }
+                continue;
+            }
+            let mut some = [0; 1024];
+            let count = stream.read(&mut some).expect("is told");
+            assert!(count > 0, "the connection is over");
+            received.extend_from_slice(&some[..count]);
+        };
+        let body: &[u8] = if answer == 17 { &[0, 1, 0, 0] } else { &[] };
+        let head = [&[1, answer, 0, 8 + body.len() as u8], &xid.to_be_bytes()[..], body].concat();
+        stream.write_all(&head).expect("answers");
+    }
+    stream
+}
+
+/// Runs another subcommand on a running controller: how it ended, and what it printed.
+fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_beehive"))
+        .args(arguments)
+        .args(["--http", &controller.http])
+        .output()
+        .expect("starts");
+    let words = |bytes| String::from_utf8(bytes).expect("words");
+    (output.status.code(), words(output.stdout), words(output.stderr))
+}
+
+#[test]
+fn switches_and_ports_are_listed() {
+    let controller = Running::start(&[]);
+    let _switch = joined(&controller.switches, 0x2a);
+    let (code, table, _) = tell(&controller, &["switches"]);
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!((code, lines.len()), (Some(0), 2), "{table}");
+    assert!(lines[0].starts_with("SWITCH") && lines[1].starts_with("000000000000002a "), "{table}");
+    assert!(lines[1].contains("OpenFlow 1.0  ready"), "{table}");
+    let (_, text, _) = tell(&controller, &["ports", "--json", "--switch", "2a"]);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let expected = serde_json::json!({
+        "switch": "000000000000002a", "port": "2", "name": "eth", "address": "02:09:00:00:00:02", "up": true
+    });
+    assert_eq!((json["ports"].as_array().map(Vec::len), &json["ports"][1]), (Some(2), &expected));
+    let (code, _, words) = tell(&controller, &["ports", "--switch", "2b"]);
+    assert_eq!(code, Some(1));
+    assert!(words.contains("there is no switch 000000000000002b"), "{words}");
+}
+
+#[test]
+fn a_switch_that_does_not_tell_its_flows_is_named() {
+    let controller = Running::start(&[]);
+    let _switch = joined(&controller.switches, 7);
+    let (code, table, words) = tell(&controller, &["flows"]);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(table.contains("0000000000000007 did not tell its flows in time"), "{table}");
+}
+
+#[test]
+fn requests_that_are_wrong_are_told_so() {
+    let controller = Running::start(&[]);
+    let code = |answer: &str| -> String {
+        let body = answer.split("\r\n\r\n").nth(1).expect("a body");
+        let json: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        json["error"]["code"].as_str().expect("a code").to_string()
+    };
+    for (path, status, name) in [
+        ("/api/v1/flows?switch=zz", "400", "bad_request"),
+        ("/api/v1/flows?swich=1", "400", "bad_request"),
+        ("/api/v1/ports?switch=1", "404", "unknown_switch"),
+        ("/api/v1/flows?switch=1", "404", "unknown_switch"),
+    ] {
+        let answer = controller.get(path, "localhost");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+        assert_eq!(code(&answer), name, "{path}");
+    }
+    let post = |origin: &str| {
+        let head = "POST /api/v1/flows/verify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n";
+        controller.ask(&format!("{head}{origin}Connection: close\r\n\r\n"))
+    };
+    assert!(post("").starts_with("HTTP/1.1 200"));
+    let refused = post("Origin: http://127.0.0.1:8653\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403") && code(&refused) == "foreign_origin", "{refused}");
+    assert!(controller.get("/api/v1/flows/verify", "localhost").starts_with("HTTP/1.1 405"));
+    let nobody = refused_by_nobody();
+    assert!(nobody.contains("no controller answers at 127.0.0.1:1"), "{nobody}");
+}
+
+fn refused_by_nobody() -> String {
+    let arguments = ["switches", "--http", "127.0.0.1:1"];
+    let output = Command::new(env!("CARGO_BIN_EXE_beehive")).args(arguments).output().expect("starts");
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).expect("words")
 }

@@ -1,15 +1,20 @@
-//! HTTP for people and their tools: health, metrics, status. It changes nothing.
+//! HTTP for people and their tools: health, metrics, status, switches and their flows.
+//!
+//! It changes nothing but that flows are put right at once which would be within the minute.
 
+mod failure;
+mod flows;
 mod host;
 mod metrics;
 mod status;
+mod switches;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use beehive_core::Hive;
 use beehive_nom::driver::Directory;
 use std::sync::Arc;
@@ -57,7 +62,11 @@ fn router(served: Served, hosts: Vec<String>) -> Router {
         .route("/health", get(health))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/status", get(status::status))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "there are /health, /metrics and /api/v1/status\n") })
+        .route("/api/v1/switches", get(switches::switches))
+        .route("/api/v1/ports", get(switches::ports))
+        .route("/api/v1/flows", get(flows::flows))
+        .route("/api/v1/flows/verify", post(flows::verify))
+        .fallback(|| async { (StatusCode::NOT_FOUND, PATHS) })
         .layer(middleware::from_fn_with_state(gate, admit))
         .with_state(served)
 }
@@ -83,6 +92,9 @@ async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Respon
     );
     response
 }
+
+/// What is told to those who ask for something else.
+const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, flows and flows/verify (POST)\n";
 
 async fn health() -> &'static str {
     "ok\n"

@@ -108,7 +108,7 @@ impl Connection {
 
     fn receive(&mut self, result: std::io::Result<usize>) -> Result<(), Close> {
         match result {
-            Ok(0) if self.session.protocol().is_empty() && self.input.is_empty() => Err(Close::WithoutAWord),
+            Ok(0) if self.is_mute() => Err(Close::WithoutAWord),
             Ok(0) => Err(Close::ByPeer),
             Ok(bytes) => {
                 Counters::add(&self.counters.read_bytes, bytes as u64);
@@ -118,8 +118,17 @@ impl Connection {
                 }
                 Ok(())
             }
+            // whoever closes without having read our greeting resets the connection
+            Err(error) if error.kind() == ErrorKind::ConnectionReset && self.is_mute() => {
+                Err(Close::WithoutAWord)
+            }
             Err(error) => Err(Close::Network(error.to_string())),
         }
+    }
+
+    /// Whether the switch has said nothing yet.
+    fn is_mute(&self) -> bool {
+        self.session.protocol().is_empty() && self.input.is_empty()
     }
 
     /// Takes the frames that are complete.

@@ -1,0 +1,162 @@
+//! Tables for people: columns as wide as what is in them.
+
+use crate::api::{Flow, Flows, Ports, Refused, Switches, Verified};
+use std::fmt::Write;
+
+/// Rows of equal length, the first of them the head.
+struct Table<const COLUMNS: usize> {
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    fn new(head: [&str; COLUMNS]) -> Self {
+        Table { rows: vec![head.map(str::to_string)] }
+    }
+
+    fn row(&mut self, row: [String; COLUMNS]) {
+        // a name from a switch may be anything; a table is lines
+        self.rows.push(row.map(|cell| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()))
+    }
+
+    fn lines(&self) -> String {
+        let mut widths = [0; COLUMNS];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count())
+            }
+        }
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (width, cell) in widths.iter().zip(row) {
+                // writing to a string cannot fail
+                let _ = write!(line, "{cell:width$}  ");
+            }
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        text
+    }
+}
+
+/// A value that may be missing.
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_string(), |value| value.to_string())
+}
+
+pub(super) fn switches(answer: &Switches) -> String {
+    let mut table = Table::new([
+        "SWITCH", "ADDRESS", "PROTOCOL", "STATE", "SECONDS", "PORTS", "UP", "IN", "SHED", "OUT", "FLOWS",
+        "ERRORS",
+    ]);
+    for s in &answer.switches {
+        let state = match (s.ready, s.auxiliary) {
+            (false, _) => "greeting",
+            (true, true) => "auxiliary",
+            (true, false) => "ready",
+        };
+        table.row([
+            or_dash(s.switch.as_ref()),
+            s.address.clone(),
+            s.protocol.clone(),
+            state.to_string(),
+            s.connected_seconds.to_string(),
+            s.ports.to_string(),
+            s.ports_up.to_string(),
+            s.packet_ins.to_string(),
+            s.packet_ins_shed.to_string(),
+            s.packet_outs.to_string(),
+            s.flows_installed.to_string(),
+            s.errors.to_string(),
+        ])
+    }
+    table.lines()
+}
+
+pub(super) fn ports(answer: &Ports) -> String {
+    let mut table = Table::new(["SWITCH", "PORT", "NAME", "ADDRESS", "LINK"]);
+    for p in &answer.ports {
+        let link = if p.up { "up" } else { "down" }.to_string();
+        table.row([p.switch.clone(), p.port.clone(), p.name.clone(), p.address.clone(), link])
+    }
+    table.lines()
+}
+
+pub(super) fn flows(answer: &Flows) -> String {
+    let mut table = Table::new([
+        "SWITCH", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE", "PACKETS",
+        "BYTES", "WHY",
+    ]);
+    answer.flows.iter().for_each(|flow| table.row(flow_row(flow)));
+    let mut text = table.lines();
+    if !answer.refused.is_empty() {
+        let mut table = Table::new(["SWITCH", "REFUSED", "APP", "CAUSE", "PRIORITY", "MATCH", "WHY"]);
+        answer.refused.iter().for_each(|refused| table.row(refused_row(refused)));
+        let _ = write!(text, "\n{}", table.lines());
+    }
+    for switch in &answer.unread {
+        let _ = writeln!(text, "{switch} did not tell its flows in time");
+    }
+    if answer.truncated {
+        text.push_str("there are more flows than are listed: ask for one switch (--switch)\n")
+    }
+    text
+}
+
+fn flow_row(flow: &Flow) -> [String; 13] {
+    let timeout = |seconds: u16| or_dash((seconds != 0).then_some(seconds));
+    [
+        flow.switch.clone(),
+        flow.state.name().to_string(),
+        or_dash(flow.app.as_ref()),
+        or_dash(flow.cause.as_ref()),
+        flow.priority.to_string(),
+        if flow.matching.is_empty() { "any".to_string() } else { flow.matching.clone() },
+        flow.actions.clone(),
+        timeout(flow.idle_s),
+        timeout(flow.hard_s),
+        or_dash(flow.age_s),
+        flow.packets.to_string(),
+        flow.bytes.to_string(),
+        flow.why.clone().unwrap_or_default(),
+    ]
+}
+
+fn refused_row(refused: &Refused) -> [String; 7] {
+    [
+        refused.switch.clone(),
+        format!("{} s ago", refused.seconds_ago),
+        or_dash(refused.app.as_ref()),
+        or_dash(refused.cause.as_ref()),
+        or_dash(refused.priority),
+        or_dash(refused.matching.as_ref()),
+        refused.why.clone(),
+    ]
+}
+
+pub(super) fn verified(answer: &Verified) -> String {
+    let mut text = String::new();
+    for r in &answer.switches {
+        let _ = writeln!(
+            text,
+            "{}: {} kept, {} put in place, {} withdrawn, {} soft, {} foreign",
+            r.switch, r.kept, r.installed, r.withdrawn, r.adopted, r.foreign
+        );
+    }
+    for switch in &answer.unread {
+        let _ = writeln!(text, "{switch} did not tell its flows in time");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_in_them() {
+        let mut table = Table::new(["A", "LONG"]);
+        table.row(["wide\u{1b}[2J".into(), "b".into()]);
+        table.row(["é".into(), String::new()]);
+        assert_eq!(table.lines(), "A         LONG\nwide?[2J  b\né\n");
+    }
+}

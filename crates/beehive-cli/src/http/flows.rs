@@ -1,0 +1,293 @@
+//! `/api/v1/flows`: what switches have and what they should have, side by side; and `/flows/verify`, which has them put
+//! right at once.
+
+use crate::api::{self, Failure, FailureCode, FlowState, Flows, Reading, Refused, Verified};
+use crate::http::Served;
+use crate::http::switches::{node, query};
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, header};
+use beehive_core::{Address, Hive, RequestError};
+use beehive_nom::object::{
+    Action, Actions, Cause, DescribeNode, FlowKey, FlowMatch, FlowState as Became, FlowsRead, FoundFlow,
+    IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
+};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Flows that are told at once; beyond that one switch at a time has to be asked for.
+const FLOWS_MAX: usize = 100_000;
+/// How long the switches may take, all together.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Pause between two looks at whether a switch has told its flows.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Which flows are asked about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    /// Those of this switch; none: of all.
+    switch: Option<String>,
+    /// Only those where what is there and what should be there differ.
+    #[serde(default)]
+    drift: bool,
+}
+
+pub(super) async fn flows(
+    State(served): State<Served>,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Flows>, Failure> {
+    let Which { switch, drift } = query(which)?;
+    let deadline = Instant::now() + PATIENCE;
+    let names = Names::of(&served.hive);
+    let mut answer = Flows::default();
+    for node in nodes(&served, switch.as_deref())? {
+        let Some(described) = describe(&served.hive, node).await? else { continue };
+        let found = match described.driver {
+            Some(driver) => found(&served.hive, driver, deadline).await,
+            None => None,
+        };
+        let told = found.is_some();
+        if !told {
+            answer.unread.push(node.to_string())
+        }
+        let now = served.hive.now();
+        answer.refused.extend(described.failures.iter().map(|failure| Refused {
+            switch: node.to_string(),
+            seconds_ago: now.since(failure.at).as_secs(),
+            app: names.app(failure.owner),
+            cause: names.cause(failure.cause),
+            priority: failure.flow.map(|(priority, _)| priority),
+            matching: failure.flow.map(|(_, matching)| match_words(&matching, None)),
+            why: failure.why.clone(),
+        }));
+        if told {
+            let mut compared = compare(node, described, found.unwrap_or_default(), &names);
+            compared.retain(|flow| !drift || flow.state.is_drift());
+            answer.flows.append(&mut compared)
+        }
+        if answer.flows.len() > FLOWS_MAX {
+            answer.flows.truncate(FLOWS_MAX);
+            answer.truncated = true;
+            break;
+        }
+    }
+    Ok(Json(answer))
+}
+
+pub(super) async fn verify(
+    State(served): State<Served>,
+    headers: HeaderMap,
+    which: Result<Query<super::switches::Which>, QueryRejection>,
+) -> Result<Json<Verified>, Failure> {
+    // a page on the web can make a browser send this; browsers say so
+    if headers.contains_key(header::ORIGIN) {
+        let message = "this is not for web pages".to_string();
+        return Err(Failure { code: FailureCode::ForeignOrigin, message });
+    }
+    let switch = query(which)?.into_switch();
+    let deadline = Instant::now() + PATIENCE;
+    let mut answer = Verified::default();
+    for node in nodes(&served, switch.as_deref())? {
+        let Some(before) = describe(&served.hive, node).await? else { continue };
+        if let Err(RequestError::Unavailable) = served.hive.request(VerifyFlows { node }).await {
+            return Err(Failure::unavailable("the controller stops"));
+        }
+        let reading = loop {
+            match describe(&served.hive, node).await? {
+                Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
+                    break Some(now.reading);
+                }
+                _ if Instant::now() >= deadline => break None,
+                _ => tokio::time::sleep(LOOK_INTERVAL).await,
+            }
+        };
+        let switch = node.to_string();
+        match reading {
+            Some(r) => answer.switches.push(Reading {
+                switch,
+                kept: r.kept,
+                adopted: r.adopted,
+                installed: r.installed,
+                withdrawn: r.withdrawn,
+                foreign: r.foreign,
+            }),
+            None => answer.unread.push(switch),
+        }
+    }
+    Ok(Json(answer))
+}
+
+/// The switches that are meant.
+fn nodes(served: &Served, switch: Option<&str>) -> Result<Vec<NodeId>, Failure> {
+    if let Some(text) = switch {
+        let node = node(text)?;
+        return if served.directory.contains(node) {
+            Ok(vec![node])
+        } else {
+            Err(Failure::unknown_switch(node))
+        };
+    }
+    let status = served.directory.status(served.hive.now());
+    let main = status.iter().filter(|status| status.ready && !status.auxiliary);
+    Ok(main.filter_map(|status| node(status.node.as_deref()?).ok()).collect())
+}
+
+async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, Failure> {
+    match hive.request(DescribeNode { node }).await {
+        Ok(described) => Ok(Some(described)),
+        Err(RequestError::NoAnswer { .. }) => Ok(None),
+        Err(error) => Err(Failure::unavailable(error)),
+    }
+}
+
+/// What the switch has, by way of its driver; none: it does not tell in time.
+async fn found(hive: &Hive, driver: Address, deadline: Instant) -> Option<Vec<FoundFlow>> {
+    let mut io = hive.io();
+    let asker = io.address();
+    io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
+    tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
+    let mut found = Vec::new();
+    loop {
+        let mail = tokio::time::timeout_at(deadline, io.receive()).await.ok()?;
+        for part in mail.messages::<FlowsRead>().into_iter().flatten() {
+            if found.len() <= FLOWS_MAX {
+                found.extend_from_slice(&part.flows)
+            }
+            if part.last {
+                return Some(found);
+            }
+        }
+    }
+}
+
+/// Names of what switches keep numbers of.
+struct Names {
+    apps: HashMap<Owner, &'static str>,
+    messages: HashMap<Cause, &'static str>,
+}
+
+impl Names {
+    fn of(hive: &Hive) -> Names {
+        let status = hive.status();
+        let apps = status.apps.iter().map(|app| (Owner::named(app.name), app.name)).collect();
+        let handlers = status.apps.iter().flat_map(|app| &app.handlers);
+        let short = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
+        let messages = handlers.map(|h| (Cause::named(h.message), short(h.message))).collect();
+        Names { apps, messages }
+    }
+
+    /// The app; its number if it does not run.
+    fn app(&self, owner: Owner) -> Option<String> {
+        Some(self.apps.get(&owner).map_or_else(|| format!("#{:08x}", owner.number()), ToString::to_string))
+    }
+
+    /// The message; its number if no app that runs handles it.
+    fn cause(&self, cause: Cause) -> Option<String> {
+        let name = self.messages.get(&cause).map(ToString::to_string);
+        name.or_else(|| (cause != Cause::UNKNOWN).then(|| format!("#{:04x}", cause.number())))
+    }
+}
+
+fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, names: &Names) -> Vec<api::Flow> {
+    let mut wanted: BTreeMap<FlowKey, IntendedFlow> =
+        described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
+    let mut list = Vec::with_capacity(found.len());
+    for found in found {
+        // what is in another table, or cannot be said here, is not in the place of one of ours
+        let sayable = found.table == 0 && found.more.is_none();
+        let intended = if sayable { wanted.remove(&found.key()) } else { None };
+        let (state, why) = match (&intended, found.ours()) {
+            (Some(intended), _) if found.is(&intended.flow) => (FlowState::Intended, None),
+            (Some(intended), _) => (FlowState::Different, Some(should_be(intended, names))),
+            (None, Some(_)) if found.is_soft() => (FlowState::Soft, None),
+            (None, Some(_)) => (FlowState::Stray, None),
+            (None, None) => (FlowState::Foreign, None),
+        };
+        list.push(api::Flow {
+            switch: node.to_string(),
+            state,
+            app: found.owner.and_then(|owner| names.app(owner)),
+            cause: names.cause(found.cause),
+            table: found.table,
+            priority: found.priority,
+            matching: match_words(&found.matching, found.more.as_deref()),
+            actions: action_words(&found.actions),
+            idle_s: found.idle_s,
+            hard_s: found.hard_s,
+            age_s: Some(found.age_s),
+            packets: found.packets,
+            bytes: found.bytes,
+            cookie: Some(format!("{:#x}", found.cookie)),
+            why,
+        })
+    }
+    list.extend(wanted.into_values().map(|IntendedFlow { flow, state }| api::Flow {
+        switch: node.to_string(),
+        state: FlowState::Missing,
+        app: names.app(flow.owner),
+        cause: names.cause(flow.cause),
+        table: 0,
+        priority: flow.priority,
+        matching: match_words(&flow.matching, None),
+        actions: action_words(&flow.actions),
+        idle_s: flow.idle_s,
+        hard_s: flow.hard_s,
+        age_s: None,
+        packets: 0,
+        bytes: 0,
+        cookie: None,
+        why: Some(became(&state)),
+    }));
+    list.sort_by(|a, b| {
+        let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
+        by_priority.then_with(|| a.matching.cmp(&b.matching))
+    });
+    list
+}
+
+fn should_be(intended: &IntendedFlow, names: &Names) -> String {
+    let app = names.app(intended.flow.owner).unwrap_or_default();
+    format!("{app} wants {}", action_words(&intended.flow.actions))
+}
+
+fn became(state: &Became) -> String {
+    match state {
+        Became::Waiting => "the switch has not been told yet".into(),
+        Became::Sent => "the switch has been told, and has not confirmed it".into(),
+        Became::Confirmed => "it was there, and has gone".into(),
+        Became::Refused { why, times } => format!("refused {times} times: {why}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
+    let tag = m.tag.map(|tag| match tag {
+        Tag::Untagged => "vlan=none".to_string(),
+        Tag::Id(vlan) => format!("vlan={}", vlan.0),
+    });
+    let fields = [
+        m.port.map(|port| format!("in_port={port}")),
+        m.source.map(|mac| format!("eth_src={mac}")),
+        m.destination.map(|mac| format!("eth_dst={mac}")),
+        tag,
+        m.ethertype.map(|kind| format!("eth_type={kind:#06x}")),
+        more.map(ToString::to_string),
+    ];
+    fields.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+fn action_words(actions: &Actions) -> String {
+    let word = |action: &Action| match action {
+        Action::Output(port) => format!("output:{port}"),
+        Action::SetSource(mac) => format!("set_eth_src:{mac}"),
+        Action::SetDestination(mac) => format!("set_eth_dst:{mac}"),
+        Action::PopTag => "pop_vlan".to_string(),
+        other => format!("{other:?}"),
+    };
+    let words: Vec<String> = actions.as_slice().iter().map(word).collect();
+    if words.is_empty() { "drop".into() } else { words.join(",") }
+}
