@@ -68,8 +68,9 @@ pub const READINGS_MAX: usize = 64;
 /// Parts of one reading of flows, 64 KiB at most each.
 pub const READING_PARTS_MAX: u32 = 4_096;
 
-/// Flows sent to a switch of which it is remembered which was sent when, so that an error can be told from others.
-pub const FLOWS_REMEMBERED: usize = 512;
+/// Flows sent to a switch that are remembered by the number they were sent under, so that an error can be tied to its flow.
+/// Of an older one the error itself says whose it was. More would not stay in the cache of a core with many switches.
+pub const FLOWS_REMEMBERED: usize = 128;
 
 /// Refusals of flows kept for whoever asks, for each node.
 pub const FAILURES_PER_NODE_MAX: usize = 64;

@@ -93,8 +93,14 @@ pub(super) async fn verify(
     let mut answer = Verified::default();
     for node in nodes(&served, switch.as_deref())? {
         let Some(before) = describe(&served.hive, node).await? else { continue };
-        if let Err(RequestError::Unavailable) = served.hive.request(VerifyFlows { node }).await {
-            return Err(Failure::unavailable("the controller stops"));
+        match served.hive.request(VerifyFlows { node }).await {
+            Ok(()) => {}
+            Err(RequestError::Handler(_)) => {
+                // it has left in the meantime
+                answer.unread.push(node.to_string());
+                continue;
+            }
+            Err(error) => return Err(Failure::unavailable(error)),
         }
         let reading = loop {
             match describe(&served.hive, node).await? {

@@ -13,15 +13,7 @@ pub struct Owner(u32);
 impl Owner {
     /// The owner called `name`.
     pub const fn named(name: &str) -> Owner {
-        // FNV-1a: part of what is stored in switches, so it never changes
-        let bytes = name.as_bytes();
-        let mut hash: u32 = 0x811c_9dc5;
-        let mut at = 0;
-        while at < bytes.len() {
-            hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
-            at += 1;
-        }
-        Owner(hash)
+        Owner(hash(name.as_bytes(), 0))
     }
 
     /// Its number.
@@ -35,8 +27,18 @@ impl Owner {
     }
 }
 
+/// FNV-1a of the bytes from `at` on: part of what is stored in switches, so it never changes.
+const fn hash(bytes: &[u8], mut at: usize) -> u32 {
+    let mut hash: u32 = 0x811c_9dc5;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
+}
+
 /// The kind of message that a flow was made for. Switches keep it with the flow, as they do its [`Owner`], so it is made
-/// from the message's name alone.
+/// from the message's name alone, without its crate: as handlers call it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Cause(u16);
 
@@ -44,10 +46,15 @@ impl Cause {
     /// Nobody has said.
     pub const UNKNOWN: Cause = Cause(0);
 
-    /// Messages called `name`.
+    /// Messages called `name`; what is before its last `::` does not count.
     pub const fn named(name: &str) -> Cause {
-        // the two halves of FNV-1a together: part of what is stored in switches, so it never changes
-        let hash = Owner::named(name).0;
+        let bytes = name.as_bytes();
+        let mut start = bytes.len();
+        while start > 0 && bytes[start - 1] != b':' {
+            start -= 1;
+        }
+        // the two halves together
+        let hash = hash(bytes, start);
         match (hash >> 16) as u16 ^ hash as u16 {
             0 => Cause(1), // which is not unknown
             cause => Cause(cause),
@@ -382,7 +389,8 @@ mod tests {
     #[test]
     fn a_cause_is_a_name_and_never_unknown() {
         assert_eq!(Cause::named(""), Cause(0x811c ^ 0x9dc5));
-        assert_eq!(Cause::of::<PacketIn>(), Cause::named("beehive-nom::PacketIn"));
+        assert_eq!(Cause::of::<PacketIn>(), Cause::named("PacketIn"));
+        assert_eq!(Cause::of::<PacketIn>(), Cause::named("object::PacketIn"));
         assert_ne!(Cause::of::<PacketIn>(), Cause::UNKNOWN);
     }
 

@@ -37,7 +37,7 @@ impl Commands {
             Some(oldest) => *oldest = sent,
             None => self.recent.push(sent),
         }
-        self.next = (self.next + 1) % limits::FLOWS_REMEMBERED;
+        self.next = (self.next + 1) % limits::FLOWS_REMEMBERED; // a power of two
         if !flow.is_soft() {
             self.expect(xid, flow.key())
         }
