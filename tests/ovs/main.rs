@@ -18,4 +18,5 @@ mod ipv6;
 mod ports;
 mod protocols;
 mod restart;
+mod survival;
 mod vlans;

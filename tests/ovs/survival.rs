@@ -1,0 +1,222 @@
+//! Flows that outlive their controller: good ones are kept, the rest is put right, and nothing is lost meanwhile.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Bridge, Controller, Host, Lab, Protocols, eventually};
+
+const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+const ALICE_ETHERNET: &str = "02:00:00:00:00:0a";
+const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
+
+/// Flows on the switch when its controller crashes.
+const FLOWS: usize = 5_000;
+
+/// Echo requests, 10 ms apart: some seconds before the crash, the whole of the absence, and some seconds after.
+const REQUESTS: u32 = 1_500;
+
+/// How soon a host that moved must be reachable once there is a controller again.
+const FIND_LIMIT: Duration = Duration::from_secs(2);
+
+/// How soon what was put out of order must be in order again when that is asked for.
+const REPAIR_LIMIT: Duration = Duration::from_secs(5);
+
+/// A flow by hand, with no mark of ours.
+const FOREIGN: &str = "priority=7,dl_src=02:00:00:00:00:77,actions=drop";
+
+#[test]
+fn no_packet_is_lost_by_a_crash_on_openflow_1_0() {
+    crash_under_load("no_packet_is_lost_by_a_crash_on_openflow_1_0", Protocols::OpenFlow10);
+}
+
+#[test]
+fn no_packet_is_lost_by_a_crash_on_openflow_1_3() {
+    crash_under_load("no_packet_is_lost_by_a_crash_on_openflow_1_3", Protocols::OpenFlow13);
+}
+
+fn crash_under_load(test: &str, protocols: Protocols) {
+    let Some(lab) = Lab::open(test) else { return };
+    let controller = Controller::start(&lab);
+    let (bridge, alice, bob) = two_hosts(&lab, protocols);
+    alice.ping(BOB).assert_answered(3);
+    alice.know(BOB, BOB_ETHERNET);
+    bob.know(ALICE, ALICE_ETHERNET);
+    alice.ping(BOB).assert_answered(2);
+    let before = flows(&bridge);
+    let learned = before.iter().find(|flow| flow.contains("hard_timeout")).expect("a flow was learned");
+    add_many(&lab, &bridge, field(learned, "cookie="));
+    bridge.add_flow(FOREIGN);
+
+    let mut returned = None;
+    let mut touched_after = Duration::ZERO;
+    std::thread::scope(|scope| {
+        let count = REQUESTS.to_string();
+        let (alice, to) = (&alice, BOB.to_string());
+        let pinging = scope.spawn(move || {
+            let words = ["ping", "-n", "-q", "-c", &count, "-i", "0.01", "-W", "2", &to];
+            alice.lab().run(&alice.words(&words), Duration::from_secs(60)).output
+        });
+        std::thread::sleep(Duration::from_secs(3));
+        let killed = Instant::now();
+        controller.kill();
+        bridge.wait_disconnected();
+        if protocols != Protocols::OpenFlow10 {
+            // of ours, and gone when the controller comes back
+            lab.succeed(&[
+                "ovs-ofctl",
+                "-O",
+                "OpenFlow13",
+                "--strict",
+                "del-flows",
+                bridge.name(),
+                "priority=0",
+            ]);
+        }
+        returned = Some(Controller::start(&lab));
+        bridge.wait_connected();
+        let said = pinging.join().expect("ping ends");
+        assert!(said.contains(&format!("{REQUESTS} packets transmitted, {REQUESTS} received")), "{said}");
+        touched_after = killed.elapsed();
+    });
+    let mut controller = returned.expect("came back");
+
+    // whoever touches a flow starts its age again
+    let after = flows(&bridge);
+    let ours: Vec<_> = after.iter().filter(|flow| flow.contains("hard_timeout")).collect();
+    assert!(ours.len() >= FLOWS + 2, "{} flows are left", ours.len());
+    for flow in ours {
+        let age: f64 = field(flow, "duration=").trim_end_matches('s').parse().expect("a duration");
+        assert!(age > touched_after.as_secs_f64(), "touched: {flow}");
+    }
+    assert!(after.iter().any(|flow| flow.contains("priority=7")), "the flow by hand is gone");
+    let told = json(&lab, &[]);
+    let list = told["flows"].as_array().expect("flows");
+    let in_state = |state: &str| list.iter().filter(|flow| flow["state"] == state).count();
+    assert_eq!((in_state("soft"), in_state("foreign")), (FLOWS + 2, 1));
+    let learned = list.iter().find(|flow| flow["state"] == "soft").expect("learned");
+    assert_eq!((&learned["app"], &learned["cause"]), (&"learning-switch".into(), &"PacketIn".into()));
+    let drift = lab.run(&[&program(&lab), "flows", "--drift"], REPAIR_LIMIT);
+    assert_eq!(drift.status.code(), Some(3), "{}{}", drift.output, drift.error);
+    assert!(
+        drift.output.contains("foreign") && !drift.output.contains("learning-switch"),
+        "{}",
+        drift.output
+    );
+    if protocols != Protocols::OpenFlow10 {
+        repairs(&lab, &bridge);
+    }
+    assert_eq!(bridge.refusals(), Vec::<String>::new(), "the switch refused messages");
+    controller.assert_running();
+    controller.stop();
+}
+
+/// The flow that brings packets up, intended as any other, is put back: whether the switch tells that it is gone, and
+/// whether it is gone or replaced.
+fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
+    let in_order =
+        || flows(bridge).iter().any(|flow| flow.contains("priority=0") && flow.contains("CONTROLLER"));
+    assert!(in_order(), "it was put back when the controller came back");
+    lab.succeed(&["ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", bridge.name(), "priority=0"]);
+    eventually("a flow that was deleted is back", REPAIR_LIMIT, || in_order().then_some(()));
+    bridge.add_flow("priority=0,actions=drop");
+    assert!(!in_order());
+    let different = json(lab, &["--drift"]);
+    let list = different["flows"].as_array().expect("flows");
+    assert!(list.iter().any(|flow| flow["state"] == "different" && flow["actions"] == "drop"), "{different}");
+    let verified = lab.run(&[&program(lab), "flows", "--verify"], REPAIR_LIMIT);
+    assert!(verified.error.contains("1 put in place, 0 withdrawn"), "{}", verified.error);
+    assert!(in_order(), "{:?}", flows(bridge));
+}
+
+#[test]
+fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0() {
+    moves_meanwhile(
+        "a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0",
+        Protocols::OpenFlow10,
+    );
+}
+
+#[test]
+fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_3() {
+    moves_meanwhile(
+        "a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_3",
+        Protocols::OpenFlow13,
+    );
+}
+
+fn moves_meanwhile(test: &str, protocols: Protocols) {
+    let Some(lab) = Lab::open(test) else { return };
+    let controller = Controller::start(&lab);
+    let (bridge, alice, bob) = two_hosts(&lab, protocols);
+    let elsewhere = Host::wire(&bridge, "elsewhere", 3, BOB_ETHERNET);
+    alice.ping(BOB).assert_answered(3);
+    alice.know(BOB, BOB_ETHERNET);
+    elsewhere.know(ALICE, ALICE_ETHERNET);
+    controller.kill();
+    bridge.wait_disconnected();
+    bob.vacate("02:00:00:00:00:0c");
+    elsewhere.add_address(&format!("{BOB}/24"));
+    // its old port is up, and flows lead there
+    assert!(bridge.link_is_up(&bob.switch_interface()));
+    assert!(!alice.ping(BOB).try_once());
+
+    let mut controller = Controller::start(&lab);
+    bridge.wait_connected();
+    let took = elsewhere.ping(ALICE).until_answered(FIND_LIMIT);
+    println!("{test}: heard after {took:?}");
+    alice.ping(BOB).until_answered(FIND_LIMIT);
+    alice.ping(BOB).assert_answered(3);
+    controller.assert_running();
+    controller.stop();
+}
+
+fn two_hosts<'lab>(lab: &'lab Lab, protocols: Protocols) -> (Bridge<'lab>, Host<'lab>, Host<'lab>) {
+    let bridge = Bridge::new(lab, "br0", 1, protocols);
+    bridge.point_at(Controller::PORT);
+    let alice = Host::wire(&bridge, "alice", 1, ALICE_ETHERNET);
+    let bob = Host::wire(&bridge, "bob", 2, BOB_ETHERNET);
+    alice.add_address(&format!("{ALICE}/24"));
+    bob.add_address(&format!("{BOB}/24"));
+    bridge.wait_connected();
+    (bridge, alice, bob)
+}
+
+/// Adds flows as the learning switch makes them, between a hundred stations behind one port and fifty behind another.
+fn add_many(lab: &Lab, bridge: &Bridge<'_>, cookie: &str) {
+    let mut text = String::new();
+    for number in 0..FLOWS {
+        let (source, destination) = (number % 100, number / 100);
+        text += &format!(
+            "cookie={cookie},idle_timeout=60,hard_timeout=150,priority=100,in_port=1,dl_vlan=0xffff,\
+             dl_src=02:00:00:00:01:{source:02x},dl_dst=02:00:00:00:02:{destination:02x},actions=output:2\n"
+        );
+    }
+    let file = lab.file("flows");
+    std::fs::write(&file, text).expect("writes");
+    let file = file.to_string_lossy().into_owned();
+    lab.succeed(&["ovs-ofctl", "-O", "OpenFlow10,OpenFlow13", "add-flows", bridge.name(), &file]);
+}
+
+fn flows(bridge: &Bridge<'_>) -> Vec<String> {
+    bridge.flows().lines().filter(|line| line.contains("actions=")).map(str::to_owned).collect()
+}
+
+/// What follows `name` in a line of flows, up to the comma.
+fn field<'a>(flow: &'a str, name: &str) -> &'a str {
+    let from = flow.find(name).map(|at| at + name.len()).unwrap_or_else(|| panic!("no {name} in {flow}"));
+    flow[from..].split([',', ' ']).next().unwrap_or_default()
+}
+
+fn program(lab: &Lab) -> String {
+    lab.controller().to_string_lossy().into_owned()
+}
+
+fn json(lab: &Lab, more: &[&str]) -> serde_json::Value {
+    let program = program(lab);
+    let words = [&[program.as_str(), "flows", "--json"], more].concat();
+    let finished = lab.run(&words, REPAIR_LIMIT);
+    serde_json::from_str(&finished.output)
+        .unwrap_or_else(|error| panic!("{error}:\n{}{}", finished.output, finished.error))
+}
