@@ -62,6 +62,9 @@ pub const FLOWS_PER_INSTALMENT_MAX: usize = 2_048;
 /// How long a switch that has joined may take to tell its flows, before it is set up without knowing them.
 pub const READING_PATIENCE: Duration = Duration::from_secs(3);
 
+/// How long apps may take to say that they answer for soft flows in a switch that has joined and told its flows.
+pub const CLAIM_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Readings of one switch's flows at the same time.
 pub const READINGS_MAX: usize = 64;
 

@@ -49,6 +49,11 @@ struct Node {
     reading: Reading,
     /// Parts of that reading so far.
     parts: u64,
+    /// Whether apps have had time to say that they answer for soft flows. They hear of a switch when we do, and may be
+    /// slower than the switch is to tell its flows.
+    claims_are_in: bool,
+    /// Whether there are soft flows that nobody has answered for.
+    is_unclaimed: bool,
     /// The last flow of an instalment, with more to come once the switch has confirmed it.
     paused_at: Option<FlowKey>,
 }
@@ -94,6 +99,8 @@ impl NodeController {
             drops_misses: msg.drops_misses,
             reading: Reading { number, ..Reading::default() },
             parts: 0,
+            claims_are_in: false,
+            is_unclaimed: false,
             paused_at: None,
         };
         let ports = self.ports.at(msg.node);
@@ -278,7 +285,8 @@ impl NodeController {
                     node.reading.adopted += 1;
                     adopted.entry(owner).or_default().push(found.clone())
                 }
-                Verdict::Stray(owner) => {
+                Verdict::Unclaimed(_) if !node.claims_are_in => node.is_unclaimed = true,
+                Verdict::Stray(owner) | Verdict::Unclaimed(owner) => {
                     node.reading.withdrawn += 1;
                     let scope = FlowScope::Exactly(found.priority, found.matching);
                     ctx.send(node.driver, WithdrawFlows { owner: Some(owner), scope });
@@ -298,6 +306,10 @@ impl NodeController {
         let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| *key).collect();
         node.reading.installed = missing.len() as u64;
         node.reading.complete = true;
+        node.claims_are_in = true;
+        if std::mem::take(&mut node.is_unclaimed) {
+            ctx.after(limits::CLAIM_PATIENCE, VerifyFlows { node: msg.node })
+        }
         seen.clear();
         for key in missing {
             set_state(flows, &key, FlowState::Waiting)
@@ -323,7 +335,7 @@ impl NodeController {
             return ctx.after(limits::READING_PATIENCE, ReadingOverdue { parts, ..*msg });
         }
         tracing::warn!(node = %msg.node, "the switch does not tell its flows: all of ours are withdrawn and put in place again");
-        node.reading.complete = true;
+        (node.reading.complete, node.claims_are_in) = (true, true);
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);
         node.miss_flow(flows);

@@ -13,6 +13,8 @@ pub(super) enum Verdict {
     Superseded,
     /// It is a soft one that leads somewhere: its app sees whether it is good.
     Adopted(Owner),
+    /// It is a soft one that leads somewhere, and nobody answers for it so far.
+    Unclaimed(Owner),
     /// It is one of ours that nobody wants.
     Stray(Owner),
     /// It is somebody else's, or cannot be ours as it is.
@@ -35,10 +37,10 @@ impl Verdict {
             None => {}
         }
         let Some(owner) = found.ours() else { return Verdict::Foreign };
-        if found.is_soft() && adopts(&owner) && leads_somewhere(found, usable) {
-            Verdict::Adopted(owner)
-        } else {
-            Verdict::Stray(owner)
+        match found.is_soft() && leads_somewhere(found, usable) {
+            true if adopts(&owner) => Verdict::Adopted(owner),
+            true => Verdict::Unclaimed(owner),
+            false => Verdict::Stray(owner),
         }
     }
 }
@@ -115,7 +117,7 @@ mod tests {
         let soft = FoundFlow { idle_s: 5, ..stray.clone() };
         assert_eq!(on(&soft, None), Verdict::Adopted(owner));
         let unclaimed = FoundFlow { owner: Some(Owner::named("y")), ..soft.clone() };
-        assert_eq!(on(&unclaimed, None), Verdict::Stray(Owner::named("y")));
+        assert_eq!(on(&unclaimed, None), Verdict::Unclaimed(Owner::named("y")));
         for (port, out) in [(1, 3), (3, 1)] {
             let matching = FlowMatch { port: Some(PortNo(port)), ..FlowMatch::ANY };
             let actions = Actions::One(Action::Output(PortNo(out)));
