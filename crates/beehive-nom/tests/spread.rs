@@ -35,7 +35,13 @@ fn traffic(kit: &mut Kit, seed: u64) {
     let mut chance = Chance(seed);
     let driver = kit.address();
     for node in 0..6 {
-        kit.emit(NodeJoined { node: NodeId(node), driver, ports: Vec::new(), knows_owners: node % 2 == 0 });
+        kit.emit(NodeJoined {
+            node: NodeId(node),
+            driver,
+            ports: Vec::new(),
+            knows_owners: node % 2 == 0,
+            drops_misses: true,
+        });
     }
     for _ in 0..30 {
         let burst: Vec<PacketIn> = (0..20)
@@ -46,7 +52,13 @@ fn traffic(kit: &mut Kit, seed: u64) {
         match chance.below(8) {
             0 => drop(kit.emit(PortDown { node, port: PortNo(1), removed: false })),
             1 => drop(kit.emit(NodeLeft { node, driver })),
-            2 => drop(kit.emit(NodeJoined { node, driver, ports: Vec::new(), knows_owners: true })),
+            2 => drop(kit.emit(NodeJoined {
+                node,
+                driver,
+                ports: Vec::new(),
+                knows_owners: true,
+                drops_misses: true,
+            })),
             3 => drop(kit.advance(Duration::from_secs(chance.below(200)))),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! `beehive switches`, `ports` and `flows`: what a running controller says, as a table or as JSON.
 
-mod question;
+pub(crate) mod question;
 mod table;
 
 use crate::api::{Failed, Flows, Ports, Switches, Verified};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How it is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// What changes nothing.
     Get,
     /// What may.
@@ -13,25 +13,25 @@ pub(super) enum Method {
 
 /// A question.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     method: Method,
     path: &'static str,
     parameters: Vec<(&'static str, String)>,
 }
 
 impl Question {
-    pub(super) fn new(method: Method, path: &'static str) -> Question {
+    pub(crate) fn new(method: Method, path: &'static str) -> Question {
         Question { method, path, parameters: Vec::new() }
     }
 
     /// With a parameter, if there is one.
-    pub(super) fn with(mut self, name: &'static str, value: Option<&str>) -> Question {
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Question {
         self.parameters.extend(value.map(|value| (name, value.to_string())));
         self
     }
 
     /// Asks; returns the status and the body.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         address: &str,
         limit: Duration,

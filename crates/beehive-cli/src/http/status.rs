@@ -23,7 +23,11 @@ pub(super) async fn status(State(Served { hive, directory }): State<Served>, uri
     let (connections_ended, connections_refused) = directory.ended();
     Json(Status {
         version: env!("CARGO_PKG_VERSION"),
-        hive: if uri.query() == Some("sizes") { hive.status_with_sizes() } else { hive.status() },
+        hive: if matches!(uri.query(), Some("sizes" | "sizes=true")) {
+            hive.status_with_sizes()
+        } else {
+            hive.status()
+        },
         switches: directory.status(hive.now()),
         totals: directory.totals(),
         connections_ended,

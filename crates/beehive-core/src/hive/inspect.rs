@@ -3,8 +3,8 @@
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
-use crate::hive::routes::Routes;
 use crate::hive::lane::Owners;
+use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
 use crate::seams::BoxFuture;

@@ -7,9 +7,9 @@ use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, 
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};
 use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
 use beehive_nom::object::{
-    Action, Actions, AddFlow, BufferId, Cause, DelFlows, FlowFailed, FlowMatch, FlowRemoved, FlowRemovedReason,
-    FlowScope, Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PortDown, PortNo,
-    SendPacket, Station, Tag, Vlan,
+    Action, Actions, AddFlow, BufferId, Cause, DelFlows, FlowFailed, FlowMatch, FlowRemoved,
+    FlowRemovedReason, FlowScope, Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason,
+    PortDown, PortNo, SendPacket, Station, Tag, Vlan,
 };
 use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
@@ -178,7 +178,7 @@ fn maps_of_the_learning_switch_cover_what_it_touches() {
             match oracle.chance.below(10) {
                 0 => oracle.check(PortDown { node, port, removed: port.0 == 1 }),
                 1 => oracle.check(NodeLeft { node, driver }),
-                2 => oracle.check(Each { key: node, msg: Shared::new(Tick::<3>) }),
+                2 => oracle.check(Each { key: node, msg: Shared::new(Tick::<5>) }),
                 _ => oracle.check(packet),
             }
         }
@@ -198,7 +198,13 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
         match chance.below(7) {
             0 => {
                 let knows_owners = chance.below(2) == 0;
-                oracle.check(NodeJoined { node, driver, ports: Vec::new(), knows_owners, drops_misses: knows_owners })
+                oracle.check(NodeJoined {
+                    node,
+                    driver,
+                    ports: Vec::new(),
+                    knows_owners,
+                    drops_misses: knows_owners,
+                })
             }
             1 => oracle.check(NodeLeft { node, driver }),
             2 => {
