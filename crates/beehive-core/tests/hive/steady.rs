@@ -289,6 +289,39 @@ fn an_io_bee_goes_on_while_a_stateless_handler_spins() {
     both_go_on(false, 0, StuckBy::Stateless(Manner::Spins(1_500)))
 }
 
+/// The answer comes first, in the same turn; it is not told only when the handler behind it is done.
+#[test]
+fn an_io_bee_is_told_of_an_answer_though_the_next_handler_is_stuck() {
+    let seen = Shared::default();
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
+        let over = Arc::new(AtomicBool::new(false));
+        let (shown, ends) = (seen.clone(), over.clone());
+        let machine = machine(over.clone(), seen.clone());
+        hive.spawn_io("a driver", Restart::Never, move |mut io| {
+            let (seen, over) = (shown.clone(), ends.clone());
+            async move {
+                io.run_here();
+                let asked = Instant::now();
+                io.emit(visit(1, WELL));
+                io.emit(visit(0, Manner::Spins(1_500)));
+                io.flush().await;
+                io.receive().await;
+                seen.lock().unwrap().answered = asked.elapsed();
+                over.store(true, Ordering::Relaxed);
+                Ok::<_, Error>(())
+            }
+        });
+        while !over.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        hive.stop(Duration::from_secs(5)).await;
+        machine.join().unwrap()
+    });
+    let seen = Arc::into_inner(seen).unwrap().into_inner().unwrap();
+    assert!(seen.answered <= Duration::from_millis(100) + seen.machine, "{seen:?}")
+}
+
 /// Some messages of one sender take the way by a stateless handler, others, to the same place, do not.
 #[test]
 fn what_a_stateless_handler_passes_on_is_not_overtaken() {
