@@ -101,10 +101,19 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         let now = hive.now();
         let (fires, next) = hive.timers.take_due(now);
         if !fires.is_empty() {
+            // what they bring about is under way until it is done, as if it had come in from outside
+            let one = Credits::new(1);
+            one.take_all(1);
+            let cause = Cause::new(&one, 1, &hive.under_way);
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.leaves_stateless = true;
-                fires.into_iter().for_each(|fire| fire(turn))
+                for fire in fires {
+                    turn.cause = Some(cause.clone());
+                    fire(turn);
+                    turn.cause = None
+                }
             });
+            drop(cause);
             continue;
         }
         let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));

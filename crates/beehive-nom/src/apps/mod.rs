@@ -6,4 +6,4 @@ mod node;
 
 pub use hub::Hub;
 pub use learning::{LearningSettings, LearningSwitch};
-pub use node::NodeController;
+pub use node::{NodeController, ReadingOverdue};

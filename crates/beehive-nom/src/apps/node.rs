@@ -72,11 +72,13 @@ struct Intended {
 
 /// From the node app to itself: a switch that has joined may not tell its flows at all.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
-struct ReadingOverdue {
-    node: NodeId,
-    reading: u64,
+pub struct ReadingOverdue {
+    /// The switch.
+    pub node: NodeId,
+    /// The number of the reading.
+    pub reading: u64,
     /// Parts that had come when this was sent.
-    parts: u64,
+    pub parts: u64,
 }
 
 /// Refusals that follow each other within this time are logged once.

@@ -37,6 +37,10 @@ pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSw
         hive.idle().await;
         // a driver may have held the last answers, which nothing else knows of; what it did with them is done now
         quiet(switches).await;
+        // whoever waits for timers has been told of new ones by now, and looks at the clock when it is polled
+        for _ in 0..4 {
+            tokio::task::yield_now().await
+        }
         if said() == before && clock.is_settled() {
             return;
         }

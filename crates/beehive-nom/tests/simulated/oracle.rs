@@ -5,11 +5,12 @@ use crate::chance::Chance;
 use beehive_core::__private::{Each, Tick};
 use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, instance, record};
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};
-use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
+use beehive_nom::apps::{Hub, LearningSwitch, NodeController, ReadingOverdue};
 use beehive_nom::object::{
-    Action, Actions, AddFlow, BufferId, Cause, DelFlows, FlowFailed, FlowMatch, FlowRemoved,
-    FlowRemovedReason, FlowScope, Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason,
-    PortDown, PortNo, SendPacket, Station, Tag, Vlan,
+    Action, Actions, AddFlow, AdoptFlows, BufferId, Cause, DelFlows, DescribeNode, FlowFailed, FlowMatch,
+    FlowRemoved, FlowRemovedReason, FlowScope, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow, Mac, NodeId,
+    NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, Port, PortDown, PortNo, PortUp, SendPacket,
+    Station, Tag, VerifyFlows, Vlan,
 };
 use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
@@ -80,6 +81,30 @@ impl Chance {
         if self.below(3) == 0 { flow.idle(Duration::from_secs(1 + self.below(9))) } else { flow }
     }
 
+    fn found(&mut self) -> Vec<FoundFlow> {
+        let count = self.below(4);
+        (0..count)
+            .map(|_| {
+                let AddFlow { flow, .. } = self.add_flow();
+                FoundFlow {
+                    table: self.below(5) as u8 / 4,
+                    owner: (self.below(5) > 0).then_some(flow.owner),
+                    cause: flow.cause,
+                    cookie: 0,
+                    priority: flow.priority,
+                    matching: flow.matching,
+                    actions: flow.actions,
+                    more: (self.below(8) == 0).then(|| "something else".into()),
+                    idle_s: flow.idle_s,
+                    hard_s: flow.hard_s,
+                    age_s: 1,
+                    packets: 1,
+                    bytes: 60,
+                }
+            })
+            .collect()
+    }
+
     fn scope(&mut self) -> FlowScope {
         let station = Station::new(self.tag().vlan(), self.mac());
         match self.below(5) {
@@ -90,6 +115,10 @@ impl Chance {
             _ => FlowScope::Exactly(self.below(3) as u16, self.matching()),
         }
     }
+}
+
+fn up(number: PortNo) -> Port {
+    Port { number, address: Mac([2, 0, 0, 0, 1, 1]), name: "a port".into(), up: true }
 }
 
 /// What came of the runs of one handler.
@@ -175,7 +204,15 @@ fn maps_of_the_learning_switch_cover_what_it_touches() {
                 oracle.chance.port(),
                 oracle.chance.driver(),
             );
-            match oracle.chance.below(10) {
+            match oracle.chance.below(12) {
+                10 => {
+                    let (knows_owners, drops_misses) = (true, true);
+                    oracle.check(NodeJoined { node, driver, ports: Vec::new(), knows_owners, drops_misses })
+                }
+                11 => {
+                    let (owner, flows) = (LearningSwitch::OWNER, oracle.chance.found());
+                    oracle.check(FlowsFound { node, owner, flows })
+                }
                 0 => oracle.check(PortDown { node, port, removed: port.0 == 1 }),
                 1 => oracle.check(NodeLeft { node, driver }),
                 2 => oracle.check(Each { key: node, msg: Shared::new(Tick::<5>) }),
@@ -192,10 +229,26 @@ fn maps_of_the_learning_switch_cover_what_it_touches() {
 #[test]
 fn maps_of_the_node_controller_cover_what_it_touches() {
     let mut oracle = Oracle::<NodeController>::new("", 2);
-    for _ in 0..2 * RUNS {
+    for _ in 0..5 * RUNS {
         let chance = &mut oracle.chance;
         let (node, owner, driver) = (chance.node(), chance.owner(), chance.driver());
-        match chance.below(7) {
+        let reading = chance.below(4);
+        match chance.below(18) {
+            6 => oracle.check(PortUp { node, port: up(PortNo(1)) }),
+            7 => oracle.check(PortDown { node, port: PortNo(1), removed: false }),
+            8 => oracle.check(AdoptFlows { node, owner }),
+            9 => {
+                let flows = chance.found().iter().map(FoundFlow::key).collect();
+                oracle.check(FlowsConfirmed { node, flows })
+            }
+            10..=12 => {
+                let (last, flows) = (chance.below(2) == 0, chance.found());
+                oracle.check(FlowsRead { node, reading, last, flows })
+            }
+            13 => oracle.check(ReadingOverdue { node, reading, parts: reading % 2 }),
+            14 => oracle.check(Each { key: node, msg: Shared::new(Tick::<13>) }),
+            15 => oracle.check(VerifyFlows { node }),
+            16 => oracle.check(DescribeNode { node }),
             0 => {
                 let knows_owners = chance.below(2) == 0;
                 oracle.check(NodeJoined {
