@@ -29,6 +29,17 @@ pub(crate) const fn multipart_reply(version: u8) -> u8 {
     if version == V1_0 { 17 } else { 19 }
 }
 
+/// Whether it asks for the flows that a switch has.
+pub(crate) fn asks_for_flows(version: u8, message: &[u8]) -> bool {
+    message[1] + 1 == multipart_reply(version) && message.get(8..10) == Some(&[0, 1])
+}
+
+/// The answer of a switch that has no flows.
+pub(crate) fn no_flows(version: u8, xid: u32) -> Vec<u8> {
+    let body: &[u8] = if version == V1_0 { &[0, 1, 0, 0] } else { &[0, 1, 0, 0, 0, 0, 0, 0] };
+    message(version, multipart_reply(version), xid, body)
+}
+
 /// A message with its header.
 pub(crate) fn message(version: u8, kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
     let length = (8 + body.len()) as u16;
@@ -90,11 +101,6 @@ pub(crate) fn packet_out_data(message: &[u8]) -> Option<&[u8]> {
     let (actions_bytes_at, actions_at) = if message.first() == Some(&V1_0) { (14, 16) } else { (16, 24) };
     let actions = u16::from_be_bytes(*message.get(actions_bytes_at..)?.first_chunk()?);
     message.get(actions_at + usize::from(actions)..)
-}
-
-/// The command of a flow modification: 3 and 4 take flows away.
-pub(crate) fn flow_command(message: &[u8]) -> Option<u8> {
-    message.get(if message.first() == Some(&V1_0) { 8 + 40 + 8 + 1 } else { 8 + 16 + 1 }).copied()
 }
 
 /// One of each message that a switch sends when it is set up.

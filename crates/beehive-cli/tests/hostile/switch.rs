@@ -63,10 +63,9 @@ impl Switch {
     pub(crate) fn joined(controller: SocketAddr, version: u8, node: u64) -> Switch {
         let (mut switch, xid) = Switch::greeted(controller, version);
         switch.send(&message::features(version, node, xid));
-        // its driver is known where flows are kept: the first thing to come from there
-        switch
-            .until(|m| m[1] == message::FLOW_MOD && matches!(message::flow_command(m), Some(3 | 4)))
-            .expect("is let in");
+        // its driver is known where flows are kept: the first thing to come from there is the question which it has
+        let question = switch.until(|m| message::asks_for_flows(version, m)).expect("is let in");
+        switch.answer(&question);
         switch
     }
 
@@ -118,6 +117,7 @@ impl Switch {
             kind if kind == message::barrier_request(version) => {
                 message::message(version, kind + 1, xid, &[])
             }
+            _ if message::asks_for_flows(version, heard) => message::no_flows(version, xid),
             18 if version == V1_3 && heard.get(8..10) == Some(&[0, 13]) => message::port_description(xid),
             _ => return,
         };
