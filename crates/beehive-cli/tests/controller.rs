@@ -150,6 +150,7 @@ fn what_is_not_known_is_refused() {
     assert!(refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
     assert!(refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
     assert!(refused(&["--log", "=="]).contains("--log"));
+    assert!(refused(&["--log", "warning"]).contains("--log warning: there is no such level"));
 }
 
 #[test]

@@ -6,10 +6,20 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What a dictionary may hold. Undo needs `Clone`; moving and replicating need the encoding.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a dictionary",
+    label = "not a value",
+    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)"
+)]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
 
 /// What a message may be answered with.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an answer",
+    label = "not an answer",
+    note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)"
+)]
 pub trait Reply: Serialize + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
 

@@ -58,8 +58,22 @@ fn start(arguments: ControllerArgs) -> Result<(), Failure> {
     outcome
 }
 
+/// Whether a word of `--log` says what it seems to say. A word alone that is no level would name a module, and silence all
+/// others.
+fn is_log_directive(word: &str) -> bool {
+    use tracing_subscriber::filter::LevelFilter;
+    word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()
+}
+
 fn log(options: &Options) -> Result<(), Failure> {
     use std::io::IsTerminal;
+    if let Some(word) = options.log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
+        return Err(format!(
+            "--log {word}: there is no such level; there are error, warn, info, debug, trace and off, for all or for a module: \
+             `warn,beehive_nom=debug`"
+        )
+        .into());
+    }
     let filter = tracing_subscriber::EnvFilter::try_new(&options.log).map_err(|error| {
         format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
     })?;

@@ -34,7 +34,9 @@ impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RequestError::Handler(error) => write!(f, "{error}"),
-            RequestError::NoAnswer { message } => write!(f, "nobody answered `{message}`"),
+            RequestError::NoAnswer { message } => {
+                write!(f, "nobody answered `{message}`: no handler takes it, or none returned an answer")
+            }
             RequestError::Timeout { after } => {
                 write!(f, "no answer within {after:?}; whether the message was handled is not known")
             }
