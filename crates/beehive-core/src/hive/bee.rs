@@ -404,8 +404,13 @@ impl<A: App> Bee<A> {
         }
         let mailbox = &mut *mailbox;
         let Some(body) = mailbox.body.as_mut() else { return Retirement::Busy };
-        if !body.is_settled() || !body.lane.is_empty() || !body.app.is_empty() {
+        if !body.is_settled() || !body.app.is_empty() {
             return Retirement::Busy;
+        }
+        if !body.lane.is_empty() {
+            // what it sent waits for an owner; nothing else tells when that has gone
+            mailbox.idle_noted = true;
+            return Retirement::Later;
         }
         let floors = match &body.tail {
             Some(tail) => tail.link().lanes.floors_above(&tail.seen),

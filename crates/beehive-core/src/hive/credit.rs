@@ -29,7 +29,7 @@ impl Credits {
     }
 
     /// Waits until there are `wanted` credits, and takes them. Cancel-safe.
-    pub(crate) async fn take(&self, wanted: u32) {
+    pub(crate) async fn take_when_free(&self, wanted: u32) {
         loop {
             let returned = self.returned.notified();
             if self.take_all(wanted) {
@@ -50,6 +50,18 @@ impl Credits {
         }
     }
 
+    /// Takes `wanted` credits, or as many as there are.
+    pub(crate) fn take(self: &Arc<Self>, wanted: u32) -> Taken {
+        let mut count = 0;
+        let less = |free: u32| {
+            count = free.min(wanted);
+            Some(free - count)
+        };
+        // it always changes something, if only by nothing
+        let _ = self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, less);
+        Taken { credits: self.clone(), count }
+    }
+
     fn give_back(&self, count: u32) {
         self.free.fetch_add(count, Ordering::Release);
         wake::all(&self.returned)
@@ -66,11 +78,23 @@ impl Credits {
     }
 }
 
+/// Credits that were taken; dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    credits: Arc<Credits>,
+    count: u32,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.credits.give_back(self.count)
+    }
+}
+
 /// Credits in use; shared by everything that the messages caused, given back when the last of it is done.
 #[derive(Debug)]
 pub(crate) struct Cause {
-    credits: Arc<Credits>,
-    count: u32,
+    taken: Option<Taken>,
     under_way: Arc<UnderWay>,
 }
 
@@ -96,14 +120,20 @@ impl UnderWay {
 
 impl Cause {
     pub(crate) fn new(credits: &Arc<Credits>, count: u32, under_way: &Arc<UnderWay>) -> Arc<Cause> {
+        Cause::of(Taken { credits: credits.clone(), count }, under_way)
+    }
+
+    /// Of credits that were taken before.
+    pub(crate) fn of(taken: Taken, under_way: &Arc<UnderWay>) -> Arc<Cause> {
         under_way.causes.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Cause { credits: credits.clone(), count, under_way: under_way.clone() })
+        Arc::new(Cause { taken: Some(taken), under_way: under_way.clone() })
     }
 }
 
 impl Drop for Cause {
     fn drop(&mut self) {
-        self.credits.give_back(self.count);
+        // before anybody is told that nothing is under way
+        drop(self.taken.take());
         if self.under_way.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.under_way.none.notify_waiters()
         }

@@ -140,6 +140,9 @@ impl Hive {
     ///
     /// Messages that one task emits one after the other arrive in that order. An IO bee does it in batches and is faster.
     pub async fn emit<M: Message>(&self, message: M) {
+        if self.0.is_over() {
+            return tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped");
+        }
         tokio::select! {
             biased;
             () = self.0.room_for_one() => self.emit_with_credit(message),
@@ -250,7 +253,7 @@ impl HiveInner {
         if let Some(link) = &self.link {
             link.own_lane.room().await
         }
-        self.credits.take(1).await
+        self.credits.take_when_free(1).await
     }
 
     /// Routes a message that came in through the hive itself, for which a credit was taken.

@@ -13,7 +13,6 @@ use crate::time::Time;
 use std::any::{Any, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
 const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
@@ -245,8 +244,7 @@ impl Outputs {
         }
         let later = matches!(target, Target::Later(_));
         if later {
-            let waiting = self.types.timers_waiting.load(Ordering::Relaxed) + self.later as usize;
-            if waiting >= limits::TIMERS_WAITING_MAX {
+            if self.types.timers.free() <= self.later {
                 self.overflown = Some(TOO_MANY_TIMERS);
                 return;
             }

@@ -63,11 +63,14 @@ impl Timers {
         types: &Types,
     ) {
         let (kind, batch, count) = (kind.clone(), batch.clone(), range.len());
+        let waiting = types.timers.take(count as u32);
         let fire = move |turn: &mut Turn| {
-            turn.hive.types.timers_waiting.fetch_sub(count, Ordering::Relaxed);
+            // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
+            // timers faster than they are handled
+            turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
             kind.send(&batch, range, Address::App(app), &mut SenderLane::default(), turn);
+            turn.cause = None
         };
-        types.timers_waiting.fetch_add(count, Ordering::Relaxed);
         self.at(at, Box::new(fire))
     }
 
@@ -101,19 +104,10 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         let now = hive.now();
         let (fires, next) = hive.timers.take_due(now);
         if !fires.is_empty() {
-            // what they bring about is under way until it is done, as if it had come in from outside
-            let one = Credits::new(1);
-            one.take_all(1);
-            let cause = Cause::new(&one, 1, &hive.under_way);
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.leaves_stateless = true;
-                for fire in fires {
-                    turn.cause = Some(cause.clone());
-                    fire(turn);
-                    turn.cause = None
-                }
+                fires.into_iter().for_each(|fire| fire(turn))
             });
-            drop(cause);
             continue;
         }
         let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));

@@ -199,10 +199,22 @@ fn fail<A: Handles<M>, M: Message>(
         app: A::NAME,
         handler,
         message: M::NAME,
-        bytes: batch.messages.get(index as usize).map(crate::state::image::encode).unwrap_or_default(),
+        bytes: encoded(batch, index),
         error: error.clone(),
         at: hive.now(),
     });
+}
+
+/// A message for the dead letters. One that panics when it is encoded has no bytes there, and harms nobody else.
+fn encoded<M: Message>(batch: &Batch<M>, index: u32) -> Vec<u8> {
+    let encode = || batch.messages.get(index as usize).map(crate::state::image::encode).unwrap_or_default();
+    match unwinding::catch(AssertUnwindSafe(encode)) {
+        Ok(bytes) => bytes,
+        Err(panic) => {
+            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+            Vec::new()
+        }
+    }
 }
 
 /// Where what a run emitted comes from, and whether its chain of causes is too long to go on.

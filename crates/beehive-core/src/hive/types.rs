@@ -4,6 +4,7 @@ use crate::cell::Outcome;
 use crate::hive::Address;
 use crate::hive::admission::Admitted;
 use crate::hive::batch::{Batch, Source};
+use crate::hive::credit::Credits;
 use crate::hive::gate::Step;
 use crate::hive::io::IoBees;
 use crate::hive::journal::{Emit, Sweep};
@@ -11,6 +12,7 @@ use crate::hive::lane::SenderLane;
 use crate::hive::recorder::Recorder;
 use crate::hive::turn::Turn;
 use crate::hive::unowned;
+use crate::limits;
 use crate::message::Message;
 use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
@@ -20,7 +22,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicUsize;
 
 /// An app that handles messages of type `M`.
 pub(crate) trait Receiver<M: Message>: Send + Sync {
@@ -234,8 +235,8 @@ pub(crate) struct Types {
     io: Arc<IoBees>,
     recorder: Option<Arc<Recorder>>,
     kinds: RwLock<HashMap<TypeId, Registered>>,
-    /// Messages that handlers have set timers for, and that have not been sent.
-    pub(crate) timers_waiting: AtomicUsize,
+    /// Taken by messages that handlers have set timers for, until they and what they cause are done.
+    pub(crate) timers: Arc<Credits>,
     /// By app and stable name: how to send a message again that a log remembers.
     resend: RwLock<HashMap<(u16, String), Resend>>,
     /// By app and stable name: how to go on with a sweep.
@@ -255,7 +256,7 @@ impl Types {
             io,
             recorder,
             kinds: RwLock::default(),
-            timers_waiting: AtomicUsize::new(0),
+            timers: Credits::new(limits::TIMERS_WAITING_MAX as u32),
             resend: RwLock::default(),
             resume: RwLock::default(),
             pending: Mutex::default(),

@@ -446,3 +446,62 @@ fn a_panic_that_panics_again_when_it_is_dropped_harms_nobody() {
         hive.stop(Duration::from_secs(5)).await;
     })
 }
+
+/// Cannot be encoded, if it is bad.
+#[derive(Clone, serde::Deserialize)]
+struct Awkward(bool);
+impl serde::Serialize for Awkward {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        assert!(!self.0, "this one cannot be encoded");
+        serializer.serialize_bool(self.0)
+    }
+}
+#[derive(Message)]
+struct Carry {
+    key: u64,
+    load: Awkward,
+}
+#[derive(Message)]
+struct Carried(u64);
+#[derive(Message)]
+#[message(reply = (u64, u64))]
+struct Loads(u64);
+#[derive(App)]
+struct Carrier {
+    carried: Dict<u64, u64>,
+    told: Dict<u64, u64>,
+}
+#[handlers]
+impl Carrier {
+    #[rcv]
+    fn carry(&mut self, msg: &Carry, ctx: &mut Ctx) {
+        *self.carried.entry(msg.key).or_default() += 1;
+        ctx.emit(Carried(msg.key));
+        assert!(!msg.load.0, "too heavy");
+    }
+    #[rcv]
+    fn carried(&mut self, msg: &Carried) {
+        *self.told.entry(msg.0).or_default() += 1
+    }
+    #[rcv]
+    fn loads(&mut self, msg: &Loads) -> (u64, u64) {
+        let count = |dict: Option<&u64>| dict.copied().unwrap_or(0);
+        (count(self.carried.get(&msg.0)), count(self.told.get(&msg.0)))
+    }
+}
+
+#[test]
+fn a_message_that_panics_again_when_it_is_kept_as_a_dead_letter_harms_no_other() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Carrier>(), On::Memory);
+        let mut io = hive.io();
+        for number in 0..10 {
+            io.emit(Carry { key: 1, load: Awkward(number == 4) })
+        }
+        io.flush().await;
+        hive.idle().await;
+        assert_eq!(hive.request(Loads(1)).await.unwrap(), (9, 9));
+        assert_eq!(hive.dead_letters().len(), 1);
+        hive.stop(Duration::from_secs(5)).await
+    })
+}

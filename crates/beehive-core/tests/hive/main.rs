@@ -1,4 +1,4 @@
-//! One hive under load: order, merges, sweeps, requests, overload, handlers that misbehave, and all of it on a journal.
+//! One hive under load: order, merges, sweeps, requests, handlers that misbehave, and all of it on a journal.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
@@ -8,15 +8,13 @@ mod figures;
 mod isolation;
 mod journal;
 mod load;
-mod mail;
-mod memory;
 mod merge;
 mod order;
-mod overload;
 mod overtaking;
 mod record;
 mod remembering;
 mod request;
+mod retirement;
 mod steady;
 mod stop;
 mod supervision;

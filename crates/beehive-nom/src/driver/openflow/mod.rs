@@ -3,6 +3,7 @@
 //! [`Session`] is the protocol without input or output: frames and time in, bytes and events out. [`Connection`] puts a
 //! socket under it, [`Listener`] accepts sockets and gives each a bee.
 
+mod buffers;
 mod commands;
 mod connection;
 mod found;

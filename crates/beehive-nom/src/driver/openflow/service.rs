@@ -70,10 +70,8 @@ impl Session {
             Counters::add(&self.counters.packet_ins_odd, 1);
             return Ok(());
         }
-        if let Some(buffer) = packet.buffer_id
-            && self.buffers.len() < limits::BUFFERS_PER_NODE_MAX
-        {
-            self.buffers.insert(buffer);
+        if let Some(buffer) = packet.buffer_id {
+            self.buffers.keep(buffer)
         }
         events.packet_in(PacketIn {
             node: self.node,

@@ -1,5 +1,6 @@
 //! The OpenFlow protocol with one switch, without input or output: frames and time in, bytes and events out.
 
+use crate::driver::openflow::buffers::Buffers;
 use crate::driver::openflow::commands::Commands;
 use crate::driver::openflow::found::Pending;
 use crate::driver::openflow::keepalive::Keepalive;
@@ -11,7 +12,7 @@ use beehive::Time;
 use beehive_of::any::{self, ErrorMessage, Hello};
 use beehive_of::{Error, Frame, Version, VersionSet};
 use bytes::BytesMut;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ pub struct Session {
     pub(super) ports: BTreeMap<PortNo, Port>,
     /// Changes of ports that came before their description.
     pub(super) early: Vec<any::PortStatus>,
-    pub(super) buffers: HashSet<u32>,
+    pub(super) buffers: Buffers,
     pub(super) keepalive: Keepalive,
     pub(super) ports_changed: bool,
     pub(super) commands: Commands,
@@ -115,7 +116,7 @@ impl Session {
             auxiliary: false,
             ports: BTreeMap::new(),
             early: Vec::new(),
-            buffers: HashSet::new(),
+            buffers: Buffers::default(),
             keepalive: Keepalive::new(settings.echo_interval, settings.echo_misses, now),
             ports_changed: false,
             commands: Commands::default(),
@@ -327,7 +328,7 @@ impl Session {
                 (None, &data[..])
             }
             Payload::Buffered(buffer) => {
-                if !self.buffers.remove(&buffer.0) {
+                if !self.buffers.take(buffer.0) {
                     return Counters::add(&self.counters.packet_outs_stale, 1);
                 }
                 (Some(buffer.0), &[][..])
