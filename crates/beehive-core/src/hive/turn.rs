@@ -104,9 +104,7 @@ impl<'h> Turn<'h> {
     pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.until = most.map(|most| turn.now + most);
-        // what a hive that has ended still has to do is dropped with it
         while !turn.is_over()
-            && !hive.is_over()
             && let Some(bee) = hive.next_bee(slot)
         {
             bee.run(&mut turn);

@@ -87,54 +87,39 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
     })
 }
 
-/// Holds the place for a while.
-#[derive(Message)]
-struct Hold {
-    place: u64,
-    milliseconds: u64,
-}
 #[derive(App)]
-struct Holder {
+struct Chimer {
     held: Dict<u64, u64>,
     rung: Dict<u64, u64>,
 }
-/// Sets timers that ring where the place is held.
+/// Sets timers that ring at another place.
 #[derive(Message)]
 #[message(reply = ())]
 struct Wind {
     place: u64,
+    rings: u64,
     timers: u64,
+    milliseconds: u64,
 }
 #[derive(Message)]
 struct Chime {
     place: u64,
+    milliseconds: u64,
 }
-#[derive(Message)]
-#[message(reply = u64)]
-struct Chimes(u64);
 
 #[handlers]
-impl Holder {
-    #[rcv(sharded)]
-    fn hold(&mut self, msg: &Hold) {
-        std::thread::sleep(Duration::from_millis(msg.milliseconds));
-        *self.held.entry(msg.place).or_default() += 1
-    }
+impl Chimer {
     #[rcv(sharded)]
     fn wind(&mut self, msg: &Wind, ctx: &mut Ctx) {
         self.held.entry(msg.place).or_default();
         for _ in 0..msg.timers {
-            ctx.after(Duration::from_millis(1), Chime { place: msg.place })
+            ctx.after(Duration::from_millis(1), Chime { place: msg.rings, milliseconds: msg.milliseconds })
         }
     }
     #[rcv(sharded)]
     fn chime(&mut self, msg: &Chime) {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(msg.milliseconds));
         *self.rung.entry(msg.place).or_default() += 1
-    }
-    #[rcv(sharded)]
-    fn chimes(&mut self, msg: &Chimes) -> u64 {
-        self.rung.get(&msg.0).copied().unwrap_or(0)
     }
 }
 
@@ -148,47 +133,23 @@ async fn all_fired(hive: &Hive) {
 #[test]
 fn a_hive_is_idle_when_what_timers_brought_about_is_done() {
     on_workers(2, async {
-        let (hive, _) = start(Hive::builder().app::<Holder>(), On::Memory);
-        hive.request(Wind { place: 1, timers: 40 }).await.unwrap();
+        let (hive, _) = start(Hive::builder().app::<Chimer>(), On::Memory);
+        hive.request(Wind { place: 1, rings: 1, timers: 40, milliseconds: 5 }).await.unwrap();
         all_fired(&hive).await;
         hive.idle().await;
         let busy = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(busy, 40, "idle, though it was not");
-        hive.request(Wind { place: 2, timers: 40 }).await.unwrap();
+        hive.request(Wind { place: 2, rings: 2, timers: 40, milliseconds: 5 }).await.unwrap();
         all_fired(&hive).await;
         hive.stop(Duration::from_secs(10)).await;
         let done = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(done, 80, "stopped before it was done");
-        // and after that nothing runs
+        // and what comes after that is dropped
         for _ in 0..10 {
-            hive.emit(Chime { place: 3 }).await
+            hive.emit(Chime { place: 3, milliseconds: 0 }).await
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         let after = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(after, 80);
-    })
-}
-
-/// Who sets timers faster than they are handled is told, and does not fill the memory.
-#[test]
-fn timers_that_rang_count_until_they_are_handled() {
-    on_workers(3, async {
-        let (hive, _) = start(Hive::builder().app::<Clocks>().app::<Holder>(), On::Memory);
-        let wind = |place, timers| hive.request_within(LIMIT, Wind { place, timers });
-        const EACH: u64 = limits::EMITS_PER_TRANSACTION_MAX as u64;
-        hive.emit(Hold { place: 1, milliseconds: 0 }).await;
-        for _ in 0..limits::TIMERS_WAITING_MAX as u64 / EACH {
-            wind(1, EACH).await.unwrap();
-            hive.emit(Hold { place: 1, milliseconds: 20 }).await;
-        }
-        hive.emit(Hold { place: 1, milliseconds: 1_000 }).await;
-        all_fired(&hive).await;
-        let refused = wind(2, 1000).await;
-        assert!(
-            matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
-            "{refused:?}"
-        );
-        assert_eq!(hive.request_within(LIMIT, Chimes(2)).await.unwrap(), 0);
-        hive.stop(Duration::ZERO).await
     })
 }
