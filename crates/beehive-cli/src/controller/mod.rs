@@ -144,7 +144,7 @@ fn welcome(options: &Options, switches: &[SocketAddr], http: Option<SocketAddr>)
     let apps: Vec<_> = options.apps.iter().map(|app| app.name()).collect();
     let mut text = Vec::new();
     text.push(format!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then ")));
-    text.push(format!("  switches (OpenFlow 1.0, 1.3) on {}", list(switches)));
+    text.push(format!("  switches (OpenFlow 1.0 to 1.5) on {}", list(switches)));
     match http {
         Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
         None => text.push("  no HTTP".to_string()),
