@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 
 /// Drives a switch until its connection ends or the hive stops. Returns why it ended.
 ///
-/// One round: take what the switch said, hand it over and run what it causes, give the driver all answers and commands
-/// that have come by then, write once.
+/// One round: take what the switch said, hand it over, give the driver all answers and commands that have come by
+/// then, write once. What is handed over runs as soon as this task waits; its answers wake the next round.
 pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
-    // what a switch brings in belongs to one place: it is done before the next read, without a change of threads
+    // what a switch brings in belongs to one place: it is done on this worker, without waking another thread
     io.run_here();
     let mut inlet = Inlet::new(io, driver.counters().clone(), admission);
     let mut mail = VecDeque::new();

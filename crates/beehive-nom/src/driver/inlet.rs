@@ -133,7 +133,7 @@ impl Inlet {
         self.window = Window { start: self.now, uncredited: 0, shed: 0 };
     }
 
-    /// Ends a round: hands over what came in, and runs what that causes.
+    /// Ends a round: hands over what came in.
     #[inline]
     pub(crate) fn finish(&mut self) {
         // there are credits for all of it: only packets take any, and they were counted
