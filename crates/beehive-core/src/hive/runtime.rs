@@ -14,12 +14,14 @@ use crate::hive::registry::Registry;
 use crate::hive::routes::Routes;
 use crate::hive::tail::Tail;
 use crate::hive::turn::{Place, Turn};
+use crate::hive::unwinding;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::state::column::Columns;
 use crate::state::image::{CellImage, DecodeError, decode, encode};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -150,16 +152,27 @@ impl<A: App> AppRuntime<A> {
         let bees: Vec<Arc<Bee<A>>> = self.queen.lock().bees.values().cloned().collect();
         for bee in bees {
             let Some(mut body) = bee.freeze().await else { continue };
-            let images = encode(&body.app.export(true));
-            let mut app = self.fresh();
-            for image in decode::<Vec<CellImage>>("a bee", &images)? {
-                app.import(self.seed, &image)?;
-            }
-            body.app = app;
+            let app = self.again(&mut body.app);
+            let failed = app.map(|app| body.app = app).err();
+            // as it was, if it cannot be put together again
             Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
+            if let Some(error) = failed {
+                return Err(error);
+            }
             count += 1;
         }
         Ok(count)
+    }
+
+    /// Takes state apart into bytes and puts it together again.
+    fn again(&self, state: &mut A) -> Result<A, DecodeError> {
+        let encoded = unwinding::catch(AssertUnwindSafe(|| encode(&state.export(true))));
+        let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: unwinding::text(&*panic) })?;
+        let mut app = self.fresh();
+        for image in decode::<Vec<CellImage>>("a bee", &images)? {
+            app.import(self.seed, &image)?;
+        }
+        Ok(app)
     }
 
     /// A bee has become idle without any content.

@@ -103,11 +103,12 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
             (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
             (result, violation) => Err(failure(result, violation, overflow)),
         };
+        let result = match redo.as_deref_mut() {
+            Some(ops) => result.and_then(|answer| written_down(state, ops).map(|()| answer)),
+            None => result,
+        };
         match result {
             Ok(answer) => {
-                if let Some(ops) = redo.as_deref_mut() {
-                    state.redo(ops)
-                }
                 state.commit();
                 answered += u32::from(answer.is_some());
                 if A::ANSWERS && position.is_some() {
@@ -140,6 +141,15 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         app.handlers[A::HANDLER].answered.fetch_add(u64::from(answered), Ordering::Relaxed);
     }
     done
+}
+
+/// Adds to `ops` what a transaction has changed. What cannot be encoded fails it: a log must not miss anything.
+fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Error> {
+    let before = ops.len();
+    unwinding::catch(AssertUnwindSafe(|| state.redo(ops))).map_err(|panic| {
+        ops.truncate(before);
+        failure::<()>(Err(panic), None, None)
+    })
 }
 
 /// The same for the same message, whenever it is run. A cell's turn at a sweep is known by the cell: its place in the batch

@@ -50,14 +50,29 @@ fn configuration() -> impl bincode::config::Config {
 }
 
 /// Encodes a value for a log or a peer.
+///
+/// # Panics
+///
+/// If it cannot be encoded: its `Serialize` refuses (a path that is not UTF-8), or it is too large to be read again. Nothing
+/// may go on as if it had been written down: what was about to be done is undone, as with any other panic.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    // serde reports an error only for a type that refuses to be serialised, which no derived type does
-    bincode::serde::encode_to_vec(value, configuration()).unwrap_or_default()
+    try_encode(value).unwrap_or_else(|why| {
+        panic!("a value of type `{}` cannot be encoded: {why}", std::any::type_name::<T>())
+    })
+}
+
+fn try_encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, String> {
+    let bytes = bincode::serde::encode_to_vec(value, configuration()).map_err(|error| error.to_string())?;
+    match bytes.len() <= limits::ENCODED_BYTES_MAX {
+        true => Ok(bytes),
+        false => Err(format!("{} bytes are more than `limits::ENCODED_BYTES_MAX`", bytes.len())),
+    }
 }
 
 /// A value in words: as JSON, or, where JSON cannot say it, as its bytes.
 pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_else(|_| format!("{:02x?}", encode(value)))
+    let bytes = || try_encode(value).map(|bytes| format!("{bytes:02x?}"));
+    serde_json::to_string(value).unwrap_or_else(|_| bytes().unwrap_or_else(|why| format!("({why})")))
 }
 
 /// Decodes what [`encode`] made; all of the bytes must be used.

@@ -328,11 +328,17 @@ fn what_a_stateless_handler_sends_is_held_until_the_record_of_its_sender_is_comm
 
 #[derive(Message)]
 struct Plain(u64);
+#[derive(Message)]
+#[message(reply = u64)]
+struct Asked(u64);
 #[derive(Clone, Default, PartialEq, serde::Deserialize)]
 struct Prickly(u64);
 impl serde::Serialize for Prickly {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         assert!(!self.0.is_multiple_of(10), "it cannot be encoded");
+        if self.0.is_multiple_of(7) {
+            return Err(serde::ser::Error::custom("it will not be encoded"));
+        }
         serializer.serialize_u64(self.0)
     }
 }
@@ -349,6 +355,11 @@ impl Cactus {
     #[rcv(centralized)]
     fn plain(&mut self, msg: &Plain) {
         self.values.entry(0).or_default().push(Prickly(msg.0 + 1))
+    }
+    #[rcv(centralized)]
+    fn asked(&mut self, msg: &Asked) -> u64 {
+        self.values.entry(0).or_default().push(Prickly(msg.0));
+        msg.0
     }
     #[rcv(sharded)]
     fn sum(&mut self, msg: &Sum) -> u64 {
@@ -369,7 +380,14 @@ fn a_value_that_cannot_be_recorded_harms_its_own_message_only() {
         io.flush().await;
         journal.accept_all();
         eventually("all are done", Duration::from_secs(10), || io.floor() == 99).await;
-        let want: u64 = (1..100).filter(|n| n % 10 != 0).sum();
+        let want: u64 = (1..100).filter(|n| n % 10 != 0 && n % 7 != 0).sum();
+        assert_eq!(hive.request(Sum(0)).await.unwrap(), want);
+        for (value, why) in [(10, "it cannot be encoded"), (7, "it will not be encoded")] {
+            let refused = hive.request(Asked(value)).await.unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+            let letter = hive.dead_letters().pop().unwrap();
+            assert!(letter.error.to_string().contains(why), "{}", letter.error);
+        }
         assert_eq!(hive.request(Sum(0)).await.unwrap(), want);
         journal.stop();
         let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
