@@ -492,6 +492,17 @@ impl<A: App> Bee<A> {
         }
     }
 
+    /// The hive has stopped: what is queued is dropped, with the credits that it holds.
+    #[cold]
+    fn give_up(&self, body: Box<Body<A>>, queue: VecDeque<Delivery<A>>) {
+        let mut mailbox = self.mailbox.lock();
+        mailbox.body = Some(body);
+        mailbox.scheduled = false;
+        let more = std::mem::take(&mut mailbox.queue);
+        drop(mailbox);
+        drop((queue, more))
+    }
+
     /// Runs what is queued and what comes meanwhile, and puts the body back.
     fn run_body(
         self: Arc<Self>,
@@ -503,12 +514,18 @@ impl<A: App> Bee<A> {
         use crate::state::column::Columns;
         loop {
             // somebody waits for the body: nothing new is begun, so that it settles
-            while !waited_for && let Some(delivery) = queue.pop_front() {
+            while !waited_for
+                && !turn.hive.is_over()
+                && let Some(delivery) = queue.pop_front()
+            {
                 self.run_one(&mut body, delivery, turn);
                 body.reconcile(&self.app, &mut queue, turn);
                 if turn.is_over() {
                     break;
                 }
+            }
+            if turn.hive.is_over() {
+                return self.give_up(body, queue);
             }
             let mut mailbox = self.mailbox.lock();
             if !queue.is_empty() {

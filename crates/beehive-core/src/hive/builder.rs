@@ -226,7 +226,7 @@ impl Builder {
             emits: Mutex::new(HashMap::new()),
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),
-            last_now: AtomicU64::new(0),
+            last_now: Default::default(),
             started: platform.now(),
             platform,
         });

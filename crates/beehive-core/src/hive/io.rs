@@ -404,16 +404,25 @@ impl Io {
     /// out; what comes beyond [`limits::MAIL_UNREAD_MAX`] is thrown away, and counted in
     /// [`Status::mail_shed`](crate::Status::mail_shed).
     ///
+    /// When the hive has stopped it throws the batch away instead of waiting.
+    ///
     /// Cancel-safe: what has not been handed over stays in the batch.
     pub async fn flush(&mut self) {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
             while !(self.has_room() && self.credits.take_all(wanted)) {
+                let ended = self.hive.inner().ended.notified();
+                if self.hive.inner().is_over() {
+                    self.out.discard();
+                    // who goes on all the same must not keep others from going on
+                    return tokio::task::yield_now().await;
+                }
                 self.inbox.release();
                 let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
                     () = available(self.line.as_deref(), next, count, &self.credits, wanted) => {}
                     () = self.inbox.arrived.notified() => {}
+                    () = ended => {}
                 }
             }
             self.hand_over(wanted)

@@ -70,6 +70,7 @@ use crate::message::Message;
 use crate::seams::{BoxFuture, Platform};
 use crate::state::guard;
 use crate::time::Time;
+use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -108,7 +109,8 @@ pub(crate) struct HiveInner {
     emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     unhandled: Mutex<BTreeSet<&'static str>>,
     cycles: AtomicU64,
-    last_now: AtomicU64,
+    /// Written in every turn, and therefore not next to what every message reads.
+    last_now: CachePadded<AtomicU64>,
     started: Time,
 }
 
@@ -196,6 +198,17 @@ impl Hive {
         }
     }
 
+    /// Waits until it has stopped altogether. Cancel-safe.
+    pub(crate) async fn over(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            if self.0.is_over() {
+                return;
+            }
+            ended.await
+        }
+    }
+
     pub(crate) async fn stopped(&self) {
         loop {
             let done = self.0.stop_done.notified();
@@ -213,13 +226,14 @@ impl Hive {
     }
 
     /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
-    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then.
+    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then, and IO
+    /// bees that have not returned: no handler begins any more. When it is called again meanwhile, the grace that ends first
+    /// counts; all calls return when the hive has stopped.
     pub async fn stop(&self, grace: Duration) {
         let inner = &self.0;
-        if inner.stopped.swap(true, Ordering::AcqRel) {
-            return;
+        if !inner.stopped.swap(true, Ordering::AcqRel) {
+            inner.stopping.notify_waiters()
         }
-        inner.stopping.notify_waiters();
         let finished = async {
             loop {
                 let done = inner.tasks_done.notified();
@@ -231,12 +245,15 @@ impl Hive {
             inner.under_way.done().await
         };
         tokio::select! {
+            () = self.over() => return,
             () = finished => {}
             () = inner.platform.sleep(grace) => {
                 tracing::warn!(tasks = inner.tasks.load(Ordering::Acquire), "stopped without waiting any longer");
             }
         }
-        inner.over.store(true, Ordering::Release);
+        if inner.over.swap(true, Ordering::AcqRel) {
+            return;
+        }
         inner.ended.notify_waiters();
         inner.timers.clear();
         for app in inner.apps.read().iter() {

@@ -47,7 +47,8 @@ impl<F: Future> Future for Caught<F> {
 impl Hive {
     /// Runs an IO bee, and again what `make` makes if it fails. A panic in it harms nothing else.
     ///
-    /// When the hive stops, the task is given the time of [`Hive::stop`] to notice [`Io::stopping`] and return.
+    /// When the hive stops, the task is given the time of [`Hive::stop`] to notice [`Io::stopping`] and return; then it is
+    /// dropped where it waits.
     pub fn spawn_io<F, Fut>(&self, name: impl Into<String>, restart: Restart, make: F)
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -61,7 +62,11 @@ impl Hive {
             let mut pause = Duration::ZERO;
             while !hive.inner().is_stopped() {
                 let began = hive.now();
-                let failed = match Caught(Box::pin(make(hive.io()))).await {
+                let ended = tokio::select! {
+                    ended = Caught(Box::pin(make(hive.io()))) => ended,
+                    () = hive.over() => break,
+                };
+                let failed = match ended {
                     Ok(Ok(())) => None,
                     Ok(Err(error)) => Some(error.to_string()),
                     Err(panic) => Some(format!("panicked: {panic}")),

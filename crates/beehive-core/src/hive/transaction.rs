@@ -95,6 +95,9 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     done.chance = chance(app, batch, range.start, cells);
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
+        if hive.is_over() {
+            break;
+        }
         ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
         let result = unwinding::catch(AssertUnwindSafe(|| state.handle(message, ctx)));

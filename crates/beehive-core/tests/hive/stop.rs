@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-static HANDLED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static HANDLED: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
 
 #[derive(Message)]
 struct Late {
@@ -121,5 +121,62 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
         hive.stop(Duration::from_millis(300)).await;
         let took = began.elapsed();
         assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(800), "{took:?}");
+    })
+}
+
+/// When the grace is over no handler begins any more; what was queued gives its credits back; an IO bee that does not listen
+/// is dropped; who waits for credits, or for the hive to stop, goes on.
+#[test]
+fn nothing_begins_when_the_grace_is_over() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        let mut io = hive.io_with_credits(200);
+        for _ in 0..200 {
+            io.emit(Late { test: 4, keys: vec![0], milliseconds: 20 })
+        }
+        io.flush().await;
+        let held = Arc::new(());
+        let hold = held.clone();
+        hive.spawn_io("does not listen", Restart::Never, move |mut io: Io| {
+            let hold = hold.clone();
+            async move {
+                let _hold = hold;
+                loop {
+                    io.emit(Late { test: 5, keys: vec![0], milliseconds: 0 });
+                    io.flush().await
+                }
+            }
+        });
+        let flushing = tokio::spawn(async move {
+            io.emit(Late { test: 5, keys: vec![0], milliseconds: 0 });
+            io.flush().await
+        });
+        let stop = |grace| {
+            let hive = hive.clone();
+            tokio::spawn(async move { hive.stop(grace).await })
+        };
+        let patient = stop(Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!patient.is_finished() && !flushing.is_finished());
+        let began = Instant::now();
+        hive.stop(Duration::from_millis(50)).await;
+        patient.await.unwrap();
+        let handled = HANDLED[4].load(Ordering::Relaxed);
+        assert!(handled < 100, "{handled}");
+        flushing.await.unwrap();
+        for _ in 0..200 {
+            if Arc::strong_count(&held) == 1 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        assert_eq!(Arc::strong_count(&held), 1, "the IO bee, and what would start it again");
+        hive.idle().await;
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let after = HANDLED[4].load(Ordering::Relaxed);
+        assert!(after <= handled + 1, "the one that had begun: {handled}, then {after}");
+        // behind all that was queued before
+        assert_eq!(HANDLED[5].load(Ordering::Relaxed), 0);
     })
 }
