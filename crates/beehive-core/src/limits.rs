@@ -9,13 +9,18 @@ pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 /// Merges that messages of one sender may wait for at the same time; further ones begin when one of them is done.
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
+/// Messages waiting at one sender for a merge that are looked at each time that one may have ended. Those behind them wait
+/// longer, and cost nothing meanwhile.
+pub const PARKED_LOOKED_AT_MAX: usize = 4_096;
+
 /// Messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 
 /// Hops from the message that came in from outside to the last one it caused. More is taken for a cycle.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
-/// Stateless handlers that may run inside one another; what they emit beyond that is sent from a task of its own.
+/// Stateless handlers that may run inside one another; what they emit beyond that is routed when the stack is free again,
+/// and before what their sender emits later.
 pub const STATELESS_DEPTH_MAX: usize = 16;
 
 /// Messages from outside that one IO bee may have under way (see [`Io`](crate::Io)), unless it asks for another figure.

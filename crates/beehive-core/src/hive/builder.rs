@@ -295,7 +295,7 @@ impl Installing<'_> {
         };
         let runtime = AppRuntime::new(index, self.seed, prototype, registry, self.hive.link.clone());
         for ((_, bee), image) in mine {
-            let lane = self.lanes.of(lane_of(index, bee));
+            let lane = self.lanes.of_bee(lane_of(index, bee), &image.heir_of);
             runtime.restore(bee, image, lane).map_err(|error| StartError::Log { why: error.to_string() })?
         }
         let mut registrar = Registrar::new(self.hive, &runtime);

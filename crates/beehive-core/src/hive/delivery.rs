@@ -3,7 +3,8 @@
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::Delivery;
-use crate::hive::lane::{Owners, Parked, SenderLane};
+use crate::hive::lane::SenderLane;
+use crate::hive::parked::{Owners, Parked};
 use crate::hive::queen::Owner;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;

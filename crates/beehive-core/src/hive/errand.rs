@@ -1,12 +1,17 @@
-//! Errands: what the task of an IO bee must not do itself, because handlers run there.
+//! Errands: what is to be routed later, by somebody else, in the sender's order.
 //!
-//! A stateless handler runs where its message is routed. An IO bee only routes: it leaves such messages to whoever runs the
-//! bees it wakes, in order for each app; what it sends to the same app meanwhile goes the same way.
+//! A stateless handler runs where its message is routed. Two things stand against that. An IO bee only routes: it leaves such
+//! messages to whoever runs the bees it wakes, in order for each app, and what it sends to the same app meanwhile goes the
+//! same way. And handlers that emit to one another may nest too deeply for one stack: what is too deep is put off, and all
+//! that the sender routes after it waits until it is done, so that it comes to nobody in another order than it would have
+//! with a stack without end.
 
+use crate::hive::batch::Batch;
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::{Runnable, Turn};
 use crate::hive::unwinding;
+use crate::message::Message;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -29,18 +34,31 @@ struct State {
     scheduled: bool,
 }
 
-/// What one sender has left to others, for one app.
+impl State {
+    fn put_first(&mut self, unfinished: &mut Vec<Errand>) {
+        unfinished.drain(..).rev().for_each(|errand| self.queue.push_front(errand))
+    }
+}
+
+/// What one sender has left to others: for one app, or what was too deep for one stack.
 #[derive(Default)]
-pub(crate) struct Errands(Mutex<State>);
+pub(crate) struct Errands {
+    state: Mutex<State>,
+    is_deep: bool,
+}
 
 impl Errands {
+    pub(crate) fn of_the_deep() -> Errands {
+        Errands { is_deep: true, ..Errands::default() }
+    }
+
     /// Whether something is not done.
     pub(crate) fn are_open(&self) -> bool {
-        self.0.lock().scheduled
+        self.state.lock().scheduled
     }
 
     pub(crate) fn leave(self: &Arc<Self>, errand: Errand, turn: &mut Turn) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.queue.push_back(errand);
         if !std::mem::replace(&mut state.scheduled, true) {
             drop(state);
@@ -48,21 +66,38 @@ impl Errands {
         }
     }
 
-    fn next(&self) -> Option<Errand> {
-        let mut state = self.0.lock();
+    /// `unfinished`: what the last one has put off, which goes on before all others.
+    fn next(&self, unfinished: &mut Vec<Errand>) -> Option<Errand> {
+        let mut state = self.state.lock();
+        state.put_first(unfinished);
         let next = state.queue.pop_front();
         // not before the last one is done: what comes then need not wait any more
         state.scheduled = next.is_some();
         next
     }
+
+    /// Throws away what is not begun.
+    fn clear(&self) {
+        let mut state = self.state.lock();
+        let thrown_away = std::mem::take(&mut state.queue);
+        state.scheduled = false;
+        drop(state);
+        drop(thrown_away)
+    }
 }
 
 impl Runnable for Errands {
     fn run(self: Arc<Self>, turn: &mut Turn) {
-        while let Some(Errand { mut lane, cause, route }) = self.next() {
+        let mut unfinished = Vec::new();
+        while let Some(Errand { mut lane, cause, route }) = self.next(&mut unfinished) {
+            if turn.hive.is_over() {
+                return self.clear();
+            }
             turn.cause = cause;
+            turn.unfinished = self.is_deep.then(Vec::new);
             let routed = unwinding::catch(AssertUnwindSafe(|| route(&mut lane, turn)));
             turn.cause = None;
+            unfinished.extend(turn.unfinished.take().into_iter().flatten());
             if let Err(panic) = routed {
                 let why = unwinding::text(&*panic);
                 tracing::error!(%why, "something that a stateless handler left behind panicked");
@@ -70,8 +105,50 @@ impl Runnable for Errands {
                 let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
             }
             if turn.is_over() {
+                self.state.lock().put_first(&mut unfinished);
                 return turn.schedule(self);
             }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Whether what is routed on `lane` now must wait behind what was too deep for one stack.
+    #[inline(always)]
+    pub(crate) fn is_put_off(&self, lane: &SenderLane) -> bool {
+        match (&self.gate, &self.unfinished) {
+            (Some(gate), _) => gate.is_put_off(),
+            (None, Some(unfinished)) => !unfinished.is_empty(),
+            (None, None) => lane.is_put_off(),
+        }
+    }
+
+    /// Has messages of a batch routed when the stack is free again, before all that the sender routes later.
+    #[cold]
+    pub(crate) fn put_off<M: Message>(
+        &mut self,
+        batch: &Arc<Batch<M>>,
+        lane: &mut SenderLane,
+        route: impl FnOnce(&Arc<Batch<M>>, &mut SenderLane, &mut Turn) + Send + 'static,
+    ) {
+        let batch = batch.clone();
+        // who waits for what becomes of it waits for that, too
+        if let Some(admitted) = &batch.admitted {
+            admitted.open()
+        }
+        let route: Route = Box::new(move |lane, turn| {
+            route(&batch, lane, turn);
+            if let Some(admitted) = &batch.admitted {
+                admitted.close()
+            }
+        });
+        if let Some(gate) = &mut self.gate {
+            return gate.put_off(route);
+        }
+        let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
+        match &mut self.unfinished {
+            Some(unfinished) => unfinished.push(errand),
+            None => lane.put_off().leave(errand, self),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! handlers do run at once: what they let out is held behind the same gate and is part of the same record.
 
 use crate::hive::admission::Numbers;
+use crate::hive::errand::Route;
 use crate::hive::journal::Emit;
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::Turn;
@@ -14,15 +15,15 @@ use std::collections::VecDeque;
 /// Lets something go.
 pub(crate) type Step = Box<dyn FnOnce(&mut SenderLane, &mut Turn) + Send>;
 
-/// Runs a stateless handler that was put off.
-type PutOff = Box<dyn FnOnce(&mut SenderLane, &mut Turn)>;
-
 pub(crate) struct Gate {
     /// Of what is emitted.
     pub(crate) numbers: Numbers,
     pub(crate) emits: Vec<Emit>,
     steps: Vec<Step>,
-    put_off: VecDeque<PutOff>,
+    /// What was too deep for one stack, and all that was routed after it.
+    put_off: VecDeque<Route>,
+    /// While that is being routed: what of it was too deep again, and what came after that.
+    unfinished: Option<Vec<Route>>,
     /// Messages that stateless handlers have run for.
     stateless: usize,
 }
@@ -34,6 +35,7 @@ impl Gate {
             emits: Vec::new(),
             steps: Vec::new(),
             put_off: VecDeque::new(),
+            unfinished: None,
             stateless: 0,
         })
     }
@@ -49,9 +51,27 @@ impl Gate {
         self.stateless <= limits::STATELESS_PER_RECORD_MAX
     }
 
-    /// Runs a stateless handler later, but still before the record is made: those that run now are nested too deeply.
-    pub(crate) fn put_off(&mut self, run: impl FnOnce(&mut SenderLane, &mut Turn) + 'static) {
-        self.put_off.push_back(Box::new(run))
+    /// Whether what is routed now must wait behind what was too deep for one stack.
+    pub(crate) fn is_put_off(&self) -> bool {
+        match &self.unfinished {
+            Some(unfinished) => !unfinished.is_empty(),
+            None => !self.put_off.is_empty(),
+        }
+    }
+
+    /// Has something routed later, but still before the record is made.
+    pub(crate) fn put_off(&mut self, route: Route) {
+        match &mut self.unfinished {
+            Some(unfinished) => unfinished.push(route),
+            None => self.put_off.push_back(route),
+        }
+    }
+
+    /// The next that was put off. What the one before has put off goes before all others.
+    fn next_put_off(&mut self) -> Option<Route> {
+        let unfinished = self.unfinished.replace(Vec::new());
+        unfinished.into_iter().flatten().rev().for_each(|route| self.put_off.push_front(route));
+        self.put_off.pop_front()
     }
 
     /// What is to be done when the record is committed.
@@ -64,7 +84,7 @@ impl Turn<'_> {
     /// Runs what was put off, until nothing is left of it; then takes the gate away.
     pub(crate) fn close_gate(&mut self, lane: &mut SenderLane) -> Option<Box<Gate>> {
         let depth = std::mem::take(&mut self.depth);
-        while let Some(run) = self.gate.as_mut().and_then(|gate| gate.put_off.pop_front()) {
+        while let Some(run) = self.gate.as_mut().and_then(|gate| gate.next_put_off()) {
             run(lane, self)
         }
         self.depth = depth;

@@ -3,7 +3,7 @@
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
-use crate::hive::lane::Owners;
+use crate::hive::parked::Owners;
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};

@@ -6,7 +6,7 @@
 
 use crate::cell::{BeeId, CellId, HiveId};
 use crate::hive::Address;
-use crate::hive::admission::is_lasting;
+use crate::hive::admission::{is_lasting, lane_of};
 pub use crate::hive::seen::Seen;
 use crate::key::CellHasher;
 use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode};
@@ -209,6 +209,8 @@ pub struct BeeImage {
     pub next_seq: u64,
     /// The time its handlers saw last.
     pub now: Time,
+    /// Lanes of bees that have merged into it, on which something was not handled when one last did.
+    pub heir_of: BTreeSet<u64>,
 }
 
 /// A message that has been emitted and not been handled.
@@ -289,11 +291,17 @@ impl Colony {
             }
             Record::Fuse { app, from, into } => {
                 if let Some(gone) = self.bees.remove(&(*app, *from)) {
+                    let target_lanes =
+                        self.bees.get_mut(&(*app, *into)).map(|bee| std::mem::take(&mut bee.heir_of));
+                    let lanes = gone.heir_of.into_iter().chain(target_lanes.into_iter().flatten());
+                    let lanes =
+                        lanes.chain([lane_of(*app, *from)]).filter(|lane| self.is_waited_on(*lane)).collect();
                     let target = self.bees.entry((*app, *into)).or_default();
                     target.cells.extend(gone.cells);
                     target.state.absorb(gone.state);
                     target.seen.absorb(gone.seen);
                     target.now = target.now.max(gone.now);
+                    target.heir_of = lanes
                 }
             }
             Record::Release { app, bee, floors } => {
@@ -307,6 +315,15 @@ impl Colony {
             }
         }
         true
+    }
+
+    /// Whether something that was sent on a lane is still to be handled.
+    fn is_waited_on(&self, lane: u64) -> bool {
+        let (first, last) = (
+            Fact { lane, seq: 0, part: 0, app: 0 },
+            Fact { lane, seq: u64::MAX, part: u64::MAX, app: u16::MAX },
+        );
+        self.outbox.range(first..=last).next().is_some() || self.sweeps.range(first..=last).next().is_some()
     }
 
     fn work(&mut self, work: &Work) {

@@ -6,89 +6,20 @@
 use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
 use crate::hive::errand::Errands;
+use crate::hive::parked::{Head, Parked, Queue};
 use crate::hive::turn::{Place, Turn};
 use crate::limits;
-use crate::seams::BoxFuture;
-use hashbrown::HashSet;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// Whoever knows the owners of an app's cells.
-pub(crate) trait Owners: Send + Sync {
-    /// Completes when owners have been looked for, for each set of cells by itself.
-    fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Completes when all of `cells` had one owner. Must not be dropped before: it may hold a bee's body.
-    fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-}
-
-/// A run of messages that waits at its sender.
-pub(crate) trait Parked: Send {
-    fn app(&self) -> u16;
-    fn cells(&self) -> &[CellId];
-    /// Goes to all cells of the app.
-    fn is_sweep(&self) -> bool {
-        false
-    }
-    /// A sweep that has reached all of these cells.
-    fn has_passed(&self, _: &[CellId]) -> bool {
-        false
-    }
-    /// Delivers it if its cells have one owner.
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>>;
-    /// Who knows the owners of its cells. None: it can be delivered as soon as nothing is before it.
-    fn owners(&self) -> Option<Arc<dyn Owners>>;
-}
-
 #[derive(Default)]
 struct Waiting {
-    parked: Vec<Box<dyn Parked>>,
-    before: Before,
+    parked: Queue,
     /// Cells whose owners are being united.
     uniting: Vec<(u16, CellSet)>,
     resolving: bool,
-}
-
-/// What later messages must not overtake.
-#[derive(Default)]
-struct Before {
-    cells: HashSet<(u16, CellId)>,
-    sweeps: HashSet<u16>,
-    apps: HashSet<u16>,
-}
-
-impl Before {
-    fn add(&mut self, parked: &dyn Parked) {
-        let app = parked.app();
-        self.apps.insert(app);
-        if parked.is_sweep() {
-            self.sweeps.insert(app);
-        }
-        self.cells.extend(parked.cells().iter().map(|cell| (app, *cell)))
-    }
-
-    /// `earlier`: what it was made of. Only sweeps are looked at again, because they go on.
-    fn blocks(&self, app: u16, cells: &[CellId], earlier: &[Box<dyn Parked>]) -> bool {
-        cells.iter().any(|cell| self.cells.contains(&(app, *cell)))
-            || (self.sweeps.contains(&app)
-                && earlier.iter().any(|p| p.app() == app && p.is_sweep() && !p.has_passed(cells)))
-    }
-
-    fn blocks_parked(&self, later: &dyn Parked, earlier: &[Box<dyn Parked>]) -> bool {
-        match later.is_sweep() {
-            true => self.apps.contains(&later.app()),
-            false => self.blocks(later.app(), later.cells(), earlier),
-        }
-    }
-}
-
-/// Sets of cells of one app whose owners are to be found.
-struct Head {
-    app: u16,
-    is_sweep: bool,
-    owners: Arc<dyn Owners>,
-    sets: Vec<CellSet>,
 }
 
 type ErrandsByApp = Vec<(u16, Arc<Errands>)>;
@@ -96,13 +27,17 @@ type ErrandsByApp = Vec<(u16, Arc<Errands>)>;
 /// What waits at one sender.
 #[derive(Default)]
 pub(crate) struct Lane {
-    /// Written by the sender, and under the lock; a sender that reads `false` has nothing waiting.
+    /// Written under the lock; a sender that reads `false` has nothing waiting.
     any: AtomicBool,
     waiting: Mutex<Waiting>,
     /// More waits, or owners have been united.
     news: Notify,
     /// By app: what the sender has left to others.
     errands: OnceLock<Mutex<ErrandsByApp>>,
+    /// What was too deep for one stack.
+    put_off: OnceLock<Arc<Errands>>,
+    /// The sender has merged: this is where its messages wait. Set under the lock.
+    heir: OnceLock<Arc<Lane>>,
 }
 
 /// A sender's lane; made when it first has to wait.
@@ -115,14 +50,20 @@ impl SenderLane {
         SenderLane(Some(Arc::default()))
     }
 
+    /// The same lane once more, for what the sender has somebody else send.
+    pub(crate) fn share(&mut self) -> Self {
+        SenderLane(Some(self.made().clone()))
+    }
+
+    fn made(&mut self) -> &Arc<Lane> {
+        self.0.get_or_insert_with(Arc::default)
+    }
+
     /// Whether a message to `cells` must wait behind an earlier one.
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => {
-                let waiting = lane.waiting.lock();
-                waiting.before.blocks(app, cells, &waiting.parked)
-            }
+            Some(lane) if lane.any.load(Ordering::Acquire) => lane.with(|queue| queue.blocks(app, cells)),
             _ => false,
         }
     }
@@ -130,14 +71,15 @@ impl SenderLane {
     /// Whether a message to all cells of an app must wait behind an earlier one.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => lane.waiting.lock().before.apps.contains(&app),
+            Some(lane) if lane.any.load(Ordering::Acquire) => lane.with(|queue| queue.blocks_sweep(app)),
             _ => false,
         }
     }
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire))
+        let Some(lane) = &self.0 else { return true };
+        !self.is_put_off() && (!lane.any.load(Ordering::Acquire) || lane.with(|queue| queue.is_empty()))
     }
 
     /// Whether something that the sender has left to others, for an app, is not done.
@@ -151,7 +93,7 @@ impl SenderLane {
 
     /// What the sender has left to others, for an app.
     pub(crate) fn errands(&mut self, app: u16) -> Arc<Errands> {
-        let mut all = self.0.get_or_insert_with(Arc::default).errands.get_or_init(Mutex::default).lock();
+        let mut all = self.made().errands.get_or_init(Mutex::default).lock();
         match all.iter().find(|(of, _)| *of == app) {
             Some((_, errands)) => errands.clone(),
             None => {
@@ -162,65 +104,107 @@ impl SenderLane {
         }
     }
 
+    /// Whether something of the sender was too deep for one stack and is not done.
+    #[inline(always)]
+    pub(crate) fn is_put_off(&self) -> bool {
+        match self.0.as_ref().and_then(|lane| lane.put_off.get()) {
+            Some(put_off) => put_off.are_open(),
+            None => false,
+        }
+    }
+
+    /// What was too deep for one stack.
+    pub(crate) fn put_off(&mut self) -> Arc<Errands> {
+        self.made().put_off.get_or_init(|| Arc::new(Errands::of_the_deep())).clone()
+    }
+
     /// Lets a run wait, and sees to it that it is delivered.
     pub(crate) fn park(&mut self, parked: Box<dyn Parked>, hive: &Arc<HiveInner>) {
-        let lane = self.0.get_or_insert_with(Arc::default).clone();
-        let mut waiting = lane.waiting.lock();
-        lane.any.store(true, Ordering::Release);
-        waiting.before.add(&*parked);
-        waiting.parked.push(parked);
-        let resolving = std::mem::replace(&mut waiting.resolving, true);
+        let mut lane = self.made().clone();
+        loop {
+            let mut waiting = lane.waiting.lock();
+            if let Some(heir) = lane.heir.get().cloned() {
+                drop(waiting);
+                lane = heir;
+                continue;
+            }
+            waiting.parked.push(parked);
+            return lane.clone().see_to_it(waiting.look(&lane), hive);
+        }
+    }
+
+    /// Takes over what waits at a sender that has merged into this one. Whoever still has that sender's lane uses this one
+    /// from now on.
+    pub(crate) fn absorb(&mut self, gone: SenderLane, hive: &Arc<HiveInner>) {
+        let Some(gone) = gone.0 else { return };
+        if Arc::strong_count(&gone) == 1 && !gone.any.load(Ordering::Acquire) {
+            return;
+        }
+        let mut heir = self.made().clone();
+        while let Some(next) = heir.heir.get() {
+            heir = next.clone()
+        }
+        let mut left = gone.waiting.lock();
+        let mut waiting = heir.waiting.lock();
+        waiting.parked.append(&mut left.parked);
+        let _ = gone.heir.set(heir.clone());
+        gone.any.store(true, Ordering::Release);
+        drop(left);
+        let any = !waiting.parked.is_empty();
+        let resolving = any.then(|| waiting.look(&heir));
         drop(waiting);
-        if resolving {
-            lane.news.notify_one()
-        } else {
-            hive.spawn(Box::pin(resolve(lane, hive.clone())));
+        if let Some(resolving) = resolving {
+            heir.see_to_it(resolving, hive)
         }
     }
 }
 
+impl Waiting {
+    /// Something waits. Whether somebody sees to it already.
+    fn look(&mut self, lane: &Lane) -> bool {
+        lane.any.store(true, Ordering::Release);
+        std::mem::replace(&mut self.resolving, true)
+    }
+}
+
 impl Lane {
+    /// Looks at what waits, here or where that is now.
+    #[cold]
+    fn with<R>(&self, look: impl FnOnce(&Queue) -> R) -> R {
+        let waiting = self.waiting.lock();
+        match self.heir.get() {
+            Some(heir) => {
+                drop(waiting);
+                heir.with(look)
+            }
+            None => look(&waiting.parked),
+        }
+    }
+
+    fn see_to_it(self: Arc<Self>, resolving: bool, hive: &Arc<HiveInner>) {
+        if resolving {
+            self.news.notify_one()
+        } else {
+            hive.spawn(Box::pin(resolve(self, hive.clone())));
+        }
+    }
+
     /// What nothing is before and nobody is uniting, by app; a sweep by itself.
     fn heads(&self) -> Vec<Head> {
         let waiting = self.waiting.lock();
-        let mut before = Before::default();
-        let mut heads: Vec<Head> = Vec::new();
-        for (at, parked) in waiting.parked.iter().enumerate() {
-            let (app, cells, is_sweep) = (parked.app(), parked.cells(), parked.is_sweep());
-            let behind = before.blocks_parked(&**parked, waiting.parked.get(..at).unwrap_or(&[]));
-            before.add(&**parked);
-            if behind || waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells) {
-                continue;
-            }
-            match heads.iter_mut().find(|head| head.app == app && !head.is_sweep && !is_sweep) {
-                Some(head) => head.sets.push(CellSet::from_slice(cells)),
-                None => {
-                    if let Some(owners) = parked.owners() {
-                        heads.push(Head { app, is_sweep, owners, sets: vec![CellSet::from_slice(cells)] })
-                    }
-                }
-            }
-        }
-        heads
+        let uniting = |app, cells: &[CellId]| {
+            waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
+        };
+        waiting.parked.heads(uniting)
     }
 
     /// Delivers, in order, what can be delivered. Whether something is left.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
-        let mut left: Vec<Box<dyn Parked>> = Vec::new();
-        let mut before = Before::default();
-        for parked in std::mem::take(&mut waiting.parked) {
-            let behind = before.blocks_parked(&*parked, &left);
-            let result = if behind { Err(parked) } else { parked.try_deliver(turn) };
-            if let Err(parked) = result {
-                before.add(&*parked);
-                left.push(parked)
-            }
-        }
-        waiting.parked = left;
-        waiting.before = before;
+        waiting.parked.deliver(turn);
         let any = !waiting.parked.is_empty();
-        self.any.store(any, Ordering::Release);
+        // who still has the lane of a sender that has merged must look where its messages wait now
+        self.any.store(any || self.heir.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
     }

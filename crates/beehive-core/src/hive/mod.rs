@@ -21,6 +21,7 @@ mod journaled;
 pub(crate) mod lane;
 mod link;
 pub(crate) mod outputs;
+mod parked;
 mod queen;
 mod receiver;
 pub(crate) mod recorder;

@@ -123,7 +123,7 @@ impl<M: Message> Slot for Typed<M> {
             Routed::All => self.kind.route(batch, span, lane, turn),
             Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
             Routed::Later { at, app } => {
-                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), turn)
+                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), lane, turn)
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::HiveInner;
 use crate::hive::bee::{Bee, Retirement};
 use crate::hive::journal::Record;
-use crate::hive::lane::Owners;
+use crate::hive::parked::Owners;
 use crate::hive::registry::{Decision, Proposal, Unavailable};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
@@ -233,6 +233,10 @@ impl<A: App> AppRuntime<A> {
         let Some(high_body) = high.freeze().await else {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
+        // what they have put off is being routed on their own lanes
+        while (low_body.lane.is_put_off() || high_body.lane.is_put_off()) && !hive.is_over() {
+            hive.platform.sleep(Duration::from_micros(100)).await
+        }
         if let Some(link) = &self.link {
             link.commit(Record::Fuse { app: self.index, from, into }).await
         }
@@ -248,6 +252,8 @@ impl<A: App> AppRuntime<A> {
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(std::mem::take(&mut gone.traffic));
+            // what it emitted is not to be overtaken by what is emitted for its cells from now on
+            body.lane.absorb(std::mem::take(&mut gone.lane), hive);
             for cell in target.take_over(&source) {
                 self.routes.set(cell, &target)
             }

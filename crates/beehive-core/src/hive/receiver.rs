@@ -13,7 +13,7 @@ use crate::hive::journaled::run_journaled;
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::transaction::{Run, execute, release, release_made_of};
-use crate::hive::turn::{Place, Turn};
+use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
 use crate::hive::{unowned, unwinding};
 use crate::limits;
@@ -162,6 +162,10 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         if turn.leaves_stateless && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index)) {
             return self.leave(batch, run.first..end, position, lane, turn);
         }
+        // looked at in this order: what an errand puts off is put off before the errand is done
+        if turn.is_put_off(lane) {
+            return self.put_off(batch, run.first..end, position, lane, turn);
+        }
         match run.outcome {
             Outcome::Drop => {
                 self.app.handlers[A::HANDLER].dropped.fetch_add(count as u64, Ordering::Relaxed);
@@ -271,34 +275,19 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         errands.leave(errand, turn)
     }
 
-    /// Routes when the stack is free again: it has been used up. The limit on hops still ends a cycle.
+    /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit
+    /// on hops still ends a cycle.
     #[cold]
-    fn route_later(
+    fn put_off(
         &self,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &SenderLane,
+        lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        let (receiver, batch) = (Self::new(self.app.clone()), batch.clone());
-        if let Some(gate) = &mut turn.gate {
-            return gate.put_off(move |lane, turn| receiver.route(&batch, range, position, lane, turn));
-        }
-        let (hive, mut lane, cause) = (turn.hive.clone(), lane.clone(), turn.cause.clone());
-        if let Some(admitted) = &batch.admitted {
-            admitted.open()
-        }
-        turn.hive.spawn(Box::pin(async move {
-            Turn::with(&hive, Place::Runners, |turn| {
-                turn.cause = cause;
-                turn.leaves_stateless = true;
-                receiver.route(&batch, range, position, &mut lane, turn)
-            });
-            if let Some(admitted) = &batch.admitted {
-                admitted.close()
-            }
-        }))
+        let receiver = Self::new(self.app.clone());
+        turn.put_off(batch, lane, move |batch, lane, turn| receiver.route(batch, range, position, lane, turn))
     }
 
     fn run_stateless(
@@ -311,7 +300,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     ) {
         let app = &self.app;
         if turn.depth >= limits::STATELESS_DEPTH_MAX {
-            return self.route_later(batch, range, position, lane, turn);
+            return self.put_off(batch, range, position, lane, turn);
         }
         if app.link.is_none() {
             return self.run_stateless_now(batch, range, position, lane, turn);

@@ -17,6 +17,15 @@ impl SenderLanes {
     pub(crate) fn of(&mut self, lane: u64) -> SenderLane {
         self.0.entry(lane).or_insert_with(SenderLane::shared).clone()
     }
+
+    /// The lane of a bee, which is also that of those that have merged into it.
+    pub(crate) fn of_bee(&mut self, lane: u64, heir_of: &BTreeSet<u64>) -> SenderLane {
+        let own = self.of(lane);
+        heir_of.iter().for_each(|other| {
+            self.0.insert(*other, own.clone());
+        });
+        own
+    }
 }
 
 /// The lanes of outside that may be gone on with, and their floors.

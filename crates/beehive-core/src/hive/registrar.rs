@@ -57,8 +57,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         A: Handles<Each<K, M>>,
     {
         self.note_swept::<K, M>(dict);
-        let kind = std::marker::PhantomData::<fn(K, M)>;
-        let receiver = Arc::new(EachReceiver { app: self.app.clone(), run: run_sweep::<A, K, M>, kind });
+        let receiver = Arc::new(EachReceiver::of(self.app, run_sweep::<A, K, M>));
         self.receive::<M>(sweep_name::<A, K, M>(), receiver);
     }
 

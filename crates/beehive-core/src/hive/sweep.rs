@@ -13,7 +13,8 @@ use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::cursor::{self, Turns};
 use crate::hive::journal::{Emit, Fact, SWEEP_PARTS};
-use crate::hive::lane::{Owners, Parked, SenderLane};
+use crate::hive::lane::SenderLane;
+use crate::hive::parked::{Owners, Parked};
 use crate::hive::receiver::{AppReceiver, emit_of, map, run_delivery};
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
@@ -36,6 +37,12 @@ pub(crate) struct EachReceiver<A: Handlers, K, M> {
     pub(crate) app: Arc<AppRuntime<A>>,
     pub(crate) run: RunDelivery<A>,
     pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
+}
+
+impl<A: Handlers, K, M> EachReceiver<A, K, M> {
+    pub(crate) fn of(app: &Arc<AppRuntime<A>>, run: RunDelivery<A>) -> Self {
+        EachReceiver { app: app.clone(), run, kind: std::marker::PhantomData }
+    }
 }
 
 impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A, K, M> {
@@ -79,6 +86,12 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
+        if turn.is_put_off(lane) {
+            let receiver = Self::of(&self.app, self.run);
+            return turn.put_off(batch, lane, move |batch, lane, turn| {
+                receiver.route(batch, range, None, lane, turn)
+            });
+        }
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
             if self.app.link.is_some() {

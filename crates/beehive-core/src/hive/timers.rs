@@ -52,7 +52,9 @@ impl Timers {
         }
     }
 
-    /// Gives `app` the messages of `range` at a time.
+    /// Gives `app` the messages of `range` at a time, on the lane of whoever asked for it: two that ring one after the other
+    /// come in that order.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn after<M: Message>(
         &self,
         at: Time,
@@ -60,15 +62,16 @@ impl Timers {
         kind: &Arc<MessageType<M>>,
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
+        lane: SenderLane,
         types: &Types,
     ) {
-        let (kind, batch, count) = (kind.clone(), batch.clone(), range.len());
+        let (kind, batch, count, mut lane) = (kind.clone(), batch.clone(), range.len(), lane);
         let waiting = types.timers.take(count as u32);
         let fire = move |turn: &mut Turn| {
             // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
             // timers faster than they are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
-            kind.send(&batch, range, Address::App(app), &mut SenderLane::default(), turn);
+            kind.send(&batch, range, Address::App(app), &mut lane, turn);
             turn.cause = None
         };
         self.at(at, Box::new(fire))

@@ -2,6 +2,7 @@
 
 use crate::context::Ctx;
 use crate::hive::credit::Cause;
+use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
 use crate::hive::outputs::Outputs;
 use crate::hive::workers::Bees;
@@ -61,6 +62,8 @@ pub(crate) struct Turn<'h> {
     pub(crate) depth: usize,
     /// Who begins it must not run handlers: stateless ones are left to those who run the bees.
     pub(crate) leaves_stateless: bool,
+    /// What was too deep for one stack is being routed; this is too deep again, or comes after what is.
+    pub(crate) unfinished: Option<Vec<Errand>>,
     /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
     begins: bool,
     woken: Bees,
@@ -133,6 +136,7 @@ impl<'h> Turn<'h> {
             done: 0,
             depth: 0,
             leaves_stateless: false,
+            unfinished: None,
             begins: false,
             woken: Bees::new(),
             follows: false,
@@ -203,6 +207,7 @@ impl<'h> Turn<'h> {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
         self.gate = None;
+        self.depth = 0;
     }
 
     /// What the code of app `index` keeps on this thread.

@@ -152,13 +152,11 @@ impl<M: Message> MessageType<M> {
             recorder.note(batch, range.clone())
         }
         match to {
-            Address::Io(_, id) => match &mut turn.gate {
-                Some(gate) => {
-                    let (io, batch, cause) = (self.io.clone(), batch.clone(), turn.cause.clone());
-                    gate.hold(move |_, _| io.deliver(id, &batch, range, &cause))
-                }
-                None => self.io.deliver(id, batch, range, &turn.cause),
-            },
+            Address::Io(_, id) if turn.is_put_off(lane) => {
+                let io = self.io.clone();
+                turn.put_off(batch, lane, move |batch, _, turn| to_io_bee(&io, id, batch, range, turn))
+            }
+            Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, turn),
             Address::App(app) => match self.receiver_of(app) {
                 Some(receiver) => receiver.route(batch, range, None, lane, turn),
                 None => turn.hive.nobody_handles(M::NAME),
@@ -168,6 +166,7 @@ impl<M: Message> MessageType<M> {
     }
 
     /// To one app, at a time. `part_of`: what is open until a record says so.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -175,12 +174,13 @@ impl<M: Message> MessageType<M> {
         at: Time,
         app: u16,
         part_of: Option<&Arc<Admitted>>,
+        lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
         let Some(receiver) = self.receiver_of(app) else { return turn.hive.nobody_handles(M::NAME) };
-        let (kind, later) = (self.clone(), batch.clone());
+        let (kind, later, lane) = (self.clone(), batch.clone(), lane.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
-            turn.hive.timers.after(at, app, &kind, &later, range, &turn.hive.types)
+            turn.hive.timers.after(at, app, &kind, &later, range, lane, &turn.hive.types)
         };
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
@@ -207,6 +207,22 @@ impl<M: Message> MessageType<M> {
     }
 }
 
+fn to_io_bee<M: Message>(
+    io: &Arc<IoBees>,
+    id: u64,
+    batch: &Arc<Batch<M>>,
+    range: Range<u32>,
+    turn: &mut Turn,
+) {
+    match &mut turn.gate {
+        Some(gate) => {
+            let (io, batch, cause) = (io.clone(), batch.clone(), turn.cause.clone());
+            gate.hold(move |_, _| io.deliver(id, &batch, range, &cause))
+        }
+        None => io.deliver(id, batch, range, &turn.cause),
+    }
+}
+
 struct Registered {
     kind: Box<dyn Any + Send + Sync>,
     name: &'static str,
@@ -222,7 +238,8 @@ fn resend<M: Message>(receiver: Arc<dyn Receiver<M>>) -> Resend {
         match emit.at {
             Some(at) => {
                 let kind = turn.hive.types.kind::<M>();
-                turn.hive.timers.after(at, emit.fact.app, &kind, &batch, 0..1, &turn.hive.types)
+                let lane = lane.share();
+                turn.hive.timers.after(at, emit.fact.app, &kind, &batch, 0..1, lane, &turn.hive.types)
             }
             None => receiver.route(&batch, 0..1, emit.position, lane, turn),
         }

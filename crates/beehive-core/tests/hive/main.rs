@@ -4,6 +4,7 @@
 extern crate beehive_core as beehive;
 
 mod atomicity;
+mod deep;
 mod figures;
 mod isolation;
 mod journal;

@@ -1,6 +1,8 @@
 //! Nothing is overtaken where a bee is left for a while: at the end of a turn, or because it is idle.
 
-use crate::load::{On, credits_are_back, on_workers, start};
+use crate::load::{On, credits_are_back, eventually, on_workers, start};
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers};
 use std::time::Duration;
 
@@ -29,6 +31,32 @@ struct Listed {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct List(u64);
+#[derive(Message)]
+#[message(reply = ())]
+struct Put {
+    key: u64,
+    number: u64,
+}
+/// Keeps something in these cells, so that they have one bee that does not retire.
+#[derive(Message)]
+struct Keep {
+    keys: Vec<u64>,
+}
+/// Sets a timer.
+#[derive(Message)]
+struct Ring {
+    at: u64,
+    keys: Vec<u64>,
+    number: u64,
+    milliseconds: u64,
+}
+/// Sets two timers, for number 2 and a little later for number 3.
+#[derive(Message)]
+struct Later {
+    at: u64,
+    both: Vec<u64>,
+    one: u64,
+}
 
 /// Counts what came, and what came out of its order.
 #[derive(App)]
@@ -58,6 +86,23 @@ impl Ledger {
         }
     }
     #[rcv(sharded)]
+    fn later(&mut self, msg: &Later, ctx: &mut Ctx) {
+        let _ = self.lists.contains(&msg.at);
+        let listed = |keys, number| Listed { keys, number, milliseconds: 0 };
+        ctx.after(Duration::from_millis(20), listed(msg.both.clone(), 2));
+        ctx.after(Duration::from_millis(22), listed(vec![msg.one], 3));
+    }
+    #[rcv(sharded)]
+    fn ring(&mut self, msg: &Ring, ctx: &mut Ctx) {
+        let _ = self.lists.contains(&msg.at);
+        let rings = Listed { keys: msg.keys.clone(), number: msg.number, milliseconds: 0 };
+        ctx.after(Duration::from_millis(msg.milliseconds), rings)
+    }
+    #[rcv(sharded)]
+    fn put(&mut self, msg: &Put) {
+        self.lists.entry(msg.key).or_default().push(msg.number)
+    }
+    #[rcv(sharded)]
     fn list(&mut self, msg: &List) -> Vec<u64> {
         self.lists.get(&msg.0).cloned().unwrap_or_default()
     }
@@ -73,7 +118,15 @@ impl Relays {
         let _ = self.nothing.contains(&msg.key);
         ctx.emit(Listed { keys: msg.keys.clone(), number: msg.number, milliseconds: 0 })
     }
+    #[rcv(joins)]
+    fn keep(&mut self, msg: &Keep) {
+        for key in &msg.keys {
+            *self.nothing.entry(*key).or_default() += 1
+        }
+    }
 }
+
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// More than one turn can take lies at one bee while more of it comes.
 #[test]
@@ -135,4 +188,133 @@ fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle(
         }
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+/// A sender that merges with another bee does not forget what waits: what is emitted for its cells from then on comes later.
+#[test]
+fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_has_merged() {
+    // whichever of the two bees the other merges into
+    for (first, joined) in [(7, 8), (8, 7)] {
+        on_workers(3, async {
+            let (hive, _) = start(Hive::builder().app::<Relays>().app::<Ledger>(), On::Memory);
+            for key in [1, 2] {
+                hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
+            }
+            for key in [7, 8] {
+                hive.emit(Keep { keys: vec![key] }).await
+            }
+            assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
+            // holds up the merge of what the first one sends
+            hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 400 }).await;
+            hive.emit(Relay { key: first, keys: vec![1, 2], number: 2 }).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            hive.emit(Keep { keys: vec![first, joined] }).await;
+            eventually("the merge", LIMIT, || hive.status().apps[0].bees_merged == 1).await;
+            hive.emit(Relay { key: first, keys: vec![2], number: 3 }).await;
+            hive.emit(Relay { key: first, keys: vec![1], number: 4 }).await;
+            hive.idle().await;
+            for (key, want) in [(1, vec![0, 1, 2, 4]), (2, vec![0, 2, 3])] {
+                assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
+            }
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Two timers that one bee has set ring one after the other, also if the first has to wait for a merge.
+#[test]
+fn a_timer_does_not_overtake_one_that_rang_before() {
+    on_workers(3, async {
+        let (hive, _) = start(Hive::builder().app::<Ledger>(), On::Memory);
+        for key in [1, 2] {
+            hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
+        }
+        assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
+        hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 300 }).await;
+        hive.emit(Later { at: 7, both: vec![1, 2], one: 2 }).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        hive.idle().await;
+        for (key, want) in [(1, vec![0, 1, 2]), (2, vec![0, 2, 3])] {
+            assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A timer that a bee set before it merged rings before one that was set for the same cell after that.
+#[test]
+fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
+    for (first, joined) in [(7, 8), (8, 7)] {
+        on_workers(3, async {
+            let (hive, _) = start(Hive::builder().app::<Ledger>(), On::Memory);
+            for key in [1, 2, 7, 8] {
+                hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
+            }
+            assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
+            hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 700 }).await;
+            hive.emit(Ring { at: first, keys: vec![1, 2], number: 2, milliseconds: 150 }).await;
+            hive.emit(Ring { at: first, keys: vec![2], number: 4, milliseconds: 350 }).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            hive.emit(Listed { keys: vec![first, joined], number: 1, milliseconds: 0 }).await;
+            eventually("the merge", LIMIT, || hive.status().apps[0].bees_merged == 1).await;
+            hive.emit(Ring { at: first, keys: vec![2], number: 3, milliseconds: 150 }).await;
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            hive.idle().await;
+            for (key, want) in [(1, vec![0, 1, 2]), (2, vec![0, 2, 3, 4])] {
+                assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
+            }
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Nor does it after a crash: messages that a merged bee sent before it merged and after it did are sent again in one order.
+#[test]
+fn what_a_merged_bee_emitted_is_sent_again_in_order() {
+    for (first, joined) in [(7, 8), (8, 7)] {
+        let log = on_workers(3, async {
+            let journal = TestJournal::start(5, 0, 0);
+            let builder = Hive::builder().app::<Relays>().app::<Ledger>().seed(1);
+            let hive = builder.journal(journal.clone(), Colony::default()).start().unwrap();
+            for key in [1, 2] {
+                hive.request_within(LIMIT, Put { key, number: 0 }).await.unwrap();
+            }
+            for key in [7, 8] {
+                hive.emit(Keep { keys: vec![key] }).await
+            }
+            hive.idle().await;
+            hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 400 }).await;
+            hive.emit(Relay { key: first, keys: vec![1, 2], number: 2 }).await;
+            hive.emit(Keep { keys: vec![first, joined] }).await;
+            eventually("the merge", LIMIT, || hive.status().apps[0].bees_merged == 1).await;
+            hive.emit(Relay { key: first, keys: vec![2], number: 3 }).await;
+            hive.emit(Relay { key: first, keys: vec![1], number: 4 }).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            // killed while the first of them waits
+            journal.stop();
+            hive.stop(Duration::ZERO).await;
+            journal.log()
+        });
+        on_workers(3, async {
+            let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            assert!(colony.outbox.len() >= 3, "what waits is in the log: {:?}", colony.outbox.keys());
+            let journal = TestJournal::start(6, 0, colony.last);
+            let builder = Hive::builder().app::<Relays>().app::<Ledger>().seed(1);
+            let hive = builder.journal(journal.clone(), colony).start().unwrap();
+            // what came from outside may be lost with the process
+            hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 0 }).await;
+            let mut lists = (Vec::new(), Vec::new());
+            for _ in 0..400 {
+                lists = (hive.request(List(1)).await.unwrap(), hive.request(List(2)).await.unwrap());
+                if lists.0.contains(&4) && lists.1.contains(&3) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
+            lists.0.retain(|number| *number != 1);
+            assert_eq!(lists, (vec![0, 2, 4], vec![0, 2, 3]));
+            journal.stop();
+            hive.stop(Duration::ZERO).await;
+        })
+    }
 }
