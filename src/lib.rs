@@ -58,7 +58,7 @@ pub mod prelude {
     pub use beehive_core::{
         Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows,
     };
-    pub use beehive_core::{Table, Time, handlers, pure};
+    pub use beehive_core::{Table, Time, attempt, handlers, pure};
     pub use std::time::Duration;
 }
 

@@ -24,6 +24,7 @@
 //! What is trusted: methods on message data, what is marked `pure!`, the iteration order inside message types, and
 //! lower-case constants in patterns. A broken promise is caught when the handler runs, by the guard of the dictionaries.
 
+mod attempts;
 mod derive;
 mod diagnostics;
 mod emit;

@@ -59,6 +59,11 @@ pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
     }
 }
 
+/// `Err(..)`.
+pub(crate) fn is_error(e: &Expr) -> bool {
+    matches!(peel(e), Expr::Call(c) if is_call_of(c, "Err"))
+}
+
 fn is_call_of(c: &syn::ExprCall, name: &str) -> bool {
     matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name))
 }

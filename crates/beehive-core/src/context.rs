@@ -4,6 +4,7 @@ use crate::cell::HiveId;
 use crate::hive::Address;
 use crate::hive::outputs::Outputs;
 use crate::key::CellHasher;
+use crate::limits;
 use crate::message::Message;
 use crate::time::Time;
 use std::time::Duration;
@@ -18,11 +19,13 @@ pub struct Ctx {
     /// What chance is derived from: the same for the same message.
     pub(crate) chance: u64,
     pub(crate) out: Outputs,
+    /// When the message is to be handled again.
+    pub(crate) postponed: Option<Time>,
 }
 
 impl Ctx {
     pub(crate) fn new(out: Outputs) -> Ctx {
-        Ctx { now: Time::ZERO, origin: HiveId(0), sender: Address::Outside, chance: 0, out }
+        Ctx { now: Time::ZERO, origin: HiveId(0), sender: Address::Outside, chance: 0, out, postponed: None }
     }
 
     /// Sends `message` to every app that handles it; which of its cells, its own map says.
@@ -40,6 +43,21 @@ impl Ctx {
     /// Handles `message` in this app after `delay`.
     pub fn after<M: Message>(&mut self, delay: Duration, message: M) {
         self.out.after(self.now + delay, message)
+    }
+
+    /// Puts the message off: it is handled again, by this very handler, after `delay`, and answered then. What the handler
+    /// returns now is no answer, unless it is an error, which ends the matter as always.
+    ///
+    /// The transaction commits, and what it changed and emitted stays. Messages that come meanwhile are not held up: a
+    /// message that is put off gives up its place in their order. Nobody who waits for the answer waits for longer because
+    /// of it. Where there is a log, it remembers the message until it is handled to its end; after a crash the delay is
+    /// over at once. A delay below [`limits::POSTPONE_MIN`] is made that long.
+    ///
+    /// Said twice, the later word counts.
+    pub fn postpone(&mut self, delay: Duration) {
+        if self.postponed.is_some() || self.out.take_timer() {
+            self.postponed = Some(self.now + delay.max(limits::POSTPONE_MIN))
+        }
     }
 
     /// The time: the same for all messages of a batch, and never before that of an earlier transaction of the cell.

@@ -6,6 +6,7 @@
 extern crate self as beehive;
 
 mod app;
+mod attempt;
 mod cell;
 mod context;
 mod hive;
@@ -55,6 +56,7 @@ macro_rules! pure {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
+    pub use crate::attempt::{Attempt, yielded};
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding};
     pub use crate::mapper::{DictInfo, DictMeta, MapEnvelope, Mapper, PlainField, TryLike, assert_plain};

@@ -1,5 +1,7 @@
 //! Every limit of a hive in one place: nothing in this crate grows without one of these.
 
+use std::time::Duration;
+
 /// Cells that one message may map to. A handler that needs more is centralised in disguise; use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
@@ -31,6 +33,9 @@ pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 
 /// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
+
+/// The shortest time for which a handler can put a message off: what is put off must not keep a hive busy.
+pub const POSTPONE_MIN: Duration = Duration::from_millis(1);
 
 /// Empty queues that a thread keeps for an app, to be used again.
 pub const QUEUES_KEPT_PER_THREAD: usize = 256;

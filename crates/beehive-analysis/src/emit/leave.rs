@@ -6,7 +6,7 @@
 
 use crate::faults::Faults;
 use crate::known::{MacroKind, macro_kind};
-use crate::syntax::{is_quiet, last_name};
+use crate::syntax::{is_error, is_quiet, last_name};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::visit_mut::{self, VisitMut};
@@ -88,6 +88,8 @@ impl VisitMut for Moving<'_> {
         }
         visit_mut::visit_expr_mut(self, e);
         match e {
+            // there is no value whose type could be inferred
+            Expr::Try(t) if is_error(&t.expr) => *e = Expr::Verbatim(self.leave(false)),
             Expr::Try(t) => {
                 let inner = &t.expr;
                 let value = Ident::new("__value", Span::mixed_site());

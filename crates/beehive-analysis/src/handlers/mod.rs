@@ -4,6 +4,7 @@ mod options;
 mod output;
 mod signature;
 
+use crate::attempts;
 use crate::diagnostics::Diagnostics;
 use crate::emit::{effects, needed, partial, print};
 use crate::faults::Faults;
@@ -151,7 +152,9 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
             "`#[handlers]` goes on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
         ));
     }
-    let functions: BTreeMap<String, &ImplItemFn> = block
+    let labelled = attempts::analysed(block, &mut diagnostics);
+    let analysed = labelled.as_ref().unwrap_or(block);
+    let functions: BTreeMap<String, &ImplItemFn> = analysed
         .items
         .iter()
         .filter_map(|i| match i {
@@ -159,7 +162,8 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
             _ => None,
         })
         .collect();
-    let handlers = collect_handlers(block, &mut diagnostics);
+    let handlers = collect_handlers(analysed, &mut diagnostics);
+    refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let unit = Unit::new(functions, options.pure, faults);
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let mut plain: Vec<Ident> = vec![];
@@ -214,6 +218,29 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
     }
     .tokens();
     Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
+}
+
+/// A hand-written map is a function of the message: a method would see cells before anybody knows which.
+fn refuse_stateful_maps(
+    handlers: &[Handler],
+    functions: &BTreeMap<String, &ImplItemFn>,
+    diagnostics: &mut Diagnostics,
+) {
+    for path in handlers.iter().filter_map(|h| h.options.map.as_ref()) {
+        let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { continue };
+        let own = path.segments.len() == 2;
+        if own && functions.get(&name).is_some_and(|f| f.sig.receiver().is_some()) {
+            diagnostics.push(Error::new_spanned(
+                path,
+                format!(
+                    "`{name}` takes `self`, but a map decides which cells are looked at before any is, so it may depend on the \
+                     message alone: what it read could be another bee's, and be changed by the time the handler runs\n\
+                     help: write it as `fn {name}(msg: &Message, mapper: &mut Mapper)`; what depends on state goes into a \
+                     message that carries the key"
+                ),
+            ));
+        }
+    }
 }
 
 fn dedup(names: &mut Vec<Ident>) {

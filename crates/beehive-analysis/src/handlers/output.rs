@@ -72,6 +72,7 @@ impl Output<'_> {
         let mut block = self.block.clone();
         for item in &mut block.items {
             let ImplItem::Fn(f) = item else { continue };
+            crate::attempts::executed(f);
             if !f.attrs.iter().any(is_handler_attribute) {
                 continue;
             }

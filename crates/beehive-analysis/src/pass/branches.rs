@@ -257,13 +257,21 @@ impl Pass<'_, '_> {
 
     fn labelled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
         let site = crate::value::Site::of(b);
-        let undecided = self.is_undecided(site);
+        // of an attempt all counts, and `?` leaves it and not the function
+        let attempt = crate::attempts::is_label(b.label.as_ref());
+        let undecided = self.is_undecided(site) || attempt;
         let depth = self.control.len();
         if undecided {
             self.under();
         }
         self.enter(site, b.label.as_ref(), false, depth);
-        let (body, value) = self.block(&b.block, statement);
+        let (body, mut value) = self.block(&b.block, statement);
+        if attempt {
+            let yielded = crate::value::Why::Other("it is what an attempt yields");
+            value = Value::tainted(yielded, b.label.span());
+            // which may be the function's answer
+            out.push(Node::Effect);
+        }
         self.enclosing.pop();
         if undecided {
             self.control.pop();

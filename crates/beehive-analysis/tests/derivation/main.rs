@@ -2,6 +2,7 @@
 
 mod accepted;
 mod assertions;
+mod attempts;
 mod cost;
 mod fan_out;
 mod kept_items;

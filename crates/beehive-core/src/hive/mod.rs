@@ -22,6 +22,7 @@ pub(crate) mod lane;
 mod link;
 pub(crate) mod outputs;
 mod parked;
+mod postpone;
 mod queen;
 mod receiver;
 pub(crate) mod recorder;

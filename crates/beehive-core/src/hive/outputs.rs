@@ -185,6 +185,12 @@ impl Outputs {
     #[inline(always)]
     pub(crate) fn mark(&mut self) -> Mark {
         self.base = self.total;
+        self.savepoint()
+    }
+
+    /// A point inside a transaction.
+    #[inline(always)]
+    pub(crate) fn savepoint(&self) -> Mark {
         Mark {
             spans: self.spans.len() as u32,
             last_count: self.spans.last().map_or(0, |s| s.count),
@@ -236,6 +242,16 @@ impl Outputs {
         self.push(Target::Later(at), message)
     }
 
+    /// Counts one more message that waits for its time, if that is within the limit; the transaction fails otherwise.
+    pub(crate) fn take_timer(&mut self) -> bool {
+        let may = self.types.timers.free() > self.later;
+        match may {
+            true => self.later += 1,
+            false => self.overflown = Some(TOO_MANY_TIMERS),
+        }
+        may
+    }
+
     #[inline]
     fn push<M: Message>(&mut self, target: Target, message: M) {
         if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
@@ -243,12 +259,8 @@ impl Outputs {
             return;
         }
         let later = matches!(target, Target::Later(_));
-        if later {
-            if self.types.timers.free() <= self.later {
-                self.overflown = Some(TOO_MANY_TIMERS);
-                return;
-            }
-            self.later += 1
+        if later && !self.take_timer() {
+            return;
         }
         let wanted = (TypeId::of::<M>(), later);
         let at = match self.slots.iter().position(|(id, _)| *id == wanted) {

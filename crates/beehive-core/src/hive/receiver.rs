@@ -2,7 +2,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
-use crate::hive::admission::Numbers;
+use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::batch::Batch;
 use crate::hive::bee::{Bee, Body, Delivery, Local, Peer};
 use crate::hive::delivery::deliver;
@@ -314,7 +314,10 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
             // what is made of a message from outside is known by that message, so they are run one by one
             None if batch.admitted.is_some() => {
                 for index in range {
-                    self.run_stateless_now(batch, index..index + 1, position, lane, turn)
+                    let fact = batch.source.fact(index, app.index);
+                    if !app.link.as_ref().is_some_and(|link| link.unowned.has_consumed(fact, A::HANDLER)) {
+                        self.run_stateless_now(batch, index..index + 1, position, lane, turn)
+                    }
                 }
             }
             None => self.consume_stateless(batch, range, position, lane, turn),
@@ -334,9 +337,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
             let fact = batch.source.fact(index, self.app.index);
             turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
             self.run_stateless_now(batch, index..index + 1, position, lane, turn);
-            let Some(mut gate) = turn.close_gate(lane) else { continue };
-            let emits = std::mem::take(&mut gate.emits);
-            unowned::consume(fact, A::HANDLER, None, emits, gate.into_steps(), turn)
+            consume_gate(fact, A::HANDLER, None, lane, turn)
         }
     }
 
@@ -357,9 +358,30 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let run = Run { cells: &[], position, now: turn.now };
         let done = execute::<A, M>(app, &mut instance, batch, range, run, turn, None);
         turn.local::<Local<A>>(app.index).stateless = Some(instance);
-        release_made_of(made_of, app, None, batch, position, done, lane, turn);
+        match made_of {
+            // then a record says so, and what is made of it until then
+            Some(fact) if done.puts_off() => {
+                turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
+                release(app, None, batch, position, done, lane, turn);
+                consume_gate(fact, A::HANDLER, batch.admitted.as_ref(), lane, turn)
+            }
+            _ => release_made_of(made_of, app, None, batch, position, done, lane, turn),
+        }
         turn.depth -= 1;
     }
+}
+
+/// Has a record say that handler `handler` consumed a message, and made of it what is behind the gate.
+fn consume_gate(
+    fact: Fact,
+    handler: usize,
+    admitted: Option<&Arc<Admitted>>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let Some(mut gate) = turn.close_gate(lane) else { return };
+    let emits = std::mem::take(&mut gate.emits);
+    unowned::consume(fact, handler, admitted, emits, gate.into_steps(), turn)
 }
 
 /// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart

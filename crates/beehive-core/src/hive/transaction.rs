@@ -11,6 +11,7 @@ use crate::hive::dead_letters::DeadLetter;
 use crate::hive::journal::Fact;
 use crate::hive::lane::SenderLane;
 use crate::hive::outputs::Outputs;
+use crate::hive::postpone::postpone;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::MessageType;
@@ -41,13 +42,21 @@ pub(crate) struct Executed<M: Message> {
     passed: Vec<u32>,
     /// Of a handler that cannot answer, where somebody counts.
     observed: Vec<(u32, Result<(), Error>)>,
+    /// Messages to be handled again, and when.
+    postponed: Vec<(u32, Time)>,
     /// The chance of the first message, from which that of what the run emitted follows.
     chance: u64,
 }
 
 impl<M: Message> Default for Executed<M> {
     fn default() -> Self {
-        Executed { answers: AnswerRun::<M>::new(), passed: Vec::new(), observed: Vec::new(), chance: 0 }
+        Executed {
+            answers: AnswerRun::<M>::new(),
+            passed: Vec::new(),
+            observed: Vec::new(),
+            postponed: Vec::new(),
+            chance: 0,
+        }
     }
 }
 
@@ -59,7 +68,23 @@ impl<M: Message> Executed<M> {
         }
         self.answers.extend(later.answers);
         self.passed.extend(later.passed);
-        self.observed.extend(later.observed)
+        self.observed.extend(later.observed);
+        self.postponed.extend(later.postponed)
+    }
+
+    /// Whether a message is to be handled again.
+    pub(crate) fn puts_off(&self) -> bool {
+        !self.postponed.is_empty()
+    }
+
+    /// A message ends with an error. `position`: that of the app in the chain.
+    #[cold]
+    pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
+        match position {
+            Some(_) if batch.sink.is_some() => self.answers.push(Err(error)),
+            Some(_) => {}
+            None => self.observed.push((index, Err(error))),
+        }
     }
 }
 
@@ -91,6 +116,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     let sink = batch.sink.as_deref();
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
     let held = Held::strict(app.seed, app.whole, cells);
+    ctx.postponed = None;
     let mut answered = 0u32;
     done.chance = chance(app, batch, range.start, cells);
     for index in range {
@@ -113,6 +139,10 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         match result {
             Ok(answer) => {
                 state.commit();
+                if let Some(at) = ctx.postponed.take() {
+                    done.postponed.push((index, at));
+                    continue;
+                }
                 answered += u32::from(answer.is_some());
                 if A::ANSWERS && position.is_some() {
                     match answer {
@@ -127,6 +157,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
             Err(error) => {
                 state.rollback();
                 ctx.out.rollback(mark);
+                ctx.postponed = None;
                 fail(app, hive, batch, index, &error);
                 if A::ANSWERS && position.is_some() {
                     if sink.is_some() {
@@ -193,7 +224,7 @@ fn failure<T>(
 }
 
 #[cold]
-fn fail<A: Handles<M>, M: Message>(
+pub(crate) fn fail<A: Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     hive: &HiveInner,
     batch: &Batch<M>,
@@ -277,7 +308,7 @@ pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
     bee: Option<BeeId>,
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
-    done: Executed<M>,
+    mut done: Executed<M>,
     lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
@@ -302,11 +333,20 @@ pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
         }
         turn.give_back(outputs);
     }
+    if !done.postponed.is_empty() {
+        // has counted them, and may have nothing else
+        turn.ctx().out.discard();
+        for (index, at) in std::mem::take(&mut done.postponed) {
+            if let Err(error) = postpone(app, batch, index, position, at, turn) {
+                done.end_with(batch, index, error, position)
+            }
+        }
+    }
     let_go(batch, position, done, lane, turn)
 }
 
 /// Lets go answers, and what is passed on.
-fn let_go<M: Message>(
+pub(crate) fn let_go<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
     done: Executed<M>,

@@ -8,13 +8,25 @@ use crate::hive::lane::SenderLane;
 use crate::hive::turn::{Place, Turn};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What of the lanes that are gone on with was consumed without a bee.
-pub(crate) struct Unowned(Mutex<Seen>);
+pub(crate) struct Unowned {
+    seen: Mutex<Seen>,
+    /// Something was consumed, at some time.
+    any: AtomicBool,
+}
 
 impl Unowned {
     pub(crate) fn new(seen: Seen) -> Unowned {
-        Unowned(Mutex::new(seen))
+        Unowned { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
+    }
+
+    /// Whether a record says already what handler `handler` made of a message from outside.
+    pub(crate) fn has_consumed(&self, fact: Fact, handler: usize) -> bool {
+        self.any.load(Ordering::Acquire)
+            && is_lasting(fact.lane)
+            && self.seen.lock().contains(fact.lane, fact.seq, part_for(fact.part, fact.app, handler as u16))
     }
 
     /// What a record says of a message that handler `handler` consumes; none if it did so before. Only what may be sent
@@ -28,7 +40,8 @@ impl Unowned {
         // what is not from outside is in the log, which has it once
         let floor = admitted.map_or(0, |admitted| admitted.lane().floor());
         if admitted.is_some() && is_lasting(fact.lane) {
-            let mut seen = self.0.lock();
+            self.any.store(true, Ordering::Release);
+            let mut seen = self.seen.lock();
             seen.raise(fact.lane, floor);
             let part = part_for(fact.part, fact.app, handler as u16);
             if seen.contains(fact.lane, fact.seq, part) {
@@ -40,12 +53,12 @@ impl Unowned {
     }
 
     pub(crate) fn forget(&self, lanes: &[u64]) {
-        let mut seen = self.0.lock();
+        let mut seen = self.seen.lock();
         lanes.iter().for_each(|lane| seen.forget(*lane))
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.0.lock().size()
+        self.seen.lock().size()
     }
 }
 

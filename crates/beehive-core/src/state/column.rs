@@ -4,9 +4,12 @@ use crate::cell::CellId;
 use crate::mapper::DictInfo;
 use crate::state::config::{ConfigError, ConfigSource};
 use crate::state::image::{CellImage, DecodeError, Op};
+use std::any::Any;
 
 /// A dictionary field of an app.
 pub trait Column: Send + Sync {
+    /// A point in a transaction that can be gone back to.
+    type Mark: Send + 'static;
     /// What the field is.
     fn info(&self) -> DictInfo;
     /// Keeps what the transaction changed; cells left empty free their memory.
@@ -15,6 +18,10 @@ pub trait Column: Send + Sync {
     fn rollback(&mut self);
     /// Appends what the transaction changed; called before [`Column::commit`].
     fn redo(&self, out: &mut Vec<Op>);
+    /// Begins a part of the transaction that can be undone by itself.
+    fn mark(&mut self) -> Self::Mark;
+    /// Ends the part that began at `mark`; what it changed stays if it is to be kept.
+    fn settle(&mut self, mark: Self::Mark, keep: bool);
     /// Whether the transaction changed anything.
     fn is_dirty(&self) -> bool;
     /// Whether there is no cell.
@@ -63,6 +70,9 @@ pub trait State: Sized + Send + Sync + 'static {
     fn visit_pair<V: PairVisitor>(&mut self, other: &mut Self, visitor: &mut V);
 }
 
+/// The mark of one dictionary, whose type it knows.
+pub(crate) type ColumnMark = Box<dyn Any + Send>;
+
 /// What a bee does with all its dictionaries at once.
 pub(crate) trait Columns: State {
     #[inline(always)]
@@ -86,6 +96,37 @@ pub(crate) trait Columns: State {
             }
         }
         self.visit(&mut Rollback)
+    }
+
+    /// Begins a part of the transaction that can be undone by itself.
+    fn mark(&mut self) -> Vec<ColumnMark> {
+        struct Marks(Vec<ColumnMark>);
+        impl Visitor for Marks {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                self.0.push(Box::new(column.mark()))
+            }
+        }
+        let mut marks = Marks(Vec::new());
+        self.visit(&mut marks);
+        marks.0
+    }
+
+    /// Ends the part that began at `marks`.
+    fn settle(&mut self, marks: Vec<ColumnMark>, keep: bool) {
+        struct Settle {
+            marks: std::vec::IntoIter<ColumnMark>,
+            keep: bool,
+        }
+        impl Visitor for Settle {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                if let Some(mark) = self.marks.next()
+                    && let Ok(mark) = mark.downcast::<C::Mark>()
+                {
+                    column.settle(*mark, self.keep)
+                }
+            }
+        }
+        self.visit(&mut Settle { marks: marks.into_iter(), keep })
     }
 
     fn redo(&mut self, out: &mut Vec<Op>) {

@@ -8,6 +8,7 @@ use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
+use crate::state::undo::{Mark, UndoLog};
 use std::borrow::Borrow;
 
 /// A dictionary of an app: every key is a cell of its own.
@@ -58,7 +59,7 @@ use std::borrow::Borrow;
 pub struct Dict<K: 'static, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, V>,
-    undo: Vec<Undo<K, V>>,
+    undo: UndoLog<Undo<K, V>>,
 }
 
 struct Undo<K, V> {
@@ -67,14 +68,11 @@ struct Undo<K, V> {
     old: Option<V>,
 }
 
-/// Undo entries that are searched before another one is made for the same cell.
-const SEARCHED: usize = 8;
-
 impl<K: Key, V: Value> Dict<K, V> {
     /// An empty dictionary; called by the derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
-        Dict { meta, cells: Slots::None, undo: Vec::new() }
+        Dict { meta, cells: Slots::None, undo: UndoLog::default() }
     }
 
     /// The value of `key`.
@@ -176,11 +174,8 @@ impl<K: Key, V: Value> Dict<K, V> {
 }
 
 #[inline]
-fn log<K: Key, V>(undo: &mut Vec<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
-    if undo.len() <= SEARCHED && undo.iter().any(|u| u.id == id && u.key == *key) {
-        return;
-    }
-    undo.push(Undo { id, key: key.clone(), old: old() })
+fn log<K: Key, V>(undo: &mut UndoLog<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
+    undo.note(|u| u.id == id && u.key == *key, || Undo { id, key: key.clone(), old: old() })
 }
 
 /// The place of one key in a [`Dict`].
@@ -311,7 +306,19 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
     }
 }
 
+impl<K: Key, V: Value> Dict<K, V> {
+    fn put_back(&mut self, entry: Undo<K, V>) {
+        let Undo { id, key, old } = entry;
+        let slot = self.cells.remove(id, &key);
+        if let Some(old) = old {
+            self.cells.insert(id, slot.map_or(key, |s| s.key), old);
+        }
+    }
+}
+
 impl<K: Key, V: Value> Column for Dict<K, V> {
+    type Mark = Mark;
+
     fn info(&self) -> DictInfo {
         self.meta.info()
     }
@@ -324,17 +331,26 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
     }
 
     fn rollback(&mut self) {
-        while let Some(Undo { id, key, old }) = self.undo.pop() {
-            let slot = self.cells.remove(id, &key);
-            if let Some(old) = old {
-                self.cells.insert(id, slot.map_or(key, |s| s.key), old);
-            }
+        while let Some(entry) = self.undo.pop() {
+            self.put_back(entry)
         }
     }
 
+    fn mark(&mut self) -> Mark {
+        self.undo.mark()
+    }
+
+    fn settle(&mut self, mark: Mark, keep: bool) {
+        while !keep && let Some(entry) = self.undo.pop_since(&mark) {
+            self.put_back(entry)
+        }
+        self.undo.release(&mark)
+    }
+
     fn redo(&self, out: &mut Vec<Op>) {
-        for (at, entry) in self.undo.iter().enumerate() {
-            let again = self.undo[..at].iter().any(|u| u.id == entry.id && u.key == entry.key);
+        let undo = self.undo.entries();
+        for (at, entry) in undo.iter().enumerate() {
+            let again = undo[..at].iter().any(|u| u.id == entry.id && u.key == entry.key);
             if !again {
                 let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
                 out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });

@@ -9,6 +9,7 @@ mod ordered;
 mod rows;
 mod slots;
 mod table;
+pub(crate) mod undo;
 
 pub use column::{Column, PairVisitor, State, Visitor};
 pub use config::{Config, ConfigError, ConfigSource};

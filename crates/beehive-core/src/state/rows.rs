@@ -3,6 +3,7 @@
 use crate::message::Value;
 use crate::state::image::encode;
 use crate::state::ordered::Ordered;
+use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Borrow;
@@ -24,12 +25,12 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 #[derive(Debug)]
 pub struct Rows<R, V> {
     rows: Ordered<R, V>,
-    undo: Vec<(R, Option<V>)>,
+    undo: UndoLog<(R, Option<V>)>,
 }
 
 impl<R, V> Default for Rows<R, V> {
     fn default() -> Self {
-        Rows { rows: Ordered::default(), undo: Vec::new() }
+        Rows { rows: Ordered::default(), undo: UndoLog::default() }
     }
 }
 
@@ -172,17 +173,36 @@ impl<R: RowKey, V: Value> Rows<R, V> {
 
     pub(crate) fn rollback(&mut self) {
         while let Some((row, old)) = self.undo.pop() {
-            match old {
-                Some(value) => drop(self.rows.insert(row, value)),
-                None => drop(self.rows.remove(&row)),
-            }
+            self.put_back(row, old)
         }
+    }
+
+    fn put_back(&mut self, row: R, old: Option<V>) {
+        match old {
+            Some(value) => drop(self.rows.insert(row, value)),
+            None => drop(self.rows.remove(&row)),
+        }
+    }
+
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.undo.mark()
+    }
+
+    pub(crate) fn rollback_to(&mut self, mark: &Mark) {
+        while let Some((row, old)) = self.undo.pop_since(mark) {
+            self.put_back(row, old)
+        }
+    }
+
+    pub(crate) fn release(&mut self, mark: &Mark) {
+        self.undo.release(mark)
     }
 
     /// The changed rows: encoded key and, if the row is still there, value.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
-        self.undo.iter().enumerate().filter_map(|(at, (row, _))| {
-            let again = self.undo[..at].iter().any(|(r, _)| r == row);
+        let undo = self.undo.entries();
+        undo.iter().enumerate().filter_map(|(at, (row, _))| {
+            let again = undo[..at].iter().any(|(r, _)| r == row);
             (!again).then(|| (encode(row), self.rows.get(row).map(encode)))
         })
     }
@@ -197,15 +217,9 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     }
 }
 
-/// Undo entries that are searched before another one is made for the same row.
-const SEARCHED: usize = 8;
-
 #[inline]
-fn log<R: RowKey, V>(undo: &mut Vec<(R, Option<V>)>, row: &R, old: impl FnOnce() -> Option<V>) {
-    if undo.len() <= SEARCHED && undo.iter().any(|(r, _)| r == row) {
-        return;
-    }
-    undo.push((row.clone(), old()))
+fn log<R: RowKey, V>(undo: &mut UndoLog<(R, Option<V>)>, row: &R, old: impl FnOnce() -> Option<V>) {
+    undo.note(|(r, _)| r == row, || (row.clone(), old()))
 }
 
 /// The place of one row.

@@ -9,6 +9,7 @@ use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
+use crate::state::undo::Mark;
 
 /// A dictionary of an app whose cells hold rows: `at(key)` names the cell, the rows inside it are free and ordered.
 pub struct Table<K: 'static, R, V> {
@@ -61,6 +62,19 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         WholeTable { table: self }
     }
 
+    /// As [`Table::for_touched`]; cells left empty stay until the transaction ends.
+    fn for_reached(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
+        let Table { cells, touched, .. } = self;
+        if let Slots::One(slot) = cells {
+            return f(slot);
+        }
+        for (id, key) in touched {
+            if let Some(slot) = cells.find_mut(*id, key) {
+                f(slot)
+            }
+        }
+    }
+
     #[inline(always)]
     fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
@@ -106,6 +120,34 @@ impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
 }
 
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
+    /// Of the cells that had been reached, in order; what is reached later had not been changed.
+    type Mark = Vec<(CellId, K, Mark)>;
+
+    fn mark(&mut self) -> Self::Mark {
+        let mut marks = Vec::new();
+        self.for_reached(|slot| marks.push((slot.id, slot.key.clone(), slot.content.mark())));
+        // a cell that is noted twice keeps the mark that was made first
+        marks.sort_by(|(a, k, _), (b, l, _)| (a, k).cmp(&(b, l)));
+        marks.dedup_by(|(a, k, _), (b, l, _)| a == b && k == l);
+        marks
+    }
+
+    fn settle(&mut self, marks: Self::Mark, keep: bool) {
+        if !keep {
+            self.for_reached(|slot| {
+                let mark = marks.binary_search_by(|(id, key, _)| (id, key).cmp(&(&slot.id, &slot.key)));
+                let mark =
+                    mark.ok().and_then(|at| marks.get(at)).map_or(&Mark::BEGINNING, |(_, _, mark)| mark);
+                slot.content.rollback_to(mark)
+            })
+        }
+        for (id, key, mark) in &marks {
+            if let Some(slot) = self.cells.find_mut(*id, key) {
+                slot.content.release(mark)
+            }
+        }
+    }
+
     fn info(&self) -> DictInfo {
         self.meta.info()
     }

@@ -12,6 +12,7 @@ mod load;
 mod merge;
 mod order;
 mod overtaking;
+mod owed;
 mod record;
 mod remembering;
 mod request;

@@ -3,6 +3,8 @@
 
 extern crate beehive_core as beehive;
 
+mod attempt;
 mod clock;
+mod postpone;
 mod spread;
 mod strictness;

@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod attempts;
 mod derived_types;
 mod flow;
 #[rustfmt::skip]

@@ -1,0 +1,242 @@
+//! `attempt! { .. }`: a block that is undone when it yields an error.
+//!
+//! For the analysis it is a block that the handler may leave at any `?`, and what comes after it counts either way. For
+//! the compiler the macro is told what it cannot know, the app and the context.
+
+use crate::diagnostics::Diagnostics;
+use crate::pass::typed_parameters;
+use crate::syntax::{is_context, last_name, pattern_name};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Error, Expr, ImplItem, ImplItemFn, Item, ItemImpl, Macro, ReceiverKind, Stmt};
+use syn::{parse_quote, parse_quote_spanned};
+
+/// The label by which the analysis knows such a block.
+const LABEL: &str = "'__attempt";
+
+/// Whether a label is that of an attempt.
+pub(crate) fn is_label(label: Option<&syn::Label>) -> bool {
+    label.is_some_and(|l| l.name.ident == "__attempt")
+}
+
+fn is_attempt(m: &Macro) -> bool {
+    last_name(&m.path) == "attempt"
+}
+
+struct Found(Option<Span>);
+
+impl<'ast> Visit<'ast> for Found {
+    fn visit_macro(&mut self, m: &'ast Macro) {
+        if is_attempt(m) {
+            self.0 = self.0.or(Some(m.path.span()))
+        }
+    }
+    fn visit_item(&mut self, _: &'ast Item) {}
+}
+
+fn attempt_in(f: &ImplItemFn) -> Option<Span> {
+    let mut found = Found(None);
+    found.visit_block(&f.block);
+    found.0
+}
+
+/// The block with its attempts as labelled blocks, if there are any.
+pub(crate) fn analysed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Option<ItemImpl> {
+    let any = block.items.iter().any(|item| matches!(item, ImplItem::Fn(f) if attempt_in(f).is_some()));
+    if !any {
+        return None;
+    }
+    let mut block = block.clone();
+    let mut labelled = Labelled { errors: vec![] };
+    for item in &mut block.items {
+        let ImplItem::Fn(f) = item else { continue };
+        let Some(span) = attempt_in(f) else { continue };
+        if !f.sig.receiver().is_some_and(|r| matches!(r.kind, ReceiverKind::Reference(_, _, Some(_)))) {
+            let text = "`attempt!` undoes changes of the app, so it needs a method that takes `&mut self`";
+            labelled.errors.push(Error::new(span, text));
+        }
+        labelled.visit_block_mut(&mut f.block)
+    }
+    diagnostics.extend(labelled.errors);
+    Some(block)
+}
+
+/// A method as the compiler gets it.
+pub(crate) fn executed(f: &mut ImplItemFn) {
+    if attempt_in(f).is_none() {
+        return;
+    }
+    let Some(receiver) = f.sig.receiver() else { return };
+    let app = receiver.self_token.to_token_stream();
+    let context = typed_parameters(f).find(|p| is_context(&p.ty)).and_then(|p| pattern_name(&p.pat));
+    let context = match context {
+        Some(name) => quote!(::core::option::Option::Some(&mut *#name)),
+        None => quote!(::core::option::Option::None),
+    };
+    Executed { app, context }.visit_block_mut(&mut f.block)
+}
+
+fn statements(m: &Macro) -> syn::Result<Vec<Stmt>> {
+    m.parse_body_with(Block::parse_within)
+}
+
+struct Executed {
+    app: TokenStream,
+    context: TokenStream,
+}
+
+impl VisitMut for Executed {
+    fn visit_macro_mut(&mut self, m: &mut Macro) {
+        if !is_attempt(m) {
+            return;
+        }
+        // what does not parse is reported by the analysis; the compiler gets an empty block
+        let mut inner: Block =
+            Block { brace_token: Default::default(), stmts: statements(m).unwrap_or_default() };
+        self.visit_block_mut(&mut inner);
+        let (app, context, body) = (&self.app, &self.context, &inner.stmts);
+        m.tokens = quote!(@in #app, #context, #(#body)*);
+    }
+
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        visit_mut::visit_block_mut(self, block);
+        end_statements(block)
+    }
+
+    fn visit_item_mut(&mut self, _: &mut Item) {}
+}
+
+/// `attempt! { .. }` in the middle of a block is a statement, and its value, which is not `()`, is thrown away.
+fn end_statements(block: &mut Block) {
+    let last = block.stmts.len().saturating_sub(1);
+    for (at, s) in block.stmts.iter_mut().enumerate() {
+        if let Stmt::Macro(m) = s
+            && is_attempt(&m.mac)
+            && at < last
+        {
+            m.semi_token.get_or_insert_with(Default::default);
+        }
+    }
+}
+
+struct Labelled {
+    errors: Vec<Error>,
+}
+
+impl Labelled {
+    fn block_of(&mut self, m: &Macro) -> Expr {
+        let span = m.path.span();
+        let stmts = match statements(m) {
+            Ok(stmts) => stmts,
+            Err(error) => {
+                self.errors.push(error);
+                vec![]
+            }
+        };
+        let mut inner = Block { brace_token: Default::default(), stmts };
+        self.visit_block_mut(&mut inner);
+        let label = syn::Lifetime::new(LABEL, span);
+        let mut leaving = Leaving { loops: 0, labels: vec![], errors: &mut self.errors };
+        leaving.visit_block(&inner);
+        if matches!(inner.stmts.last(), Some(Stmt::Expr(_, None)))
+            && let Some(Stmt::Expr(value, _)) = inner.stmts.pop()
+        {
+            inner.stmts.push(parse_quote_spanned!(value.span()=> let _: ::beehive::Result<_> = #value;))
+        }
+        let body = &inner.stmts;
+        parse_quote!(#label: { #(#body)* })
+    }
+}
+
+impl VisitMut for Labelled {
+    fn visit_expr_mut(&mut self, e: &mut Expr) {
+        match e {
+            Expr::Macro(m) if is_attempt(&m.mac) => *e = self.block_of(&m.mac),
+            _ => visit_mut::visit_expr_mut(self, e),
+        }
+    }
+
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        end_statements(block);
+        visit_mut::visit_block_mut(self, block)
+    }
+
+    fn visit_stmt_mut(&mut self, s: &mut Stmt) {
+        match s {
+            Stmt::Macro(m) if is_attempt(&m.mac) => *s = Stmt::Expr(self.block_of(&m.mac), m.semi_token),
+            _ => visit_mut::visit_stmt_mut(self, s),
+        }
+    }
+
+    fn visit_item_mut(&mut self, _: &mut Item) {}
+}
+
+/// Refuses what would leave an attempt other than by its value.
+struct Leaving<'l> {
+    loops: usize,
+    labels: Vec<String>,
+    errors: &'l mut Vec<Error>,
+}
+
+impl Leaving<'_> {
+    fn within(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
+        self.labels.extend(label.map(|l| l.name.ident.to_string()));
+        self.loops += is_loop as usize;
+        visit(self);
+        self.loops -= is_loop as usize;
+        if label.is_some() {
+            self.labels.pop();
+        }
+    }
+
+    fn refuse(&mut self, e: &Expr, what: &str) {
+        self.errors.push(Error::new_spanned(
+            e,
+            format!(
+                "{what} would leave the attempt, which is then neither done nor undone\n\
+                 help: leave it by its value, `Ok(..)` or `Err(..)?`, and do what follows after it"
+            ),
+        ))
+    }
+}
+
+impl<'ast> Visit<'ast> for Leaving<'_> {
+    fn visit_expr(&mut self, e: &'ast Expr) {
+        let goes_out = |to: &Option<syn::Lifetime>| match to {
+            Some(label) => !self.labels.contains(&label.ident.to_string()),
+            None => self.loops == 0,
+        };
+        match e {
+            // `return` in there is their own
+            Expr::Closure(_) | Expr::Async(_) => return,
+            // one inside this one has been looked at
+            Expr::Block(b) if is_label(b.label.as_ref()) => return,
+            Expr::ForLoop(f) => {
+                self.visit_expr(&f.expr);
+                return self.within(f.label.as_ref(), true, |inside| inside.visit_block(&f.body));
+            }
+            Expr::While(w) => {
+                return self.within(w.label.as_ref(), true, |inside| {
+                    inside.visit_expr(&w.cond);
+                    inside.visit_block(&w.body)
+                });
+            }
+            Expr::Loop(l) => {
+                return self.within(l.label.as_ref(), true, |inside| inside.visit_block(&l.body));
+            }
+            Expr::Block(b) => {
+                return self.within(b.label.as_ref(), false, |inside| inside.visit_block(&b.block));
+            }
+            Expr::Return(_) => self.refuse(e, "`return`"),
+            Expr::Break(b) if goes_out(&b.label) => self.refuse(e, "`break`"),
+            Expr::Continue(c) if goes_out(&c.label) => self.refuse(e, "`continue`"),
+            _ => {}
+        }
+        visit::visit_expr(self, e)
+    }
+
+    fn visit_item(&mut self, _: &'ast Item) {}
+}

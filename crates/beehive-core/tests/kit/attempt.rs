@@ -1,0 +1,216 @@
+//! `attempt!`: what a block did that yields an error is undone, and nothing else.
+
+use beehive_core::testing::Kit;
+use beehive_core::{App, Ctx, Dict, Message, Table, attempt, handlers};
+use std::time::Duration;
+
+/// What to do: begin an attempt, end it well or badly, change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Do {
+    Put(u64),
+    Remove,
+    Row(u64, u64),
+    Take(u64),
+    Say(u64),
+    Later(u64),
+}
+#[derive(Message)]
+struct Script {
+    key: u64,
+    /// Before, in an attempt, in one inside it, again in the outer, after it.
+    parts: [Vec<Do>; 5],
+    inner_fails: bool,
+    outer_fails: bool,
+    all_fails: bool,
+}
+#[derive(Message, PartialEq, Debug)]
+struct Said(u64);
+
+#[derive(App)]
+struct Actor {
+    value: Dict<u64, u64>,
+    rows: Table<u64, u64, u64>,
+}
+#[handlers]
+impl Actor {
+    #[rcv(sharded)]
+    fn script(&mut self, msg: &Script, ctx: &mut Ctx) -> beehive_core::Result {
+        let [before, first, inside, second, after] = &msg.parts;
+        self.play(msg.key, before.as_slice(), ctx);
+        let outer = attempt! {
+            self.play(msg.key, first.as_slice(), ctx);
+            let inner = attempt! {
+                self.play(msg.key, inside.as_slice(), ctx);
+                if msg.inner_fails { Err("inner")? }
+                Ok(7)
+            };
+            assert_eq!(inner.is_err(), msg.inner_fails);
+            self.play(msg.key, second.as_slice(), ctx);
+            if msg.outer_fails { Err("outer")? }
+            inner.or(Ok(8))
+        };
+        assert_eq!(outer.is_err(), msg.outer_fails);
+        self.play(msg.key, after.as_slice(), ctx);
+        if msg.all_fails {
+            Err("all")?
+        }
+        Ok(())
+    }
+    /// What an app asks for later is for itself.
+    #[rcv]
+    fn said(&mut self, _: &Said) {}
+    fn play(&mut self, key: u64, what: &[Do], ctx: &mut Ctx) {
+        for what in what {
+            match *what {
+                Do::Put(value) => drop(self.value.put(key, value)),
+                Do::Remove => drop(self.value.remove(&key)),
+                Do::Row(row, value) => drop(self.rows.at(key).insert(row, value)),
+                Do::Take(row) => drop(self.rows.at(key).remove(&row)),
+                Do::Say(word) => ctx.emit(Said(word)),
+                Do::Later(word) => ctx.after(Duration::from_secs(1), Said(word)),
+            }
+        }
+    }
+}
+
+/// The same in plain words.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Model {
+    value: Option<u64>,
+    rows: std::collections::BTreeMap<u64, u64>,
+    said: Vec<u64>,
+    later: Vec<u64>,
+}
+
+impl Model {
+    fn play(&mut self, what: &[Do]) {
+        for what in what {
+            match *what {
+                Do::Put(value) => self.value = Some(value),
+                Do::Remove => self.value = None,
+                Do::Row(row, value) => drop(self.rows.insert(row, value)),
+                Do::Take(row) => drop(self.rows.remove(&row)),
+                Do::Say(word) => self.said.push(word),
+                Do::Later(word) => self.later.push(word),
+            }
+        }
+    }
+
+    fn run(&mut self, script: &Script) {
+        let before = self.clone();
+        self.play(&script.parts[0]);
+        let at_outer = self.clone();
+        self.play(&script.parts[1]);
+        let at_inner = self.clone();
+        self.play(&script.parts[2]);
+        if script.inner_fails {
+            *self = at_inner
+        }
+        self.play(&script.parts[3]);
+        if script.outer_fails {
+            *self = at_outer
+        }
+        self.play(&script.parts[4]);
+        if script.all_fails {
+            *self = before
+        }
+    }
+}
+
+struct Chance(u64);
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+    fn part(&mut self) -> Vec<Do> {
+        // at times more than what is searched of an undo log
+        let count = if self.below(4) == 0 { 30 } else { self.below(6) };
+        (0..count)
+            .map(|_| match self.below(6) {
+                0 => Do::Put(self.below(100)),
+                1 => Do::Remove,
+                2 => Do::Row(self.below(12), self.below(100)),
+                3 => Do::Take(self.below(12)),
+                4 => Do::Say(self.below(100)),
+                _ => Do::Later(self.below(100)),
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn random_scripts_leave_what_the_model_says() {
+    let mut chance = Chance(7);
+    for run in 0..150 {
+        let mut kit = Kit::of::<Actor>().start();
+        let mut models: [Model; 3] = Default::default();
+        let mut said = Vec::new();
+        for _ in 0..12 {
+            let key = chance.below(3);
+            let script = Script {
+                key,
+                parts: std::array::from_fn(|_| chance.part()),
+                inner_fails: chance.below(2) == 0,
+                outer_fails: chance.below(3) == 0,
+                all_fails: chance.below(5) == 0,
+            };
+            let model = &mut models[key as usize];
+            model.run(&script);
+            said.append(&mut model.said);
+            said.append(&mut model.later);
+            kit.emit(script).advance(Duration::from_secs(2));
+        }
+        for (key, model) in (0..3).zip(&models) {
+            let found = kit.look::<Actor, _>(|app| Model {
+                value: app.value.get(&key).copied(),
+                rows: app.rows.at(key).iter().map(|(row, value)| (*row, *value)).collect(),
+                ..Model::default()
+            });
+            assert_eq!(found, *model, "run {run}, key {key}");
+        }
+        let heard: Vec<u64> = kit.sent::<Said>().iter().map(|said| said.0).collect();
+        assert_eq!(heard, said, "run {run}");
+    }
+}
+
+#[derive(Message)]
+struct Many {
+    keys: Vec<u64>,
+    fails: bool,
+}
+#[derive(App)]
+struct Wide {
+    value: Dict<u64, u64>,
+    rows: Table<u64, u64, u64>,
+}
+#[handlers]
+impl Wide {
+    #[rcv(joins)]
+    fn many(&mut self, msg: &Many) {
+        let first = msg.keys.first().copied().unwrap_or(0);
+        self.rows.at(first).insert(0, 1);
+        let _ = attempt! {
+            // the first cell has been reached before, the others have not
+            for key in &msg.keys {
+                self.value.put(*key, 1);
+                self.rows.at(*key).insert(1, 1);
+                self.rows.at(*key).insert(0, 2);
+            }
+            if msg.fails { Err("all of it")? }
+            Ok(())
+        };
+    }
+}
+
+#[test]
+fn many_cells_are_undone_and_leave_no_empty_ones() {
+    let cells = |fails| {
+        let mut kit = Kit::of::<Wide>().start();
+        kit.emit(Many { keys: (0..40).collect(), fails });
+        let cells = kit.snapshot::<Wide>().cells();
+        (cells.len(), cells.first().cloned().unwrap())
+    };
+    assert_eq!(cells(true), (1, ("rows[0]".into(), "[[0,1]]".into())));
+    assert_eq!(cells(false).0, 80);
+}
