@@ -43,6 +43,7 @@ pub mod errors {
         self_escapes = "guide/errors/self_escapes.md";
         state_in_closure = "guide/errors/state_in_closure.md";
         state_in_macro = "guide/errors/state_in_macro.md";
+        attempt = "guide/errors/attempt.md";
         helpers = "guide/errors/helpers.md";
         recursion = "guide/errors/recursion.md";
         endless_loop = "guide/errors/endless_loop.md";

@@ -20,11 +20,13 @@ pub trait App: State {
 pub struct AppOptions {
     /// Number of hives that keep a copy. One: the app's state lives and dies with its hive.
     pub replication: u32,
+    /// Number of cells that it may have on a hive.
+    pub cells: Option<u32>,
 }
 
 impl AppOptions {
     /// An app that says nothing.
-    pub const DEFAULT: AppOptions = AppOptions { replication: 1 };
+    pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
 }
 
 /// An app that handles messages of type `M`.

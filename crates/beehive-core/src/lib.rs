@@ -59,7 +59,9 @@ pub mod __private {
     pub use crate::attempt::{Attempt, yielded};
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding};
-    pub use crate::mapper::{DictInfo, DictMeta, MapEnvelope, Mapper, PlainField, TryLike, assert_plain};
+    pub use crate::mapper::{
+        DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
+    };
     pub use crate::message::{Answer, Done, Each, Tick};
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};

@@ -19,7 +19,27 @@ pub struct DictMeta<K> {
     type_seed: u64,
     /// Hash of what equal keys must share to be one cell: app, and key type (fused) or field.
     group_seed: u64,
+    /// How many rows a cell may have.
+    pub(crate) rows: Option<RowLimit>,
     key: PhantomData<fn(K)>,
+}
+
+/// How many rows a cell may have, and what becomes of the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowLimit {
+    pub(crate) max: u32,
+    pub(crate) evict: Evict,
+}
+
+/// What becomes of a cell with too many rows, at the end of the transaction that gave it one too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evict {
+    /// The transaction fails.
+    Nothing,
+    /// The first rows go.
+    First,
+    /// The last rows go.
+    Last,
 }
 
 /// The same, without the key's type.
@@ -34,6 +54,8 @@ pub struct DictInfo {
     /// Stable name of the key type.
     pub key: &'static str,
     pub(crate) group_seed: u64,
+    /// Its cells may have so many rows only.
+    pub(crate) limited: bool,
     /// The key type as the compiler sees it, to tell apart two that use one name.
     pub(crate) key_type: std::any::TypeId,
 }
@@ -52,8 +74,14 @@ impl<K: Key> DictMeta<K> {
             volatile,
             type_seed: CellHasher::name(1, K::NAME),
             group_seed,
+            rows: None,
             key: PhantomData,
         }
+    }
+
+    /// The same, with a limit on the rows of a cell.
+    pub const fn limit_rows(self, max: u32, evict: Evict) -> Self {
+        DictMeta { rows: Some(RowLimit { max, evict }), ..self }
     }
 
     /// The description without the key's type.
@@ -65,6 +93,7 @@ impl<K: Key> DictMeta<K> {
             key: K::NAME,
             key_type: std::any::TypeId::of::<K>(),
             group_seed: self.group_seed,
+            limited: self.rows.is_some(),
         }
     }
 }

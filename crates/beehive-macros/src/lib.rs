@@ -9,8 +9,13 @@ use proc_macro::TokenStream;
 ///
 /// - `#[app(name = "learning-switch")]`: its stable name; the struct's in kebab case if left out.
 /// - `#[app(replication = 3)]`: how many hives keep a copy.
+/// - `#[app(cells = 100_000)]`: how many cells it may have on a hive. A message that needs one more is answered with an
+///   error of kind `Limit`; a few more are possible where messages race for the last ones. Empty cells do not count for longer than a moment.
+/// - `#[rows(max = 4096)]` on a `Table`: how many rows a cell may have when a transaction ends; one that leaves more fails
+///   with an error of kind `Limit`. With `evict = first` (or `last`) the rows with the lowest (highest) keys go instead, as
+///   part of the transaction: undone with it, and logged.
 /// - `#[volatile]` on a `Dict` or a `Table`: moves and rolls back with its bee, is not logged, is empty after failover.
-#[proc_macro_derive(App, attributes(app, volatile))]
+#[proc_macro_derive(App, attributes(app, rows, volatile))]
 pub fn app(item: TokenStream) -> TokenStream {
     beehive_analysis::derive_app(item.into()).into()
 }

@@ -22,8 +22,15 @@ struct Field<'a> {
 }
 
 enum Kind<'a> {
-    Dictionary { container: &'a Ident, key: &'a Type, index: u32, volatile: bool },
+    Dictionary { container: &'a Ident, key: &'a Type, index: u32, volatile: bool, rows: Option<RowLimit> },
     Config,
+}
+
+/// What `#[rows(..)]` says.
+struct RowLimit {
+    max: u32,
+    /// The name of a variant of `Evict`.
+    evict: Ident,
 }
 
 /// What `#[app(..)]` says.
@@ -31,6 +38,7 @@ enum Kind<'a> {
 struct Options {
     name: Option<LitStr>,
     replication: Option<LitInt>,
+    cells: Option<LitInt>,
 }
 
 pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
@@ -47,7 +55,7 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
         None => kebab_case(&input.ident.to_string()),
     };
     let constants = fields.iter().map(|f| constant(f, &name));
-    let replication = options.replication.iter();
+    let (replication, cells) = (options.replication.iter(), options.cells.iter());
     let ident = &input.ident;
     let generics = with_key_bounds(&input, &fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
@@ -62,6 +70,7 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
             const NAME: &'static str = #name;
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
                 #(replication: #replication,)*
+                #(cells: ::core::option::Option::Some(#cells),)*
                 ..::beehive::__private::AppOptions::DEFAULT
             };
         }
@@ -95,7 +104,15 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 options.replication = Some(replication);
                 return Ok(());
             }
-            Err(m.error("expected `name = \"..\"` or `replication = ..`"))
+            if m.path.is_ident("cells") {
+                let cells: LitInt = m.value()?.parse()?;
+                if cells.base10_parse::<u32>()? == 0 {
+                    return Err(Error::new(cells.span(), "an application without cells has no dictionaries"));
+                }
+                options.cells = Some(cells);
+                return Ok(());
+            }
+            Err(m.error("expected `name = \"..\"`, `replication = ..` or `cells = ..`"))
         })?;
     }
     Ok(options)
@@ -121,10 +138,17 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
         {
             also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes nothing"));
         }
+        let rows = match row_limit(f) {
+            Ok(rows) => rows,
+            Err(e) => {
+                also(&mut errors, e);
+                None
+            }
+        };
         let kind = match container(&f.ty) {
             Some((container, Some(key))) if container == "Dict" || container == "Table" => {
                 index += 1;
-                Kind::Dictionary { container, key, index: index - 1, volatile: volatile.is_some() }
+                Kind::Dictionary { container, key, index: index - 1, volatile: volatile.is_some(), rows }
             }
             Some((container, _)) if container == "Config" => {
                 if let Some(a) = volatile {
@@ -159,6 +183,40 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
     errors.map_or(Ok(out), Err)
 }
 
+/// `#[rows(max = 4096, evict = first)]`.
+fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
+    const EXPECTED: &str = "expected `#[rows(max = 4096)]`, `#[rows(max = 4096, evict = first)]` or `evict = last`\n\
+        note: without `evict` a transaction that leaves more rows fails; first and last are by their keys\n\
+        help: the age of a row is not kept; to have the oldest go, put a time into the row's key";
+    let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("rows")) else { return Ok(None) };
+    if container(&f.ty).is_none_or(|(name, _)| name != "Table") {
+        return Err(Error::new_spanned(a, "`#[rows(..)]` goes on a `Table`: only its cells have rows"));
+    }
+    let (mut max, mut evict) = (None, Ident::new("Nothing", a.span()));
+    let parsed = a.parse_nested_meta(|m| {
+        if m.path.is_ident("max") {
+            let rows: LitInt = m.value()?.parse()?;
+            max = Some(rows.base10_parse::<u32>()?);
+            return Ok(());
+        }
+        if m.path.is_ident("evict") {
+            let which: Ident = m.value()?.parse()?;
+            evict = match which.to_string().as_str() {
+                "first" => Ident::new("First", which.span()),
+                "last" => Ident::new("Last", which.span()),
+                _ => return Err(Error::new(which.span(), EXPECTED)),
+            };
+            return Ok(());
+        }
+        Err(m.error(EXPECTED))
+    });
+    parsed?;
+    match max {
+        Some(max) if max > 0 => Ok(Some(RowLimit { max, evict })),
+        _ => Err(Error::new_spanned(a, EXPECTED)),
+    }
+}
+
 /// The last name of a type's path, and its first type argument.
 fn container(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
     let Type::Path(p) = ty else { return None };
@@ -174,11 +232,16 @@ fn container(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
 fn constant(f: &Field, app: &str) -> TokenStream {
     let (constant, name) = (field_constant(f.name), f.name.to_string());
     match &f.kind {
-        Kind::Dictionary { key, index, volatile, .. } => quote_spanned! {key.span()=>
-            #[doc(hidden)]
-            pub(crate) const #constant: &'static ::beehive::__private::DictMeta<#key> =
-                &::beehive::__private::DictMeta::new(#app, #name, #index, #volatile);
-        },
+        Kind::Dictionary { key, index, volatile, rows, .. } => {
+            let limit = rows.iter().map(|RowLimit { max, evict }| {
+                quote_spanned!(evict.span()=> .limit_rows(#max, ::beehive::__private::Evict::#evict))
+            });
+            quote_spanned! {key.span()=>
+                #[doc(hidden)]
+                pub(crate) const #constant: &'static ::beehive::__private::DictMeta<#key> =
+                    &::beehive::__private::DictMeta::new(#app, #name, #index, #volatile) #(#limit)*;
+            }
+        }
         Kind::Config => quote_spanned! {f.name.span()=>
             #[doc(hidden)]
             pub(crate) const #constant: &'static ::beehive::__private::PlainField = &::beehive::__private::PlainField;

@@ -12,12 +12,12 @@ use crate::hive::journal::{Emit, Fact};
 use crate::hive::journaled::run_journaled;
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
-use crate::hive::transaction::{Run, execute, release, release_made_of};
+use crate::hive::transaction::{Executed, Run, execute, fail, let_go, release, release_made_of};
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
 use crate::hive::{unowned, unwinding};
 use crate::limits;
-use crate::message::Message;
+use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::encode;
 use crate::time::Time;
 use std::collections::HashSet;
@@ -175,6 +175,10 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 }
             }
             Outcome::Stateless => self.run_stateless(batch, run.first..end, position, lane, turn),
+            Outcome::Cells if !self.app.may_own(&run.cells) => {
+                let remembered = batch.admitted.is_none() && batch.source.numbers.lane != 0;
+                self.refuse(batch, run.first..end, position, remembered, lane, turn)
+            }
             Outcome::Cells => {
                 if let Some(admitted) = &batch.admitted
                     && self.app.link.is_some()
@@ -204,13 +208,48 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     /// Delivers when the record is committed that says so.
     fn hold(&self, batch: &Arc<Batch<M>>, delivery: Delivery<A>, turn: &mut Turn) {
         let range = delivery.first..delivery.first + delivery.count;
-        let emits = self.emits(batch, range, delivery.position, None);
-        let app = self.app.clone();
+        let emits = self.emits(batch, range.clone(), delivery.position, None);
+        let (receiver, batch) = (Self::new(self.app.clone()), batch.clone());
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(emits);
             gate.hold(move |lane, turn| {
-                deliver(&app, delivery, lane, turn, |cells| Some(vec![cells.clone()]));
+                // others may have taken the last cells meanwhile
+                if !receiver.app.may_own(&delivery.cells) {
+                    receiver.refuse(&batch, range, delivery.position, true, lane, turn);
+                    return delivery.batch.committed(delivery.cells.len());
+                }
+                deliver(&receiver.app, delivery, lane, turn, |cells| Some(vec![cells.clone()]));
             })
+        }
+    }
+
+    /// Answers messages with an error because the app has as many cells as it may have. `remembered`: a log has them.
+    #[cold]
+    fn refuse(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        remembered: bool,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        let max = A::OPTIONS.cells.unwrap_or_default();
+        let text = format!("the app has {max} cells; `#[app(cells = {max})]` allows no more");
+        let error = Error::of(ErrorKind::Limit, text);
+        let says_so = remembered && self.app.link.is_some() && turn.gate.is_none();
+        for index in range {
+            fail::<A, M>(&self.app, turn.hive, batch, index, &error);
+            let mut done = Executed::default();
+            done.end_with(batch, index, error.clone(), position);
+            let fact = batch.source.fact(index, self.app.index);
+            if says_so {
+                turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)))
+            }
+            let_go(batch, position, done, lane, turn);
+            if says_so {
+                consume_gate(fact, A::HANDLER, None, lane, turn)
+            }
         }
     }
 
@@ -230,6 +269,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let mut sets = vec![cells.clone()];
         let mut known = HashSet::from([cells.clone()]);
         let mut mapper = self.app.mapper(batch.source.origin);
+        let mut left = self.app.cells_left().saturating_sub(cells.len());
         ahead.claimed = first + 1;
         for index in first + 1..ahead.end {
             let Some(message) = batch.messages.get(index as usize) else { break };
@@ -241,6 +281,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 && self.app.owner(mapper.cells()).is_none()
                 && known.insert(CellSet::from_slice(mapper.cells()))
             {
+                // what is too much is not asked for before it is looked at by itself
+                let Some(fewer) = left.checked_sub(mapper.cells().len()) else { break };
+                left = fewer;
                 sets.push(CellSet::from_slice(mapper.cells()))
             }
             ahead.claimed = index + 1

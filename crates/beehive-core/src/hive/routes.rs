@@ -8,6 +8,7 @@ use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
 use parking_lot::RwLock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The parts of a sweep: what it has reached is all of a shard, or the lower part of one.
 const SHARDS: usize = SWEEP_PARTS as usize;
@@ -16,11 +17,16 @@ type Shard<A> = RwLock<HashTable<(CellId, Arc<Bee<A>>)>>;
 
 pub(crate) struct Routes<A: App> {
     shards: Box<[CachePadded<Shard<A>>]>,
+    /// Number of cells.
+    len: AtomicUsize,
 }
 
 impl<A: App> Routes<A> {
     pub(crate) fn new() -> Self {
-        Routes { shards: (0..SHARDS).map(|_| CachePadded::new(RwLock::default())).collect() }
+        Routes {
+            shards: (0..SHARDS).map(|_| CachePadded::new(RwLock::default())).collect(),
+            len: AtomicUsize::new(0),
+        }
     }
 
     #[inline(always)]
@@ -48,6 +54,7 @@ impl<A: App> Routes<A> {
             Some(entry) => entry.1 = bee.clone(),
             None => {
                 shard.insert_unique(cell.0, (cell, bee.clone()), |(c, _)| c.0);
+                self.len.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -57,7 +64,13 @@ impl<A: App> Routes<A> {
         let mut shard = self.shard(cell).write();
         if let Ok(entry) = shard.find_entry(cell.0, |(c, b)| *c == cell && Arc::ptr_eq(b, bee)) {
             entry.remove();
+            self.len.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Number of cells that have an owner.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Calls `f` for every bee, shard by shard, once each.
@@ -105,6 +118,7 @@ impl<A: App> Routes<A> {
         for shard in &self.shards {
             // dropped outside the lock
             let taken = std::mem::take(&mut *shard.write());
+            self.len.fetch_sub(taken.len(), Ordering::Relaxed);
             drop(taken)
         }
     }

@@ -102,6 +102,21 @@ impl<A: App> AppRuntime<A> {
         Mapper::new(self.seed, self.whole, origin)
     }
 
+    /// Whether the app may have these cells: it has them, or is not full.
+    #[inline(always)]
+    pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
+        let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
+        let owned = self.routes.len();
+        // the look at each is for an app that is nearly full
+        owned + cells.len() <= max
+            || owned + cells.iter().filter(|cell| self.routes.find(**cell).is_none()).count() <= max
+    }
+
+    /// How many more cells the app may have.
+    pub(crate) fn cells_left(&self) -> usize {
+        A::OPTIONS.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
+    }
+
     /// An instance without state.
     pub(crate) fn fresh(&self) -> A {
         self.prototype.fresh()

@@ -126,7 +126,12 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         }
         ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
-        let result = unwinding::catch(AssertUnwindSafe(|| state.handle(message, ctx)));
+        let result = unwinding::catch(AssertUnwindSafe(|| {
+            let answer = state.handle(message, ctx)?;
+            // what goes is cloned first, and that is the app's code, too
+            state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?;
+            Ok::<_, Error>(answer)
+        }));
         let overflow = ctx.out.take_overflow();
         let result = match (result, held.violation()) {
             (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),

@@ -18,6 +18,10 @@ pub trait Column: Send + Sync {
     fn rollback(&mut self);
     /// Appends what the transaction changed; called before [`Column::commit`].
     fn redo(&self, out: &mut Vec<Op>);
+    /// Evicts the rows that are too many; called before [`Column::redo`]. If none may go, says what there is too much of.
+    fn evict(&mut self) -> Result<(), String> {
+        Ok(())
+    }
     /// Begins a part of the transaction that can be undone by itself.
     fn mark(&mut self) -> Self::Mark;
     /// Ends the part that began at `mark`; what it changed stays if it is to be kept.
@@ -70,6 +74,17 @@ pub trait State: Sized + Send + Sync + 'static {
     fn visit_pair<V: PairVisitor>(&mut self, other: &mut Self, visitor: &mut V);
 }
 
+const fn any_limited(dicts: &[DictInfo]) -> bool {
+    let mut at = 0;
+    while at < dicts.len() {
+        if dicts[at].limited {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 /// The mark of one dictionary, whose type it knows.
 pub(crate) type ColumnMark = Box<dyn Any + Send>;
 
@@ -96,6 +111,26 @@ pub(crate) trait Columns: State {
             }
         }
         self.visit(&mut Rollback)
+    }
+
+    /// Evicts what is too much, in the order of the fields.
+    #[inline(always)]
+    fn evict(&mut self) -> Result<(), String> {
+        struct Evict(Result<(), String>);
+        impl Visitor for Evict {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                if self.0.is_ok() {
+                    self.0 = column.evict()
+                }
+            }
+        }
+        // decided when the app is compiled
+        if const { !any_limited(Self::DICTS) } {
+            return Ok(());
+        }
+        let mut evict = Evict(Ok(()));
+        self.visit(&mut evict);
+        evict.0
     }
 
     /// Begins a part of the transaction that can be undone by itself.

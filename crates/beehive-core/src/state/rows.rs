@@ -162,6 +162,16 @@ impl<R: RowKey, V: Value> Rows<R, V> {
 
     // ---- what the table does with its cells ----
 
+    pub(crate) fn evict_first(&mut self, count: usize) {
+        let rows: Vec<R> = self.rows.iter().take(count).map(|(row, _)| row.clone()).collect();
+        rows.iter().for_each(|row| drop(self.remove(row)))
+    }
+
+    pub(crate) fn evict_last(&mut self, count: usize) {
+        let rows: Vec<R> = self.rows.iter().rev().take(count).map(|(row, _)| row.clone()).collect();
+        rows.iter().for_each(|row| drop(self.remove(row)))
+    }
+
     pub(crate) fn is_dirty(&self) -> bool {
         !self.undo.is_empty()
     }

@@ -2,7 +2,7 @@
 
 use crate::cell::CellId;
 use crate::key::Key;
-use crate::mapper::{DictInfo, DictMeta};
+use crate::mapper::{DictInfo, DictMeta, Evict, RowLimit};
 use crate::message::Value;
 use crate::state::column::Column;
 use crate::state::guard;
@@ -122,6 +122,26 @@ impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     /// Of the cells that had been reached, in order; what is reached later had not been changed.
     type Mark = Vec<(CellId, K, Mark)>;
+
+    fn evict(&mut self) -> Result<(), String> {
+        let Some(RowLimit { max, evict }) = self.meta.rows else { return Ok(()) };
+        let (name, mut refused) = (self.meta.name, None);
+        self.for_reached(|slot| {
+            let (rows, too_many) = (slot.content.len(), slot.content.len().saturating_sub(max as usize));
+            match evict {
+                _ if too_many == 0 => {}
+                Evict::First => slot.content.evict_first(too_many),
+                Evict::Last => slot.content.evict_last(too_many),
+                Evict::Nothing => {
+                    let cell = guard::words(name, &slot.key);
+                    refused = Some(format!(
+                        "`{cell}` would have {rows} rows; `#[rows(max = {max})]` allows no more"
+                    ))
+                }
+            }
+        });
+        refused.map_or(Ok(()), Err)
+    }
 
     fn mark(&mut self) -> Self::Mark {
         let mut marks = Vec::new();

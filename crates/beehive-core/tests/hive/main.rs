@@ -13,6 +13,7 @@ mod merge;
 mod order;
 mod overtaking;
 mod owed;
+mod postpone;
 mod record;
 mod remembering;
 mod request;

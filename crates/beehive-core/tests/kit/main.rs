@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 mod attempt;
 mod clock;
+mod limits;
 mod postpone;
 mod spread;
 mod strictness;
