@@ -127,10 +127,12 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
         let result = unwinding::catch(AssertUnwindSafe(|| {
-            let answer = state.handle(message, ctx)?;
+            let handled = state.handle(message, ctx);
             // what goes is cloned first, and that is the app's code, too
-            state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?;
-            Ok::<_, Error>(answer)
+            if A::LIMITED && handled.is_ok() {
+                state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
+            }
+            handled
         }));
         let overflow = ctx.out.take_overflow();
         let result = match (result, held.violation()) {
@@ -144,7 +146,8 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         match result {
             Ok(answer) => {
                 state.commit();
-                if let Some(at) = ctx.postponed.take() {
+                if let Some(at) = ctx.postponed {
+                    ctx.postponed = None;
                     done.postponed.push((index, at));
                     continue;
                 }

@@ -113,8 +113,10 @@ pub(crate) trait Columns: State {
         self.visit(&mut Rollback)
     }
 
+    /// Whether anything may be too much: decided when the app is compiled.
+    const LIMITED: bool = any_limited(Self::DICTS);
+
     /// Evicts what is too much, in the order of the fields.
-    #[inline(always)]
     fn evict(&mut self) -> Result<(), String> {
         struct Evict(Result<(), String>);
         impl Visitor for Evict {
@@ -123,10 +125,6 @@ pub(crate) trait Columns: State {
                     self.0 = column.evict()
                 }
             }
-        }
-        // decided when the app is compiled
-        if const { !any_limited(Self::DICTS) } {
-            return Ok(());
         }
         let mut evict = Evict(Ok(()));
         self.visit(&mut evict);

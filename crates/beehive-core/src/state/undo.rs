@@ -29,9 +29,8 @@ impl<T> UndoLog<T> {
     /// Notes what a thing was before it is changed, unless an entry since the last mark says it.
     #[inline]
     pub(crate) fn note(&mut self, is_same: impl Fn(&T) -> bool, entry: impl FnOnce() -> T) {
-        if self.entries.len() <= SEARCHED + self.from as usize
-            && self.entries.iter().skip(self.from as usize).any(is_same)
-        {
+        let since = self.entries.get(self.from as usize..).unwrap_or_default();
+        if since.len() <= SEARCHED && since.iter().any(is_same) {
             return;
         }
         self.entries.push(entry())
