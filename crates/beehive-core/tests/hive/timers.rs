@@ -1,7 +1,8 @@
 //! Timers that handlers set: as many wait as the limit allows, and no more.
 
-use crate::load::{On, on_workers, start};
+use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Sets so many timers. Answers how many have been set at this place.
@@ -151,5 +152,89 @@ fn a_hive_is_idle_when_what_timers_brought_about_is_done() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let after = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(after, 80);
+    })
+}
+
+/// A handler of [`Bells`] waits for it.
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Lets the handler go, also when an assertion fails: the runtime does not end before its threads do.
+struct Release;
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        RELEASED.store(true, Ordering::Release)
+    }
+}
+
+/// Sets timers that ring at another place.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Hang {
+    place: u64,
+    rings: u64,
+    timers: u64,
+}
+#[derive(Message)]
+struct Toll {
+    place: u64,
+}
+#[derive(Message)]
+#[message(reply = u64)]
+struct Tolled(u64);
+
+#[derive(App)]
+struct Bells {
+    hung: Dict<u64, u64>,
+    tolled: Dict<u64, u64>,
+}
+#[handlers]
+impl Bells {
+    #[rcv(sharded)]
+    fn hang(&mut self, msg: &Hang, ctx: &mut Ctx) -> u64 {
+        *self.hung.entry(msg.place).or_default() += msg.timers;
+        for _ in 0..msg.timers {
+            ctx.after(Duration::ZERO, Toll { place: msg.rings })
+        }
+        self.hung.get(&msg.place).copied().unwrap_or(0)
+    }
+    #[rcv(sharded)]
+    fn toll(&mut self, msg: &Toll) {
+        while !RELEASED.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1))
+        }
+        *self.tolled.entry(msg.place).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn tolled(&mut self, msg: &Tolled) -> u64 {
+        self.tolled.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+/// Timers that have fired and are not handled count as timers that wait: else nothing bounds an app that sets them faster
+/// than it handles them.
+#[test]
+fn timers_that_have_fired_count_until_they_are_handled() {
+    on_workers(2, async {
+        let release = Release;
+        let (hive, _) = start(Hive::builder().app::<Bells>(), On::Memory);
+        let hang = |place, timers| hive.request_within(LIMIT, Hang { place, rings: 0, timers });
+        const SHARE: u64 = limits::EMITS_PER_TRANSACTION_MAX as u64;
+        const SHARES: u64 = limits::TIMERS_WAITING_MAX as u64 / SHARE;
+        for place in 1..=SHARES {
+            assert_eq!(hang(place, SHARE).await, Ok(SHARE));
+        }
+        eventually("fired", LIMIT, || hive.status().timers == 0).await;
+        let refused = hang(1, 1).await;
+        assert!(
+            matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
+            "all have fired, none is handled: {refused:?}"
+        );
+        drop(release);
+        hive.idle().await;
+        assert_eq!(hive.request(Tolled(0)).await, Ok(SHARES * SHARE));
+        assert_eq!(hang(1, SHARE).await, Ok(2 * SHARE), "room for those that are handled");
+        hive.idle().await;
+        hive.stop(Duration::from_secs(5)).await;
     })
 }
