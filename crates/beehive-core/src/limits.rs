@@ -65,6 +65,14 @@ pub const SWEEP_STEP_MAX: usize = 1_024;
 /// Cells of one sweep whose turn has begun and is not committed.
 pub const SWEEP_WINDOW_MAX: usize = 4_096;
 
+/// Threads that the handlers of one app may hold, by blocking or spinning, before its other cells have to wait for them.
+/// So many handlers can wait for something outside at the same time, and two such apps leave threads to the others.
+pub const HELD_THREADS_PER_APP_MAX: usize = 128;
+
+/// Threads that the handlers of all apps may hold; beyond that an app that holds none gets one. Half of those that tokio
+/// has for what blocks, unless it is told otherwise: the rest is for runners, journals and files.
+pub const HELD_THREADS_MAX: usize = 256;
+
 /// Messages that one worker handles for others before it lets the scheduler have a look.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 

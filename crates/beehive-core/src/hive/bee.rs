@@ -466,6 +466,10 @@ impl<A: App> Executing for Bee<A> {
 }
 
 impl<A: App> Runnable for Bee<A> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let (mut body, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();

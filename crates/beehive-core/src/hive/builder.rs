@@ -13,6 +13,7 @@ use crate::hive::recorder::Recorder;
 use crate::hive::recovery::{self, SenderLanes};
 use crate::hive::registrar::{Registrar, Seal, Start};
 use crate::hive::registry::{LocalRegistry, Ownership, Registry};
+use crate::hive::relief;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::status::AnyApp;
 use crate::hive::timers::{self, Timers};
@@ -272,7 +273,7 @@ impl Builder {
         hive.platform.spawn(Box::pin(timers::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
         let watched = Arc::downgrade(&hive);
-        hive.platform.spawn_thread("beehive-relief", Box::new(move || workers::relieve(watched)));
+        hive.platform.spawn_thread("beehive-relief", Box::new(move || relief::relieve(watched)));
         Ok(Hive(hive))
     }
 }

@@ -41,15 +41,20 @@ impl State {
 }
 
 /// What one sender has left to others: for one app, or what was too deep for one stack.
-#[derive(Default)]
 pub(crate) struct Errands {
-    state: Mutex<State>,
+    app: u16,
     is_deep: bool,
+    state: Mutex<State>,
 }
 
 impl Errands {
-    pub(crate) fn of_the_deep() -> Errands {
-        Errands { is_deep: true, ..Errands::default() }
+    pub(crate) fn of(app: u16) -> Arc<Errands> {
+        Arc::new(Errands { app, is_deep: false, state: Mutex::default() })
+    }
+
+    /// `app`: the one whose handlers are the first that were too deep.
+    pub(crate) fn of_the_deep(app: u16) -> Arc<Errands> {
+        Arc::new(Errands { app, is_deep: true, state: Mutex::default() })
     }
 
     /// Whether something is not done.
@@ -87,6 +92,10 @@ impl Errands {
 }
 
 impl Runnable for Errands {
+    fn app(&self) -> u16 {
+        self.app
+    }
+
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let mut unfinished = Vec::new();
         while let Some(Errand { mut lane, cause, route }) = self.next(&mut unfinished) {
@@ -123,10 +132,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Has messages of a batch routed when the stack is free again, before all that the sender routes later.
+    /// Has messages of a batch, for `app`, routed when the stack is free again, before all that the sender routes later.
     #[cold]
     pub(crate) fn put_off<M: Message>(
         &mut self,
+        app: u16,
         batch: &Arc<Batch<M>>,
         lane: &mut SenderLane,
         route: impl FnOnce(&Arc<Batch<M>>, &mut SenderLane, &mut Turn) + Send + 'static,
@@ -148,7 +158,7 @@ impl Turn<'_> {
         let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(errand),
-            None => lane.put_off().leave(errand, self),
+            None => lane.put_off(app).leave(errand, self),
         }
     }
 }

@@ -97,7 +97,7 @@ impl SenderLane {
         match all.iter().find(|(of, _)| *of == app) {
             Some((_, errands)) => errands.clone(),
             None => {
-                let errands: Arc<Errands> = Arc::default();
+                let errands = Errands::of(app);
                 all.push((app, errands.clone()));
                 errands
             }
@@ -113,9 +113,9 @@ impl SenderLane {
         }
     }
 
-    /// What was too deep for one stack.
-    pub(crate) fn put_off(&mut self) -> Arc<Errands> {
-        self.made().put_off.get_or_init(|| Arc::new(Errands::of_the_deep())).clone()
+    /// What was too deep for one stack; of `app` first.
+    pub(crate) fn put_off(&mut self, app: u16) -> Arc<Errands> {
+        self.made().put_off.get_or_init(|| Errands::of_the_deep(app)).clone()
     }
 
     /// Lets a run wait, and sees to it that it is delivered.

@@ -330,7 +330,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         turn: &mut Turn,
     ) {
         let receiver = Self::new(self.app.clone());
-        turn.put_off(batch, lane, move |batch, lane, turn| receiver.route(batch, range, position, lane, turn))
+        turn.put_off(self.app.index, batch, lane, move |batch, lane, turn| {
+            receiver.route(batch, range, position, lane, turn)
+        })
     }
 
     fn run_stateless(

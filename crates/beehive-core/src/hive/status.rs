@@ -320,7 +320,7 @@ impl Hive {
             remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()
                 + inner.link.as_ref().map_or(0, |link| link.unowned.size()),
             cycles: inner.cycles.load(Ordering::Relaxed),
-            relieved: inner.workers.relieved.load(Ordering::Relaxed),
+            relieved: inner.workers.relief.relieved.load(Ordering::Relaxed),
         }
     }
 }

@@ -88,7 +88,7 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
     ) {
         if turn.is_put_off(lane) {
             let receiver = Self::of(&self.app, self.run);
-            return turn.put_off(batch, lane, move |batch, lane, turn| {
+            return turn.put_off(self.app.index, batch, lane, move |batch, lane, turn| {
                 receiver.route(batch, range, None, lane, turn)
             });
         }

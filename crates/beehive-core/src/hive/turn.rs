@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// A bee that has something to do.
 pub(crate) trait Runnable: Send + Sync {
+    /// The number of its app.
+    fn app(&self) -> u16;
     /// Runs it until it has nothing to do or the turn is over.
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
@@ -112,6 +114,13 @@ impl<'h> Turn<'h> {
         {
             bee.run(&mut turn);
         }
+        turn.end()
+    }
+
+    /// Runs one bee on a thread of its own.
+    pub(crate) fn run_bee(hive: &'h Arc<HiveInner>, slot: usize, bee: Arc<dyn Runnable>) {
+        let mut turn = Turn { slot, ..Turn::new(hive) };
+        bee.run(&mut turn);
         turn.end()
     }
 

@@ -154,7 +154,8 @@ impl<M: Message> MessageType<M> {
         match to {
             Address::Io(_, id) if turn.is_put_off(lane) => {
                 let io = self.io.clone();
-                turn.put_off(batch, lane, move |batch, _, turn| to_io_bee(&io, id, batch, range, turn))
+                // behind what some app has put off already
+                turn.put_off(0, batch, lane, move |batch, _, turn| to_io_bee(&io, id, batch, range, turn))
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, turn),
             Address::App(app) => match self.receiver_of(app) {

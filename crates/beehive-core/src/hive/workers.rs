@@ -1,13 +1,14 @@
-//! Who runs bees: the threads that wake them, the hive's runners, and relief for those that a handler holds.
+//! Who runs bees: the threads that wake them, and the hive's runners.
 //!
 //! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A task that begins a turn runs
 //! none of them: they are left to the *runners*, threads that share a queue, or, where an IO bee asks for it, to a task of
-//! their own that *follows* on the same worker. A *relief* looks at all slots every few milliseconds, from a thread of its
-//! own; when a handler holds its thread, the bees that wait behind it are taken to others, and who has been woken there is
-//! told. So a handler that spins or blocks delays its own cells only.
+//! their own that *follows* on the same worker. A [*relief*](crate::hive::relief) looks at all slots every few
+//! milliseconds; when a handler holds its thread, the bees that wait behind it are taken to others, and who has been woken
+//! there is told. So a handler that spins or blocks delays its own cells only.
 
 use crate::hive::HiveInner;
 use crate::hive::recovery;
+use crate::hive::relief::{self, Relief};
 use crate::hive::turn::{Runnable, Turn};
 use crate::hive::wake::Later;
 use crossbeam_utils::CachePadded;
@@ -15,24 +16,13 @@ use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-/// Threads that are told apart; more of them share slots, which does no harm.
-const SLOTS: usize = 256;
-/// Threads among which the bees are divided that waited behind a handler.
-const RELIEF_THREADS: usize = 16;
-/// How often the relief looks.
-const LOOK: Duration = Duration::from_millis(2);
-/// A run that lasts for longer holds its thread.
-///
-/// Not much more than what the operating system takes a thread off its core for: that is no reason to move anything.
-const HELD: Duration = Duration::from_millis(8);
+/// Threads that are told apart: more than handlers may hold. Further ones share slots.
+const SLOTS: usize = 512;
 /// What bees may take on a worker before it looks after sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
-/// A handler that runs for longer is named in the log.
-const TOO_LONG: Duration = Duration::from_secs(1);
-
 /// Slots that no living thread has.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
@@ -59,6 +49,11 @@ fn lease() -> usize {
     slot
 }
 
+/// How many slots there are that a thread has or had.
+pub(crate) fn known_slots() -> usize {
+    NEXT_THREAD.load(Ordering::Relaxed).min(SLOTS)
+}
+
 pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
 #[derive(Default)]
@@ -70,6 +65,29 @@ struct Slot {
     woken: Mutex<Bees>,
     /// Who is told at the end of the turn.
     later: Arc<Later>,
+    /// If the thread is a runner.
+    runner: Mutex<Option<Arc<Post>>>,
+}
+
+/// The post of a runner, until it ends or is replaced.
+#[derive(Default)]
+struct Post(OnceLock<Option<u16>>);
+
+impl Post {
+    /// Whether it could be replaced, and counts as a thread of `app`.
+    fn replace(&self, app: u16) -> bool {
+        self.0.set(Some(app)).is_ok()
+    }
+
+    /// The app that the runner now counts for, if it has been replaced.
+    fn replaced(&self) -> Option<u16> {
+        self.0.get().copied().flatten()
+    }
+
+    /// As [`Post::replaced`]; it will not be any more if it has not.
+    fn end(&self) -> Option<u16> {
+        *self.0.get_or_init(|| None)
+    }
 }
 
 /// The slots and the runners of a hive.
@@ -83,7 +101,7 @@ pub(crate) struct Workers {
     /// there is one worker, none may.
     turns: AtomicUsize,
     turns_max: usize,
-    pub(crate) relieved: AtomicU64,
+    pub(crate) relief: Relief,
 }
 
 /// A worker that runs bees.
@@ -104,8 +122,38 @@ impl Workers {
             runners_max: workers.max(1),
             turns: AtomicUsize::new(0),
             turns_max: workers.saturating_sub(1),
-            relieved: AtomicU64::new(0),
+            relief: Relief::default(),
         }
+    }
+
+    /// Number of the run that the thread of a slot is busy with, even if none, and its app and handler.
+    pub(crate) fn busy_with(&self, slot: usize) -> (u64, u64) {
+        let slot = &self.slots[slot];
+        (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
+    }
+
+    /// Tells whom the thread of a slot has woken.
+    pub(crate) fn wake_later(&self, slot: usize) {
+        self.slots[slot].later.wake()
+    }
+
+    /// The bees that wait at a slot.
+    pub(crate) fn take_woken(&self, slot: usize) -> Bees {
+        std::mem::take(&mut *self.slots[slot].woken.lock())
+    }
+
+    /// The bees that wait for a runner.
+    pub(crate) fn take_all_queued(&self) -> Bees {
+        std::mem::take(&mut *self.queue.lock())
+    }
+
+    /// The runner at a slot, if there is one, counts as a thread of `app` from now on: another one may take its place.
+    pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
+        let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
+        if replaced {
+            self.runners.fetch_sub(1, Ordering::AcqRel);
+        }
+        replaced
     }
 }
 
@@ -141,14 +189,15 @@ impl HiveInner {
         self.workers.slots[slot].woken.lock().push_back(bee)
     }
 
+    /// The next bee that waits at a slot, unless its app has to wait for itself.
     #[inline]
     pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
-        self.workers.slots[slot].woken.lock().pop_front()
-    }
-
-    #[inline]
-    pub(crate) fn is_idle(&self, slot: usize) -> bool {
-        self.workers.slots[slot].woken.lock().is_empty()
+        loop {
+            let next = self.workers.slots[slot].woken.lock().pop_front()?;
+            if let Some(next) = self.workers.relief.keep(next) {
+                return Some(next);
+            }
+        }
     }
 
     /// Takes one of the workers for running bees, until the return value is dropped.
@@ -199,13 +248,22 @@ impl HiveInner {
     }
 }
 
-/// A runner: runs what is queued until nothing is.
+/// A runner: runs what is queued until nothing is, or until a handler has held it.
 fn run(hive: &Arc<HiveInner>) {
     let slot = hive.slot_of_thread();
     loop {
-        while hive.take_queued(slot) {
+        let post = Arc::new(Post::default());
+        *hive.workers.slots[slot].runner.lock() = Some(post.clone());
+        while post.replaced().is_none() && hive.take_queued(slot) {
             Turn::run_slot(hive, slot, None);
             hive.give_back(slot);
+        }
+        if let Some(app) = post.end() {
+            // what it left may be all that is queued
+            if !hive.workers.queue.lock().is_empty() {
+                hive.start_runner()
+            }
+            return relief::run(hive, app);
         }
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
         // what was queued since the last look had no runner started for it if this one was counted
@@ -229,109 +287,15 @@ fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
     }
 }
 
-fn run_on_thread(hive: &Arc<HiveInner>, bees: Bees) {
-    let slot = hive.slot_of_thread();
-    hive.workers.slots[slot].woken.lock().extend(bees);
-    while !hive.is_idle(slot) {
-        Turn::run_slot(hive, slot, None)
-    }
-}
-
 impl HiveInner {
     /// What a turn that is over has left goes behind what others wait for. Whether there was something.
     fn give_back(&self, slot: usize) -> bool {
-        let mut left = std::mem::take(&mut *self.workers.slots[slot].woken.lock());
+        let mut left = self.workers.take_woken(slot);
         if left.is_empty() {
             return false;
         }
         self.workers.queue.lock().append(&mut left);
         true
-    }
-
-    fn report_too_long(&self, what: u64) {
-        let apps = self.apps.read();
-        if let Some(app) = apps.get((what >> 32) as usize) {
-            let handler = app.handler_name(what as u32 as usize);
-            tracing::warn!(
-                app = app.name(),
-                handler,
-                "a handler holds its thread for more than {TOO_LONG:?}; its cells \
-                wait, other cells go on"
-            );
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Seen {
-    run: u64,
-    since: Instant,
-    poked: bool,
-    reported: bool,
-}
-
-/// The relief. Runs on a thread of its own, because all workers may be held, until the hive is gone or stopped.
-pub(crate) fn relieve(hive: Weak<HiveInner>) {
-    let mut seen: Vec<Option<Seen>> = vec![None; SLOTS];
-    loop {
-        std::thread::sleep(LOOK);
-        let Some(hive) = hive.upgrade() else { return };
-        if hive.is_over() {
-            return;
-        }
-        let now = Instant::now();
-        for (slot, seen) in hive.workers.slots.iter().zip(&mut seen) {
-            let run = slot.run.load(Ordering::Relaxed);
-            if run & 1 == 0 {
-                *seen = None;
-                continue;
-            }
-            let before = match seen {
-                Some(before) if before.run == run => before,
-                _ => {
-                    *seen = Some(Seen { run, since: now, poked: false, reported: false });
-                    continue;
-                }
-            };
-            let held = now.duration_since(before.since);
-            if held < HELD {
-                continue;
-            }
-            slot.later.wake();
-            if !before.poked {
-                before.poked = true;
-                // the worker may be the one that looked after sockets and timers, and no other one know that it has to
-                hive.platform.spawn(Box::pin(std::future::ready(())))
-            }
-            let bees = std::mem::take(&mut *slot.woken.lock());
-            if !bees.is_empty() {
-                relieve_of(&hive, bees)
-            }
-            if held >= TOO_LONG && !before.reported {
-                before.reported = true;
-                hive.report_too_long(slot.what.load(Ordering::Relaxed));
-            }
-        }
-        // runners that are held cannot take what is queued
-        let held = seen.iter().flatten().any(|s| now.duration_since(s.since) >= HELD);
-        if held {
-            let bees = std::mem::take(&mut *hive.workers.queue.lock());
-            if !bees.is_empty() {
-                relieve_of(&hive, bees)
-            }
-        }
-    }
-}
-
-fn relieve_of(hive: &Arc<HiveInner>, bees: Bees) {
-    hive.workers.relieved.fetch_add(1, Ordering::Relaxed);
-    // on several threads: others that will be held may be among them
-    let share = bees.len().div_ceil(RELIEF_THREADS).max(1);
-    let mut bees = bees;
-    while !bees.is_empty() {
-        let rest = bees.split_off(share.min(bees.len()));
-        let (on_thread, some) = (hive.clone(), std::mem::replace(&mut bees, rest));
-        hive.platform.spawn_blocking(Box::new(move || run_on_thread(&on_thread, some)));
     }
 }
 

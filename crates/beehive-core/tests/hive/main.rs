@@ -6,6 +6,7 @@ extern crate beehive_core as beehive;
 mod atomicity;
 mod deep;
 mod figures;
+mod held;
 mod isolation;
 mod journal;
 mod load;

@@ -1,0 +1,291 @@
+//! Handlers that hold their threads: an app whose handlers block by the hundred starves itself, and nobody else.
+
+use crate::load::{On, credits_are_back, eventually, on_workers, start};
+use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers, limits};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What handlers wait at until it is opened.
+struct Gate {
+    open: AtomicBool,
+    inside: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Gate {
+    const SHUT: Gate =
+        Gate { open: AtomicBool::new(false), inside: AtomicUsize::new(0), most: AtomicUsize::new(0) };
+
+    fn pass(&self) {
+        let inside = self.inside.fetch_add(1, Ordering::AcqRel) + 1;
+        self.most.fetch_max(inside, Ordering::AcqRel);
+        while !self.open.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(2))
+        }
+        self.inside.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A gate for each test, as they run at the same time.
+static GATES: [Gate; 4] = [Gate::SHUT; 4];
+
+/// Opens a gate, also when an assertion fails: the runtime does not end before its threads do.
+struct Opens(usize);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        GATES[self.0].open.store(true, Ordering::Release)
+    }
+}
+
+macro_rules! waiter {
+    ($app:ident, $wait:ident, $nothing:ident) => {
+        /// Waits at a gate. Answers how many have waited at this place.
+        #[derive(Message, Clone)]
+        #[message(reply = u64)]
+        struct $wait {
+            place: u64,
+            gate: usize,
+        }
+        /// Waits at a gate and needs no cell.
+        #[derive(Message)]
+        struct $nothing {
+            gate: usize,
+        }
+        #[derive(App)]
+        struct $app {
+            waited: Dict<u64, u64>,
+        }
+        #[handlers]
+        impl $app {
+            #[rcv(sharded)]
+            fn wait(&mut self, msg: &$wait) -> u64 {
+                GATES[msg.gate].pass();
+                let waited = self.waited.entry(msg.place).or_default();
+                *waited += 1;
+                *waited
+            }
+            #[rcv(stateless)]
+            fn nothing(&mut self, msg: &$nothing, ctx: &mut Ctx) {
+                GATES[msg.gate].pass();
+                ctx.emit(Passed)
+            }
+        }
+    };
+}
+waiter!(Waiters, Wait, WaitForNothing);
+waiter!(MoreWaiters, WaitMore, WaitMoreForNothing);
+waiter!(MostWaiters, WaitMost, WaitMostForNothing);
+
+/// Is counted; and sent on to an app that may be stuck, if asked.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Visit {
+    place: u64,
+    passes_on: bool,
+    gate: usize,
+}
+#[derive(Message)]
+struct Passed;
+#[derive(Message)]
+#[message(reply = u64)]
+struct Passes;
+
+#[derive(App)]
+struct Others {
+    visits: Dict<u64, u64>,
+    passed: Dict<bool, u64>,
+}
+#[handlers]
+impl Others {
+    #[rcv(sharded)]
+    fn visit(&mut self, msg: &Visit, ctx: &mut Ctx) -> u64 {
+        if msg.passes_on {
+            ctx.emit(Wait { place: msg.place, gate: msg.gate })
+        }
+        let visits = self.visits.entry(msg.place).or_default();
+        *visits += 1;
+        *visits
+    }
+    #[rcv(centralized)]
+    fn passed(&mut self, _: &Passed) {
+        *self.passed.entry(true).or_default() += 1
+    }
+    #[rcv(centralized)]
+    fn passes(&mut self, _: &Passes) -> u64 {
+        self.passed.get(&true).copied().unwrap_or(0)
+    }
+}
+
+/// What nine hundred and ninety in a thousand are served within, in a debug build on a busy machine.
+const SERVED: Duration = Duration::from_millis(100);
+const WORKERS: usize = 2;
+/// Handlers of one app that may be inside at once: the last ones on runners and on workers.
+const INSIDE: usize = limits::HELD_THREADS_PER_APP_MAX + 2 * WORKERS;
+
+/// Asks another app for a while, from outside and by an IO bee, about places beyond `from`; nothing may be slow.
+async fn others_are_served(hive: &Hive, gate: usize, from: u64, passes_on: bool) {
+    let mut io = hive.io();
+    let mut took = Vec::new();
+    let began = Instant::now();
+    let mut place = from;
+    while began.elapsed() < Duration::from_millis(700) {
+        place += 1;
+        let one = Instant::now();
+        let asked = hive.request(Visit { place, passes_on, gate }).await;
+        took.push(one.elapsed());
+        assert_eq!(asked, Ok(1));
+        let one = Instant::now();
+        io.emit(Visit { place, passes_on, gate });
+        io.flush().await;
+        assert_eq!(answers::<Visit>(&mut io, 1).await, [2]);
+        took.push(one.elapsed());
+        tokio::time::sleep(Duration::from_micros(500)).await
+    }
+    took.sort_unstable();
+    let slow = took[took.len() * 99 / 100];
+    assert!(slow < SERVED, "{slow:?} at the 99th percentile of {}", took.len());
+    assert!(took.len() > 50, "{}", took.len());
+}
+
+async fn answers<M: Message<Reply = u64>>(io: &mut Io, count: usize) -> Vec<u64> {
+    let mut answers = Vec::new();
+    while answers.len() < count {
+        let mail = tokio::time::timeout(Duration::from_secs(30), io.receive()).await.expect("an answer");
+        answers.extend(mail.into_answers::<M>().ok().unwrap().into_iter().map(Result::unwrap))
+    }
+    answers
+}
+
+/// Another task finds a thread for what blocks at once.
+async fn a_thread_is_left() {
+    let asked = Instant::now();
+    tokio::task::spawn_blocking(|| ()).await.unwrap();
+    assert!(asked.elapsed() < SERVED * 5, "{:?}", asked.elapsed());
+}
+
+async fn full(gate: usize, at_least: usize) {
+    let inside = || GATES[gate].inside.load(Ordering::Acquire) >= at_least;
+    eventually("inside", Duration::from_secs(20), inside).await
+}
+
+#[test]
+fn six_hundred_handlers_that_block_starve_their_own_app_only() {
+    const GATE: usize = 0;
+    const PLACES: u64 = 600;
+    on_workers(WORKERS, async {
+        let (hive, _) = start(Hive::builder().app::<Waiters>().app::<Others>(), On::Memory);
+        let opens = Opens(GATE);
+        let mut io = hive.io();
+        for place in 0..PLACES {
+            io.emit(Wait { place, gate: GATE })
+        }
+        io.flush().await;
+        full(GATE, limits::HELD_THREADS_PER_APP_MAX).await;
+        others_are_served(&hive, GATE, 10_000, false).await;
+        a_thread_is_left().await;
+        // more of the same change nothing
+        for place in 0..PLACES {
+            io.emit(Wait { place, gate: GATE })
+        }
+        io.flush().await;
+        others_are_served(&hive, GATE, 20_000, false).await;
+        let most = GATES[GATE].most.load(Ordering::Acquire);
+        assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
+        drop(opens);
+        let mut waited = answers::<Wait>(&mut io, 2 * PLACES as usize).await;
+        waited.sort_unstable();
+        assert!(waited[..PLACES as usize].iter().all(|first| *first == 1), "each place once");
+        assert!(waited[PLACES as usize..].iter().all(|second| *second == 2), "and once more");
+        credits_are_back(&hive, &[&io], limits::CREDITS_PER_IO_BEE).await;
+        // and it goes on
+        for place in 0..PLACES {
+            io.emit(Wait { place, gate: GATE })
+        }
+        io.flush().await;
+        assert!(answers::<Wait>(&mut io, PLACES as usize).await.iter().all(|third| *third == 3));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Bees of an app are not held by an app that they send messages to.
+#[test]
+fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
+    const GATE: usize = 1;
+    on_workers(WORKERS, async {
+        let (hive, _) = start(Hive::builder().app::<Waiters>().app::<Others>(), On::Memory);
+        let opens = Opens(GATE);
+        let mut io = hive.io();
+        for place in 0..300 {
+            io.emit(Visit { place, passes_on: true, gate: GATE })
+        }
+        io.flush().await;
+        assert_eq!(answers::<Visit>(&mut io, 300).await, [1; 300]);
+        others_are_served(&hive, GATE, 10_000, true).await;
+        let most = GATES[GATE].most.load(Ordering::Acquire);
+        assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
+        drop(opens);
+        hive.idle().await;
+        let waiters = &hive.status().apps[0].handlers[0];
+        let visits = &hive.status().apps[1].handlers[0];
+        assert_eq!(waiters.messages, visits.messages, "nothing is lost");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Three apps want more than all threads that there are for it. What is left is enough for the fourth, and for files.
+#[test]
+fn apps_that_are_stuck_together_leave_threads_to_the_others() {
+    const GATE: usize = 2;
+    const PLACES: u64 = 300;
+    on_workers(WORKERS, async {
+        let builder = Hive::builder().app::<Waiters>().app::<MoreWaiters>().app::<MostWaiters>();
+        let (hive, _) = start(builder.app::<Others>(), On::Memory);
+        let opens = Opens(GATE);
+        let mut ios = [hive.io(), hive.io(), hive.io()];
+        for place in 0..PLACES {
+            ios[0].emit(Wait { place, gate: GATE });
+            ios[1].emit(WaitMore { place, gate: GATE });
+            ios[2].emit(WaitMost { place, gate: GATE })
+        }
+        for io in &mut ios {
+            io.flush().await
+        }
+        full(GATE, limits::HELD_THREADS_MAX).await;
+        others_are_served(&hive, GATE, 10_000, false).await;
+        a_thread_is_left().await;
+        let most = GATES[GATE].most.load(Ordering::Acquire);
+        // of each further app one
+        assert!(most <= limits::HELD_THREADS_MAX + 1 + 2 * WORKERS, "{most} handlers hold a thread each");
+        drop(opens);
+        assert!(answers::<Wait>(&mut ios[0], PLACES as usize).await.iter().all(|first| *first == 1));
+        assert!(answers::<WaitMore>(&mut ios[1], PLACES as usize).await.iter().all(|first| *first == 1));
+        assert!(answers::<WaitMost>(&mut ios[2], PLACES as usize).await.iter().all(|first| *first == 1));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A stateless handler has no bee; each sender of its messages holds a thread.
+#[test]
+fn stateless_handlers_that_block_starve_their_own_app_only() {
+    const GATE: usize = 3;
+    const SENDERS: usize = 300;
+    on_workers(WORKERS, async {
+        let (hive, _) = start(Hive::builder().app::<Waiters>().app::<Others>(), On::Memory);
+        let opens = Opens(GATE);
+        let mut senders: Vec<Io> = (0..SENDERS).map(|_| hive.io()).collect();
+        for io in &mut senders {
+            io.emit(WaitForNothing { gate: GATE });
+            io.flush().await
+        }
+        full(GATE, limits::HELD_THREADS_PER_APP_MAX).await;
+        others_are_served(&hive, GATE, 10_000, false).await;
+        a_thread_is_left().await;
+        let most = GATES[GATE].most.load(Ordering::Acquire);
+        assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
+        drop(opens);
+        hive.idle().await;
+        assert_eq!(hive.request(Passes).await, Ok(SENDERS as u64));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
