@@ -13,8 +13,9 @@ struct Gate {
 }
 
 impl Gate {
-    const SHUT: Gate =
-        Gate { open: AtomicBool::new(false), inside: AtomicUsize::new(0), most: AtomicUsize::new(0) };
+    const fn shut() -> Gate {
+        Gate { open: AtomicBool::new(false), inside: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+    }
 
     fn pass(&self) {
         let inside = self.inside.fetch_add(1, Ordering::AcqRel) + 1;
@@ -27,7 +28,7 @@ impl Gate {
 }
 
 /// A gate for each test, as they run at the same time.
-static GATES: [Gate; 4] = [Gate::SHUT; 4];
+static GATES: [Gate; 4] = [const { Gate::shut() }; 4];
 
 /// Opens a gate, also when an assertion fails: the runtime does not end before its threads do.
 struct Opens(usize);
