@@ -60,8 +60,8 @@ pub(super) async fn flows(
             seconds_ago: now.since(failure.at).as_secs(),
             app: names.app(failure.owner),
             cause: names.cause(failure.cause),
-            priority: failure.flow.map(|(priority, _)| priority),
-            matching: failure.flow.map(|(_, matching)| match_words(&matching, None)),
+            priority: failure.flow.as_ref().map(|(priority, _)| *priority),
+            matching: failure.flow.as_ref().map(|(_, matching)| match_words(matching, None)),
             why: failure.why.clone(),
         }));
         if told {
@@ -275,12 +275,15 @@ fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
         Tag::Untagged => "vlan=none".to_string(),
         Tag::Id(vlan) => format!("vlan={}", vlan.0),
     });
+    let spoken = m.conversation.as_deref();
     let fields = [
         m.port.map(|port| format!("in_port={port}")),
         m.source.map(|mac| format!("eth_src={mac}")),
         m.destination.map(|mac| format!("eth_dst={mac}")),
         tag,
         m.ethertype.map(|kind| format!("eth_type={kind:#06x}")),
+        spoken.map(|c| format!("ip_protocol={},ip_src={},ip_dst={}", c.protocol, c.source, c.destination)),
+        spoken.map(|c| format!("port_src={},port_dst={}", c.source_port, c.destination_port)),
         more.map(ToString::to_string),
     ];
     fields.into_iter().flatten().collect::<Vec<_>>().join(",")

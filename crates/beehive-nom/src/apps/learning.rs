@@ -205,7 +205,7 @@ fn stations(found: &FoundFlow) -> Option<[(Station, PortNo); 2]> {
     let (m, Actions::One(Action::Output(out))) = (&found.matching, &found.actions) else { return None };
     let vlan = m.tag?.vlan();
     let both = [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
-    (m.ethertype.is_none() && found.hard_s != 0).then_some(both)
+    (m.ethertype.is_none() && m.conversation.is_none() && found.hard_s != 0).then_some(both)
 }
 
 /// Whether `station` is behind `port`, as far as is known; learned if nothing is.

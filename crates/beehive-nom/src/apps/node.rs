@@ -128,7 +128,7 @@ impl NodeController {
         self.seen.at(msg.node).clear();
         let flows = self.flows.at(msg.node);
         let told: Vec<_> =
-            flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| *k).collect();
+            flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
         for key in told {
             set_state(flows, &key, FlowState::Waiting)
         }
@@ -183,7 +183,7 @@ impl NodeController {
         let flows = self.flows.at(msg.node);
         flows.retain(|_, intended| intended.flow.owner != msg.owner || !msg.scope.contains(&intended.flow));
         let Some(node) = self.nodes.get(&msg.node) else { return };
-        ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope });
+        ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope.clone() });
         if !node.knows_owners {
             // the switch has taken away what others want, too
             for intended in flows.values().filter(|intended| msg.scope.contains(&intended.flow)) {
@@ -207,7 +207,7 @@ impl NodeController {
             return; // only soft flows go by themselves
         }
         let Some(node) = self.nodes.get(&msg.node) else { return };
-        let (key, number) = ((msg.priority, msg.matching), node.reading.number);
+        let (key, number) = ((msg.priority, msg.matching.clone()), node.reading.number);
         if let Some(intended) = self.flows.at(msg.node).get_mut(&key)
             && intended.flow.owner == msg.owner
         {
@@ -223,7 +223,7 @@ impl NodeController {
         for key in &msg.flows {
             set_state(flows, key, FlowState::Confirmed)
         }
-        if node.paused_at.is_some_and(|last| msg.flows.contains(&last)) {
+        if node.paused_at.as_ref().is_some_and(|last| msg.flows.contains(last)) {
             node.install(flows, ctx)
         }
     }
@@ -242,20 +242,21 @@ impl NodeController {
             let oldest = *oldest;
             failures.remove(&oldest);
         }
-        let FlowFailed { owner, cause, flow, ref why, .. } = *msg;
-        let failure = FlowFailure { at: ctx.now(), owner, cause, flow, why: why.clone() };
+        let FlowFailed { owner, cause, flow, why, .. } = msg;
+        let failure =
+            FlowFailure { at: ctx.now(), owner: *owner, cause: *cause, flow: flow.clone(), why: why.clone() };
         failures.insert(before.map_or(1, |(number, ..)| number + 1), failure);
 
         let Some(node) = self.nodes.get_mut(&msg.node) else { return };
         let flows = self.flows.at(msg.node);
         let Some(key) = flow else { return };
-        if let Some(intended) = flows.get_mut(&key)
-            && intended.flow.owner == owner
+        if let Some(intended) = flows.get_mut(key)
+            && intended.flow.owner == *owner
         {
             intended.refusals = intended.refusals.saturating_add(1);
             intended.state = FlowState::Refused { why: why.clone(), times: intended.refusals };
         }
-        if node.paused_at == Some(key) {
+        if node.paused_at.as_ref() == Some(key) {
             node.install(flows, ctx)
         }
     }
@@ -279,8 +280,8 @@ impl NodeController {
             {
                 Verdict::Kept => {
                     node.reading.kept += 1;
+                    set_state(flows, &key, FlowState::Confirmed);
                     seen.insert(key, ());
-                    set_state(flows, &key, FlowState::Confirmed)
                 }
                 Verdict::Different | Verdict::Superseded => {}
                 Verdict::Adopted(owner) => {
@@ -290,7 +291,7 @@ impl NodeController {
                 Verdict::Unclaimed(_) if !node.claims_are_in => node.is_unclaimed = true,
                 Verdict::Stray(owner) | Verdict::Unclaimed(owner) => {
                     node.reading.withdrawn += 1;
-                    let scope = FlowScope::Exactly(found.priority, found.matching);
+                    let scope = FlowScope::Exactly(found.priority, found.matching.clone());
                     ctx.send(node.driver, WithdrawFlows { owner: Some(owner), scope });
                 }
                 Verdict::Foreign => node.reading.foreign += 1,
@@ -305,7 +306,7 @@ impl NodeController {
         node.miss_flow(flows);
         let missing =
             |(key, intended): &(&FlowKey, &Intended)| intended.sent < msg.reading && !seen.contains(*key);
-        let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| *key).collect();
+        let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| key.clone()).collect();
         node.reading.installed = missing.len() as u64;
         node.reading.complete = true;
         node.claims_are_in = true;
@@ -341,7 +342,7 @@ impl NodeController {
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);
         node.miss_flow(flows);
-        let all: Vec<FlowKey> = flows.keys().copied().collect();
+        let all: Vec<FlowKey> = flows.keys().cloned().collect();
         for key in all {
             set_state(flows, &key, FlowState::Waiting)
         }
@@ -423,11 +424,11 @@ impl Node {
     /// Tells the switch of flows that wait, as many as it is told of at once.
     fn install(&mut self, flows: &mut Rows<FlowKey, Intended>, ctx: &mut Ctx) {
         use std::ops::Bound::{Excluded, Unbounded};
-        let from = self.paused_at.map_or(Unbounded, Excluded);
+        let from = self.paused_at.as_ref().map_or(Unbounded, Excluded);
         let waiting = flows.range((from, Unbounded)).filter(|(_, i)| i.state == FlowState::Waiting);
         let some: Vec<FlowKey> =
-            waiting.map(|(key, _)| *key).take(limits::FLOWS_PER_INSTALMENT_MAX).collect();
-        self.paused_at = some.last().filter(|_| some.len() == limits::FLOWS_PER_INSTALMENT_MAX).copied();
+            waiting.map(|(key, _)| key.clone()).take(limits::FLOWS_PER_INSTALMENT_MAX).collect();
+        self.paused_at = some.last().filter(|_| some.len() == limits::FLOWS_PER_INSTALMENT_MAX).cloned();
         for key in some {
             let Some(intended) = flows.get_mut(&key) else { continue };
             (intended.state, intended.sent) = (FlowState::Sent, self.reading.number);

@@ -1,6 +1,6 @@
 //! Flows: what a switch does with packets by itself, who wants it, and how it is taken back.
 
-use crate::object::{Ethernet, Mac, NodeId, PacketIn, PortNo, Station, Tag};
+use crate::object::{Conversation, Ethernet, Mac, NodeId, PacketIn, PortNo, Station, Tag};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl Cause {
 }
 
 /// What a packet must have for a flow to take it; what is `None` may be anything.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowMatch {
     /// The port that it came in on.
     pub port: Option<PortNo>,
@@ -90,12 +90,20 @@ pub struct FlowMatch {
     pub tag: Option<Tag>,
     /// Its Ethernet type after that tag.
     pub ethertype: Option<u16>,
+    /// The conversation that it belongs to, of TCP or UDP: says the Ethernet type too. In a box, for most flows have none.
+    pub conversation: Option<Box<Conversation>>,
 }
 
 impl FlowMatch {
     /// Every packet.
-    pub const ANY: FlowMatch =
-        FlowMatch { port: None, source: None, destination: None, tag: None, ethertype: None };
+    pub const ANY: FlowMatch = FlowMatch {
+        port: None,
+        source: None,
+        destination: None,
+        tag: None,
+        ethertype: None,
+        conversation: None,
+    };
 
     /// Packets like this one: same port, source, destination and tag.
     #[inline]
@@ -107,10 +115,12 @@ impl FlowMatch {
             destination: header.map(|h| h.destination),
             tag: header.map(|h| h.tag),
             ethertype: None,
+            conversation: None,
         }
     }
 
-    /// Whether it takes a packet with this header that came in on `port`.
+    /// Whether it takes a packet with this header that came in on `port`, as far as Ethernet tells: whoever matches
+    /// conversations compares them too.
     pub fn takes(&self, port: PortNo, header: &Ethernet) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
             wanted.is_none_or(|wanted| wanted == has)
@@ -124,14 +134,15 @@ impl FlowMatch {
 
     /// Whether every packet that `other` takes is taken by this one too.
     pub fn covers(&self, other: &FlowMatch) -> bool {
-        fn wider<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
+        fn wider<T: PartialEq>(wide: &Option<T>, narrow: &Option<T>) -> bool {
             wide.is_none() || wide == narrow
         }
-        wider(self.port, other.port)
-            && wider(self.source, other.source)
-            && wider(self.destination, other.destination)
-            && wider(self.tag, other.tag)
-            && wider(self.ethertype, other.ethertype)
+        wider(&self.port, &other.port)
+            && wider(&self.source, &other.source)
+            && wider(&self.destination, &other.destination)
+            && wider(&self.tag, &other.tag)
+            && wider(&self.ethertype, &other.ethertype)
+            && wider(&self.conversation, &other.conversation)
     }
 }
 
@@ -220,7 +231,7 @@ impl Flow {
     /// Which of a switch's flows it is.
     #[inline]
     pub fn key(&self) -> FlowKey {
-        (self.priority, self.matching)
+        (self.priority, self.matching.clone())
     }
 }
 
@@ -295,7 +306,7 @@ fn seconds(timeout: Duration) -> u16 {
 }
 
 /// Which flows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowScope {
     /// All of them.
@@ -328,7 +339,7 @@ impl FlowScope {
 }
 
 /// Wants an owner's flows at a node gone.
-#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct DelFlows {
     /// Where.
     pub node: NodeId,
@@ -365,7 +376,7 @@ impl DelFlows {
 pub struct InstallFlow(pub Flow);
 
 /// From the node app to a driver: takes flows away.
-#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct WithdrawFlows {
     /// Whose; none: those of every app of this system. A switch that cannot tell whose a flow is withdraws everybody's
     /// (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
@@ -402,10 +413,10 @@ mod tests {
             source: Some(a),
             destination: Some(b),
             tag: Some(Tag::Id(Vlan(7))),
-            ethertype: None,
+            ..FlowMatch::ANY
         };
         let actions = Actions::One(Action::Output(PortNo(2)));
-        let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching, actions).flow;
+        let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching.clone(), actions).flow;
         let station = |vlan, mac| Station::new(Vlan(vlan), mac);
         assert!(FlowScope::Towards(station(7, b)).contains(&flow));
         assert!(!FlowScope::Towards(station(0, b)).contains(&flow));
@@ -414,7 +425,7 @@ mod tests {
         assert!(!FlowScope::From(station(7, a), PortNo(2)).contains(&flow));
         assert!([1, 2].iter().all(|p| FlowScope::Through(PortNo(*p)).contains(&flow)));
         assert!(!FlowScope::Through(PortNo(3)).contains(&flow));
-        assert!(FlowScope::Exactly(100, matching).contains(&flow));
+        assert!(FlowScope::Exactly(100, matching.clone()).contains(&flow));
         assert!(FlowMatch::ANY.covers(&matching) && !matching.covers(&FlowMatch::ANY));
     }
 

@@ -38,7 +38,7 @@ pub struct FoundFlow {
 impl FoundFlow {
     /// Which of the switch's flows it is.
     pub fn key(&self) -> FlowKey {
-        (self.priority, self.matching)
+        (self.priority, self.matching.clone())
     }
 
     /// Whether the switch forgets it by itself.

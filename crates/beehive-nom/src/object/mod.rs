@@ -7,6 +7,7 @@ mod flow;
 mod flow_state;
 mod node;
 mod packet;
+mod traffic;
 
 pub use address::{Mac, Station, Vlan};
 pub use ethernet::{Ethernet, Tag};
@@ -24,3 +25,4 @@ pub use flow_state::{
 };
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};
+pub use traffic::{Conversation, Traffic};

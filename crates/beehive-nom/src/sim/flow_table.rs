@@ -1,7 +1,8 @@
 //! A flow table: priorities, matches, timeouts.
 
 use crate::object::{
-    Actions, Cause, Ethernet, Flow, FlowKey, FlowRemovedReason, FoundFlow, PortNo, WithdrawFlows,
+    Actions, Cause, Conversation, Ethernet, Flow, FlowKey, FlowRemovedReason, FoundFlow, PortNo,
+    WithdrawFlows,
 };
 use beehive::Time;
 use std::time::Duration;
@@ -49,7 +50,7 @@ impl FlowTable {
     }
 
     fn put(&mut self, flow: &Flow, foreign: bool, now: Time) {
-        self.flows.retain(|i| (i.flow.priority, i.flow.matching) != (flow.priority, flow.matching));
+        self.flows.retain(|i| i.flow.priority != flow.priority || i.flow.matching != flow.matching);
         let at = self.flows.partition_point(|i| i.flow.priority >= flow.priority);
         let flow = flow.clone();
         self.flows.insert(at, Installed { flow, foreign, since: now, used: now, packets: 0, bytes: 0 });
@@ -77,7 +78,7 @@ impl FlowTable {
             cause: if *foreign { Cause::UNKNOWN } else { flow.cause },
             cookie: 0,
             priority: flow.priority,
-            matching: flow.matching,
+            matching: flow.matching.clone(),
             actions: flow.actions.clone(),
             more: None,
             idle_s: flow.idle_s,
@@ -113,8 +114,20 @@ impl FlowTable {
     }
 
     /// What is done with a packet; none: no flow takes it.
-    pub fn take(&mut self, port: PortNo, header: &Ethernet, length: usize, now: Time) -> Option<Actions> {
-        let taking = self.flows.iter_mut().find(|i| i.flow.matching.takes(port, header))?;
+    pub fn take(
+        &mut self,
+        port: PortNo,
+        header: &Ethernet,
+        conversation: Option<Conversation>,
+        length: usize,
+        now: Time,
+    ) -> Option<Actions> {
+        let taking = self.flows.iter_mut().find(|i| {
+            let matching = &i.flow.matching;
+            let fits =
+                matching.conversation.is_none() || matching.conversation.as_deref() == conversation.as_ref();
+            fits && matching.takes(port, header)
+        })?;
         taking.used = now;
         taking.packets += 1;
         taking.bytes += length as u64;
@@ -143,7 +156,7 @@ mod tests {
 
     fn taken(table: &mut FlowTable, now: Time) -> Option<Actions> {
         let header = Ethernet::read(&[0; 20]).unwrap();
-        table.take(PortNo(1), &header, 20, now)
+        table.take(PortNo(1), &header, None, 20, now)
     }
 
     #[test]

@@ -7,8 +7,10 @@ mod driver;
 mod flow_table;
 mod frame;
 mod switch;
+mod wire;
 
 pub use driver::SimulatedDriver;
 pub use flow_table::{FlowTable, Gone};
 pub use frame::frame;
 pub use switch::{SimulatedSwitch, Temper};
+pub use wire::Wire;

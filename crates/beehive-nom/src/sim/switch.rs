@@ -3,7 +3,7 @@
 use crate::driver::{Admission, Counters, Event, FlowReading};
 use crate::object::{
     Action, Actions, Ethernet, Flow, FlowFailed, FlowKey, FlowRemoved, FlowsConfirmed, FlowsRead, Mac,
-    NodeId, PacketIn, PacketInReason, PacketOut, Payload, Port, PortDown, PortNo, PortUp, ReadFlows,
+    NodeId, PacketIn, PacketInReason, PacketOut, Payload, Port, PortDown, PortNo, PortUp, ReadFlows, Traffic,
     WithdrawFlows,
 };
 use crate::sim::driver::SimulatedDriver;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// Frames that a port keeps for whoever looks; the oldest goes first.
 const FRAMES_PER_PORT_MAX: usize = 4_096;
@@ -30,7 +30,7 @@ pub struct SimulatedSwitch {
 }
 
 pub(super) struct Inner {
-    hive: Hive,
+    pub(super) hive: Hive,
     pub(super) node: NodeId,
     pub(super) knows_owners: bool,
     pub(super) counters: Arc<Counters>,
@@ -68,6 +68,8 @@ pub enum Temper {
 struct Interface {
     up: bool,
     sent: VecDeque<Bytes>,
+    /// What is plugged in.
+    wire: Option<mpsc::Sender<Bytes>>,
 }
 
 /// Something for the controller.
@@ -80,7 +82,7 @@ impl SimulatedSwitch {
     /// A switch with ports 1 to `ports`, all of them up. `knows_owners`: see
     /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
     pub fn new(hive: &Hive, node: NodeId, ports: u32, knows_owners: bool) -> SimulatedSwitch {
-        let interface = |number| (PortNo(number), Interface { up: true, sent: VecDeque::new() });
+        let interface = |number| (PortNo(number), Interface { up: true, sent: VecDeque::new(), wire: None });
         let state = State {
             ports: (1..=ports).map(interface).collect(),
             table: FlowTable::default(),
@@ -204,6 +206,16 @@ impl SimulatedSwitch {
         self.inner.state.lock().temper = temper
     }
 
+    /// Who it says to be.
+    pub fn node(&self) -> NodeId {
+        self.inner.node
+    }
+
+    /// Whether a [`Wire`](crate::sim::Wire) is plugged into `port`.
+    pub fn is_wired(&self, port: PortNo) -> bool {
+        self.inner.state.lock().ports.get(&port).is_some_and(|interface| interface.wire.is_some())
+    }
+
     /// Its flows, the highest priority first.
     pub fn flows(&self) -> Vec<Flow> {
         self.inner.expire();
@@ -223,6 +235,12 @@ fn describe(number: PortNo, up: bool) -> Port {
 impl Inner {
     pub(super) fn is_connected(&self) -> bool {
         self.state.lock().connected
+    }
+
+    pub(super) fn plug(&self, port: PortNo, wire: mpsc::Sender<Bytes>) {
+        if let Some(interface) = self.state.lock().ports.get_mut(&port) {
+            interface.wire = Some(wire)
+        }
     }
 
     /// The driver takes what was said; it has it in its hands until it is [`Inner::done`].
@@ -258,12 +276,16 @@ impl Inner {
 
     fn receive(&self, port: PortNo, data: Bytes) {
         self.expire();
+        let conversation = match Traffic::read(&data) {
+            Traffic::Conversation(conversation) => Some(conversation),
+            _ => None,
+        };
         let mut state = self.state.lock();
         if !state.ports.get(&port).is_some_and(|interface| interface.up) {
             return;
         }
         let taken = Ethernet::read(&data)
-            .and_then(|header| state.table.take(port, &header, data.len(), self.hive.now()));
+            .and_then(|header| state.table.take(port, &header, conversation, data.len(), self.hive.now()));
         let up = match taken {
             Some(actions) => state.process(port, &data, &actions),
             None => vec![(PacketInReason::Miss, data)],
@@ -391,7 +413,10 @@ impl State {
             if interface.sent.len() >= FRAMES_PER_PORT_MAX {
                 interface.sent.pop_front();
             }
-            interface.sent.push_back(data.clone())
+            interface.sent.push_back(data.clone());
+            if let Some(wire) = &interface.wire {
+                let _ = wire.try_send(data.clone()); // a full wire loses it
+            }
         }
     }
 }

@@ -130,7 +130,7 @@ impl Outcome {
             self.frames.entry(port.number).or_default().extend(switch.sent(port.number))
         }
         self.flows = switch.flows();
-        self.flows.sort_by_key(|flow| (flow.priority, flow.matching));
+        self.flows.sort_by_key(|flow| (flow.priority, flow.matching.clone()));
         let counters = switch.counters().now();
         (self.packet_ins, self.answers) = (counters.packet_ins, counters.packet_outs);
         assert_eq!(counters.packet_ins_shed, 0);

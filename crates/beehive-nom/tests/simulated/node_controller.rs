@@ -207,7 +207,7 @@ async fn a_flow_that_is_refused_is_reported_and_offered_again() {
     let failures = lab.described().await.failures;
     assert_eq!(failures.len(), 1);
     let failure = &failures[0];
-    assert_eq!((failure.owner, failure.flow), (Owner::named("firewall"), Some(wall(1).flow.key())));
+    assert_eq!((failure.owner, failure.flow.clone()), (Owner::named("firewall"), Some(wall(1).flow.key())));
     lab.pass(61).await;
     assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 2 }]);
     lab.switch.set_temper(Temper::Willing);
@@ -222,7 +222,7 @@ async fn a_flow_that_is_refused_is_reported_and_offered_again() {
     let failures = lab.described().await.failures;
     assert_eq!(failures.len(), limits::FAILURES_PER_NODE_MAX);
     let last = wall(limits::FAILURES_PER_NODE_MAX as u16 + 4).flow.key();
-    assert_eq!(failures.last().and_then(|failure| failure.flow), Some(last));
+    assert_eq!(failures.last().and_then(|failure| failure.flow.clone()), Some(last));
 }
 
 #[tokio::test]

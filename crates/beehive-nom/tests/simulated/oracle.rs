@@ -7,10 +7,10 @@ use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, 
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};
 use beehive_nom::apps::{Hub, LearningSwitch, NodeController, ReadingOverdue};
 use beehive_nom::object::{
-    Action, Actions, AddFlow, AdoptFlows, BufferId, Cause, DelFlows, DescribeNode, FlowFailed, FlowMatch,
-    FlowRemoved, FlowRemovedReason, FlowScope, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow, Mac, NodeId,
-    NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, Port, PortDown, PortNo, PortUp, SendPacket,
-    Station, Tag, VerifyFlows, Vlan,
+    Action, Actions, AddFlow, AdoptFlows, BufferId, Cause, Conversation, DelFlows, DescribeNode, FlowFailed,
+    FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
+    Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, Port, PortDown, PortNo, PortUp,
+    SendPacket, Station, Tag, VerifyFlows, Vlan,
 };
 use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
@@ -70,6 +70,7 @@ impl Chance {
             destination: (self.below(3) == 0).then(|| self.mac()),
             tag: (self.below(3) == 0).then(|| self.tag()),
             ethertype: (self.below(5) == 0).then_some(0x0800),
+            conversation: (self.below(5) == 0).then(|| Conversation::MIN.into()),
         }
     }
 

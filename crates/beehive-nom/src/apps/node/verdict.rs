@@ -73,7 +73,7 @@ mod tests {
             cause: flow.cause,
             cookie: 0,
             priority: flow.priority,
-            matching: flow.matching,
+            matching: flow.matching.clone(),
             actions: flow.actions.clone(),
             more: None,
             idle_s: flow.idle_s,

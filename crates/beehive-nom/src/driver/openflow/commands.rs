@@ -7,7 +7,7 @@ use crate::object::{Cause, Flow, FlowKey, Owner};
 use std::collections::VecDeque;
 
 /// A flow that was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Sent {
     xid: u32,
     pub(super) owner: Owner,
@@ -87,7 +87,7 @@ impl Commands {
         {
             *flow = None
         }
-        self.recent.iter().find(|sent| sent.xid == xid).copied()
+        self.recent.iter().find(|sent| sent.xid == xid).cloned()
     }
 }
 

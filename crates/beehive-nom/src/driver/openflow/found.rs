@@ -140,17 +140,19 @@ fn match_words(m: &any::Match) -> String {
         add(&mut words, format_args!("vlan=any"))
     }
     field!("vlan_priority", m.vlan_priority);
-    field!("ip_protocol", m.ip_protocol);
+    if wire::conversation_from(m).is_none() {
+        field!("ip_protocol", m.ip_protocol);
+        masked!("ipv4_src", m.ipv4_src);
+        masked!("ipv4_dst", m.ipv4_dst);
+        masked!("ipv6_src", m.ipv6_src);
+        masked!("ipv6_dst", m.ipv6_dst);
+        field!("transport_src", m.transport_src);
+        field!("transport_dst", m.transport_dst);
+    }
     field!("ip_dscp", m.ip_dscp);
-    masked!("ipv4_src", m.ipv4_src);
-    masked!("ipv4_dst", m.ipv4_dst);
-    masked!("ipv6_src", m.ipv6_src);
-    masked!("ipv6_dst", m.ipv6_dst);
     field!("arp_operation", m.arp_operation);
     masked!("arp_sender", m.arp_sender);
     masked!("arp_target", m.arp_target);
-    field!("transport_src", m.transport_src);
-    field!("transport_dst", m.transport_dst);
     field!("icmp_type", m.icmp_type);
     field!("icmp_code", m.icmp_code);
     if m.other > 0 {

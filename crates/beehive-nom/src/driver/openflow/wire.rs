@@ -1,12 +1,13 @@
 //! Network objects as OpenFlow says them, and back.
 
 use crate::object::{
-    Action, Actions, Cause, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner, PacketInReason,
-    PacketOut, Port, PortNo, Tag, Vlan, WithdrawFlows,
+    Action, Actions, Cause, Conversation, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner,
+    PacketInReason, PacketOut, Port, PortNo, Tag, Vlan, WithdrawFlows,
 };
 use beehive_of::any::{self, FlowFlags, FlowMod, VlanMatch};
 use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
+use std::net::IpAddr;
 
 /// The upper 16 bits of the cookie of every flow of ours; the owner follows (32 bits), and the cause.
 const COOKIE_MARK: u64 = 0xbee1 << 48;
@@ -53,19 +54,64 @@ fn tag_to(tag: Tag) -> VlanMatch {
 
 #[inline]
 fn match_to(matching: &FlowMatch) -> any::Match {
-    any::Match {
+    let ethernet = any::Match {
         in_port: matching.port.map(port_to),
         eth_src: matching.source.map(|mac| mac_to(mac).into()),
         eth_dst: matching.destination.map(|mac| mac_to(mac).into()),
         vlan: matching.tag.map(tag_to),
         eth_type: matching.ethertype,
         ..any::Match::ANY
+    };
+    match &matching.conversation {
+        None => ethernet,
+        Some(conversation) => in_conversation(conversation, ethernet),
     }
+}
+
+fn in_conversation(conversation: &Conversation, ethernet: any::Match) -> any::Match {
+    let mut matching = any::Match {
+        eth_type: Some(conversation.ethertype()),
+        ip_protocol: Some(conversation.protocol),
+        transport_src: Some(conversation.source_port),
+        transport_dst: Some(conversation.destination_port),
+        ..ethernet
+    };
+    match conversation.source {
+        IpAddr::V4(source) => matching.ipv4_src = Some(source.into()),
+        IpAddr::V6(source) => matching.ipv6_src = Some(source.into()),
+    }
+    match conversation.destination {
+        IpAddr::V4(destination) => matching.ipv4_dst = Some(destination.into()),
+        IpAddr::V6(destination) => matching.ipv6_dst = Some(destination.into()),
+    }
+    matching
+}
+
+/// The conversation that a match is for, if it says all of it, and exactly.
+pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
+    let m = matching;
+    let (source, destination) = match (m.ipv4_src, m.ipv4_dst, m.ipv6_src, m.ipv6_dst) {
+        (Some(source), Some(destination), None, None) if source.is_exact() && destination.is_exact() => {
+            (IpAddr::V4(source.value), IpAddr::V4(destination.value))
+        }
+        (None, None, Some(source), Some(destination)) if source.is_exact() && destination.is_exact() => {
+            (IpAddr::V6(source.value), IpAddr::V6(destination.value))
+        }
+        _ => return None,
+    };
+    Some(Conversation {
+        source,
+        destination,
+        protocol: m.ip_protocol?,
+        source_port: m.transport_src?,
+        destination_port: m.transport_dst?,
+    })
 }
 
 /// What of a match can be said in objects.
 pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
     let mac = |mac: beehive_of::Masked<MacAddress>| Mac(mac.value.0);
+    let conversation = conversation_from(matching);
     FlowMatch {
         port: matching.in_port.map(port_from),
         source: matching.eth_src.map(mac),
@@ -75,7 +121,9 @@ pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
             VlanMatch::Id(id) => Some(Tag::Id(Vlan(id))),
             VlanMatch::Tagged => None,
         }),
-        ethertype: matching.eth_type,
+        // a conversation says it
+        ethertype: matching.eth_type.filter(|_| conversation.is_none()),
+        conversation: conversation.map(Box::new),
     }
 }
 
@@ -172,14 +220,14 @@ pub(super) fn withdraw(
     };
     let mut delete =
         |flow_mod: FlowMod<'_>| FlowMod { cookie, cookie_mask, ..flow_mod }.encode_into(version, xid, out);
-    match flows.scope {
+    match &flows.scope {
         FlowScope::All => delete(FlowMod::delete(any::Match::ANY)),
         FlowScope::Towards(station) => in_vlan(station.vlan(), |tag| {
             let eth_dst = Some(mac_to(station.mac()).into());
             delete(FlowMod::delete(any::Match { eth_dst, vlan: Some(tag_to(tag)), ..any::Match::ANY }))
         }),
         FlowScope::From(station, port) => in_vlan(station.vlan(), |tag| {
-            let (eth_src, in_port) = (Some(mac_to(station.mac()).into()), Some(port_to(port)));
+            let (eth_src, in_port) = (Some(mac_to(station.mac()).into()), Some(port_to(*port)));
             delete(FlowMod::delete(any::Match {
                 in_port,
                 eth_src,
@@ -188,11 +236,11 @@ pub(super) fn withdraw(
             }))
         }),
         FlowScope::Through(port) => {
-            delete(FlowMod { out_port: port_to(port), ..FlowMod::delete(any::Match::ANY) })?;
-            delete(FlowMod::delete(any::Match { in_port: Some(port_to(port)), ..any::Match::ANY }))
+            delete(FlowMod { out_port: port_to(*port), ..FlowMod::delete(any::Match::ANY) })?;
+            delete(FlowMod::delete(any::Match { in_port: Some(port_to(*port)), ..any::Match::ANY }))
         }
         FlowScope::Exactly(priority, matching) => {
-            delete(FlowMod::delete_strict(priority, match_to(&matching)))
+            delete(FlowMod::delete_strict(*priority, match_to(matching)))
         }
     }
 }
@@ -247,7 +295,7 @@ pub(super) fn flow_removed_reason(reason: any::FlowRemovedReason) -> FlowRemoved
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::Station;
+    use crate::object::{AddFlow, NodeId, Station};
     use beehive_of::Frames;
     use beehive_of::any::Message;
 
@@ -279,6 +327,31 @@ mod tests {
             let vlans: Vec<_> = flow_mods(&out).iter().map(|f| f.match_fields.vlan).collect();
             assert_eq!(vlans, [Some(VlanMatch::Untagged), Some(VlanMatch::Id(0))]);
             assert_eq!(flow_mods(&out)[0].cookie_mask != 0, version != Version::V1_0);
+        }
+    }
+
+    #[test]
+    fn a_conversation_comes_back_as_it_went() {
+        let conversation = |source, destination| Conversation {
+            source,
+            destination,
+            protocol: Conversation::TCP,
+            source_port: 40_000,
+            destination_port: 80,
+        };
+        let four = conversation([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let six = conversation([1; 16].into(), [2; 16].into());
+        for (conversation, version) in [(four, Version::V1_0), (four, Version::V1_3), (six, Version::V1_3)] {
+            let matching = FlowMatch {
+                port: Some(PortNo(3)),
+                tag: Some(Tag::Untagged),
+                conversation: Some(conversation.into()),
+                ..FlowMatch::ANY
+            };
+            let mut out = BytesMut::new();
+            let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching.clone(), Actions::None).flow;
+            install(&flow, version, 1, &mut out).unwrap();
+            assert_eq!(match_from(&flow_mods(&out)[0].match_fields), matching);
         }
     }
 

@@ -1,0 +1,276 @@
+//! What a packet carries above Ethernet: which conversation it belongs to.
+
+use etherparse::{EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// One direction of a conversation between two hosts: addresses, protocol and ports (the five-tuple).
+///
+/// Protocols without ports have zero for both. An ICMP question has its identifier as source port and zero as
+/// destination port, its answer the other way round: so an answer is the reverse of its question, and no question is
+/// the reverse of another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Who speaks.
+    pub source: IpAddr,
+    /// To whom.
+    pub destination: IpAddr,
+    /// The protocol's number: 6 is TCP, 17 is UDP.
+    pub protocol: u8,
+    /// The port that it comes from.
+    pub source_port: u16,
+    /// The port that it goes to.
+    pub destination_port: u16,
+}
+
+impl Conversation {
+    /// The number of ICMP.
+    pub const ICMP: u8 = 1;
+    /// The number of TCP.
+    pub const TCP: u8 = 6;
+    /// The number of UDP.
+    pub const UDP: u8 = 17;
+    /// The number of ICMPv6.
+    pub const ICMPV6: u8 = 58;
+    /// Comes before all others.
+    pub const MIN: Conversation = Conversation {
+        source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        protocol: 0,
+        source_port: 0,
+        destination_port: 0,
+    };
+
+    /// The other direction.
+    pub const fn reversed(self) -> Conversation {
+        Conversation {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            ..self
+        }
+    }
+
+    /// Whether a switch can tell its packets by addresses and ports.
+    pub const fn has_ports(&self) -> bool {
+        matches!(self.protocol, Self::TCP | Self::UDP)
+    }
+
+    /// The Ethernet type that it travels in.
+    pub const fn ethertype(&self) -> u16 {
+        match self.source {
+            IpAddr::V4(_) => EtherType::IPV4.0,
+            IpAddr::V6(_) => EtherType::IPV6.0,
+        }
+    }
+}
+
+impl fmt::Display for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Conversation { source, destination, protocol, source_port, destination_port } = self;
+        write!(
+            f,
+            "{source} port {source_port} to {destination} port {destination_port} by protocol {protocol}"
+        )
+    }
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Traffic {
+    /// ARP, or IPv6's neighbour discovery: without it no host finds another.
+    Neighbours,
+    /// A packet of a conversation; a first fragment too.
+    Conversation(Conversation),
+    /// A later fragment: it does not say its ports, which are zero here.
+    Fragment(Conversation),
+    /// An ICMP error about a packet of this conversation.
+    Failure(Conversation),
+    /// Something else: neither IP nor ARP, or too broken to tell.
+    Other,
+}
+
+impl Traffic {
+    /// What is in an Ethernet frame, or in its start. Whatever the bytes are, this ends, and reads none beyond them.
+    pub fn read(frame: &[u8]) -> Traffic {
+        let Ok(packet) = LaxSlicedPacket::from_ethernet(frame) else { return Traffic::Other };
+        if matches!(packet.net, Some(LaxNetSlice::Arp(_))) {
+            return Traffic::Neighbours;
+        }
+        read_internet(&packet, true)
+    }
+}
+
+/// `outermost`: not the packet that an ICMP error is about.
+fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
+    let (source, destination, hops, offset, payload): (IpAddr, IpAddr, _, _, _) = match &packet.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            let offset = header.fragments_offset().value();
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                header.ttl(),
+                offset,
+                ip.payload(),
+            )
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let header = ip.header();
+            let offset = ip.extensions().clone().into_iter().find_map(|extension| match extension {
+                Ipv6ExtensionSlice::Fragment(fragment) => Some(fragment.fragment_offset().value()),
+                _ => None,
+            });
+            let (source, destination) = (header.source_addr().into(), header.destination_addr().into());
+            (source, destination, header.hop_limit(), offset.unwrap_or(0), ip.payload())
+        }
+        _ => return Traffic::Other,
+    };
+    let protocol = payload.ip_number.0;
+    let mut conversation =
+        Conversation { source, destination, protocol, source_port: 0, destination_port: 0 };
+    if offset != 0 {
+        return Traffic::Fragment(conversation);
+    }
+    match protocol {
+        Conversation::TCP | Conversation::UDP => {
+            let Some([a, b, c, d]) = payload.payload.first_chunk::<4>() else { return Traffic::Other };
+            conversation.source_port = u16::from_be_bytes([*a, *b]);
+            conversation.destination_port = u16::from_be_bytes([*c, *d]);
+        }
+        Conversation::ICMP | Conversation::ICMPV6 => {
+            let Some(([kind, _, _, _, high, low, _, _], about)) = payload.payload.split_first_chunk::<8>()
+            else {
+                return Traffic::Other;
+            };
+            // zero is the other side's
+            let identifier = u16::from_be_bytes([*high, *low]).max(1);
+            match (protocol == Conversation::ICMP, *kind) {
+                (true, 8) | (false, 128) => conversation.source_port = identifier,
+                (true, 0) | (false, 129) => conversation.destination_port = identifier,
+                (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => return read_failure(about),
+                // RFC 4861, 7.1: what has come through a router is none
+                (false, 133..=136) if hops == 255 && outermost => return Traffic::Neighbours,
+                // one that is its own reverse would be answered by itself
+                _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
+            }
+        }
+        _ if packet.stop_err.is_some() => return Traffic::Other,
+        _ => {}
+    }
+    Traffic::Conversation(conversation)
+}
+
+fn read_failure(about: &[u8]) -> Traffic {
+    let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
+    match read_internet(&packet, false) {
+        Traffic::Conversation(conversation) => Traffic::Failure(conversation),
+        _ => Traffic::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::PacketBuilder;
+    use proptest::prelude::*;
+
+    const A: [u8; 4] = [10, 0, 0, 1];
+    const B: [u8; 4] = [10, 0, 0, 2];
+
+    fn conversation(protocol: u8, source_port: u16, destination_port: u16) -> Conversation {
+        Conversation { source: A.into(), destination: B.into(), protocol, source_port, destination_port }
+    }
+
+    fn bytes(build: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        build(&mut bytes);
+        bytes
+    }
+
+    fn ethernet() -> etherparse::PacketBuilderStep<etherparse::Ethernet2Header> {
+        PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+    }
+
+    fn udp(payload: &[u8]) -> Vec<u8> {
+        bytes(|b| ethernet().ipv4(A, B, 64).udp(1000, 53).write(b, payload).unwrap())
+    }
+
+    #[test]
+    fn ports_are_read_behind_tags() {
+        assert_eq!(Traffic::read(&udp(b"x")), Traffic::Conversation(conversation(17, 1000, 53)));
+        let vlan = etherparse::VlanId::try_new(7).unwrap();
+        let tcp = |b: &mut Vec<u8>| {
+            ethernet().single_vlan(vlan).ipv4(A, B, 64).tcp(9, 80, 1, 1).write(b, b"").unwrap()
+        };
+        assert_eq!(Traffic::read(&bytes(tcp)), Traffic::Conversation(conversation(6, 9, 80)));
+        let six = |b: &mut Vec<u8>| ethernet().ipv6([1; 16], [2; 16], 9).udp(1, 2).write(b, b"").unwrap();
+        let Traffic::Conversation(read) = Traffic::read(&bytes(six)) else { panic!() };
+        assert_eq!((read.source, read.ethertype()), (IpAddr::from([1; 16]), 0x86dd));
+    }
+
+    #[test]
+    fn an_answer_is_the_reverse_of_its_question_and_a_question_is_not() {
+        let echo = |from, to, ask: bool, id| {
+            let ip = ethernet().ipv4(from, to, 64);
+            let frame = bytes(|b| match ask {
+                true => ip.icmpv4_echo_request(id, 1).write(b, b"").unwrap(),
+                false => ip.icmpv4_echo_reply(id, 1).write(b, b"").unwrap(),
+            });
+            match Traffic::read(&frame) {
+                Traffic::Conversation(conversation) => conversation,
+                other => panic!("{other:?}"),
+            }
+        };
+        for id in [0, 1, 8, 0xffff] {
+            let question = echo(A, B, true, id);
+            assert_eq!(question.reversed(), echo(B, A, false, id));
+            for other in [0, 1, 8, 0xffff] {
+                assert_ne!(question.reversed(), echo(B, A, true, other));
+            }
+        }
+    }
+
+    #[test]
+    fn fragments_and_failures() {
+        let mut first = udp(b"12345678");
+        first[14 + 6] |= 0x20; // more fragments
+        assert_eq!(Traffic::read(&first), Traffic::Conversation(conversation(17, 1000, 53)));
+        let mut later = first.clone();
+        later[14 + 7] = 2;
+        assert_eq!(Traffic::read(&later), Traffic::Fragment(conversation(17, 0, 0)));
+        let unreachable =
+            etherparse::Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
+        let about = udp(b"x")[14..].to_vec();
+        let frame = bytes(|b| ethernet().ipv4(B, A, 64).icmpv4(unreachable).write(b, &about).unwrap());
+        assert_eq!(Traffic::read(&frame), Traffic::Failure(conversation(17, 1000, 53)));
+    }
+
+    #[test]
+    fn neighbours_come_from_the_same_link_only() {
+        let solicit = etherparse::Icmpv6Type::Unknown { type_u8: 135, code_u8: 0, bytes5to8: [0; 4] };
+        let frame =
+            |hops| bytes(|b| ethernet().ipv6([1; 16], [2; 16], hops).icmpv6(solicit).write(b, b"").unwrap());
+        assert_eq!(Traffic::read(&frame(255)), Traffic::Neighbours);
+        assert!(matches!(Traffic::read(&frame(254)), Traffic::Conversation(_)));
+        let mut bad = udp(b"x");
+        bad[14] = 0x44; // a header of 16 bytes
+        assert_eq!(Traffic::read(&bad), Traffic::Other);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(
+            kind in prop_oneof![Just([8u8, 0]), Just([0x86, 0xdd]), Just([0x81, 0]), Just([8, 6]), Just([0x88, 0x47])],
+            rest in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            let frame = [&[2u8; 12][..], &kind, &rest].concat();
+            for length in 0..frame.len() {
+                let _ = Traffic::read(&frame[..length]);
+            }
+        }
+    }
+}
