@@ -80,3 +80,9 @@ pub const FAILURES_PER_NODE_MAX: usize = 64;
 
 /// Apps that answer for soft flows at one node.
 pub const ADOPTERS_PER_NODE_MAX: usize = 256;
+
+/// Rules of a firewall. Each is asked in turn.
+pub const FIREWALL_RULES_MAX: usize = 4_096;
+
+/// Directions of conversations, open at one switch, that wait for the app behind the firewall to say where they lead.
+pub const FIREWALL_WAITING_MAX: usize = 4_096;

@@ -243,6 +243,13 @@ impl Inner {
         }
     }
 
+    /// Whether nothing that went out of `port` is still on its way.
+    pub(super) fn is_wire_empty(&self, port: PortNo) -> bool {
+        let state = self.state.lock();
+        let wire = state.ports.get(&port).and_then(|interface| interface.wire.as_ref());
+        wire.is_none_or(|wire| wire.capacity() == wire.max_capacity())
+    }
+
     /// The driver takes what was said; it has it in its hands until it is [`Inner::done`].
     pub(super) fn take_said(&self) -> VecDeque<Saying> {
         let mut state = self.state.lock();

@@ -40,6 +40,11 @@ impl Wire {
         self.state.carried.load(Ordering::Relaxed)
     }
 
+    /// Whether nothing is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.ends.iter().all(|(switch, port)| switch.inner.is_wire_empty(*port))
+    }
+
     /// Loses everything from now on, or nothing any more; the ports do not notice.
     pub fn deafen(&self, deaf: bool) {
         self.state.deaf.store(deaf, Ordering::Relaxed)

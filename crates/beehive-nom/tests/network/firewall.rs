@@ -1,0 +1,193 @@
+//! A firewall in front of the learning switch.
+
+use crate::lab::{Host, Network, host};
+use beehive_nom::apps::LearningSwitch;
+use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
+use beehive_nom::object::{Conversation, Flow};
+
+const A: Host = host(1, 1, 1);
+const B: Host = host(1, 2, 2);
+const C: Host = host(1, 3, 3);
+
+/// A may ask B on port 80, and nothing else.
+const RULES: &str = "[[firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nto = \"10.0.0.2/32\"\n\
+    protocol = \"udp\"\nto_port = 80\n";
+
+async fn behind(rules: &str) -> Network {
+    Network::new(|hive| hive.app::<Firewall>().app::<LearningSwitch>(), rules, 1, &[]).await
+}
+
+async fn introduced(network: &Network) {
+    for (one, other) in [(A, B), (B, A), (C, A)] {
+        assert!(!network.send(one, &one.arp(other)).await.is_empty(), "everybody may ask for addresses");
+    }
+}
+
+fn open(network: &Network) -> Vec<Flow> {
+    network.switch(1).flows().into_iter().filter(|flow| flow.priority == OPEN).collect()
+}
+
+const TO_B: [(u64, u32, usize); 1] = [(1, 2, 1)];
+const TO_A: [(u64, u32, usize); 1] = [(1, 1, 1)];
+const NOWHERE: [(u64, u32, usize); 0] = [];
+
+#[tokio::test]
+async fn what_no_rule_allows_is_never_forwarded_not_even_the_first_packet() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    for _ in 0..3 {
+        assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
+        assert_eq!(network.send(C, &C.udp(5000, B, 80)).await, NOWHERE);
+        assert_eq!(network.send(B, &B.udp(80, A, 5000)).await, NOWHERE, "an answer to what was not asked");
+        let strange = [&B.mac().0[..], &A.mac().0, &[0x88, 0x70, 1, 2, 3, 4]].concat().into();
+        assert_eq!(network.send(A, &strange).await, NOWHERE, "neither ARP nor IP");
+    }
+    assert!(open(&network).is_empty());
+}
+
+#[tokio::test]
+async fn answers_pass_and_the_switch_forwards_what_is_open_alone() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    assert_eq!(network.send(B, &answer).await, NOWHERE);
+    assert_eq!(network.send(A, &question).await, TO_B);
+    assert_eq!(network.send(B, &answer).await, TO_A);
+    assert_eq!(open(&network).len(), 2);
+    let before = network.counters(1).packet_outs;
+    for _ in 0..5 {
+        assert_eq!(network.send(A, &question).await, TO_B);
+        assert_eq!(network.send(B, &answer).await, TO_A);
+    }
+    assert_eq!(network.counters(1).packet_outs, before, "packets still come up");
+    // the flows of the learning switch, which know Ethernet only, let nothing else pass
+    assert!(network.switch(1).flows().iter().any(|flow| flow.owner == LearningSwitch::OWNER));
+    assert_eq!(network.send(B, &B.udp(80, A, 5001)).await, NOWHERE);
+    assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
+}
+
+#[tokio::test]
+async fn one_packet_is_answered_once() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    for (from, data, expected) in [
+        (A, A.udp(5000, B, 80), 1),
+        (B, B.udp(80, A, 5000), 1),
+        (A, A.udp(5000, B, 81), 1), // the discarding one, which takes no message to a real switch
+        (C, C.arp(B), 1),
+    ] {
+        let before = network.counters(1).packet_outs;
+        network.send(from, &data).await;
+        assert_eq!(network.counters(1).packet_outs - before, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_is_removed_ends_its_conversations() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    for _ in 0..2 {
+        assert_eq!(network.send(A, &question).await, TO_B);
+        assert_eq!(network.send(B, &answer).await, TO_A);
+    }
+    let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
+    network.hive.request(SetPolicy(nothing)).await.expect("is taken");
+    network.settled().await;
+    assert!(open(&network).is_empty());
+    assert_eq!(network.send(A, &question).await, NOWHERE);
+    assert_eq!(network.send(B, &answer).await, NOWHERE);
+    // a switch that comes back goes by the new rules, not by those of the file
+    network.switch(1).disconnect();
+    network.settled().await;
+    network.switch(1).connect();
+    network.settled().await;
+    assert_eq!(network.send(A, &question).await, NOWHERE);
+    let rule =
+        Rule { action: Verdict::Allow, from: None, to: None, protocol: None, from_port: None, to_port: None };
+    let everything = Policy { rules: vec![rule], default: Verdict::Deny };
+    network.hive.request(SetPolicy(everything)).await.expect("is taken");
+    network.settled().await;
+    introduced(&network).await;
+    assert_eq!(network.send(B, &answer).await, TO_A, "anybody may begin now");
+}
+
+#[tokio::test]
+async fn a_silent_conversation_is_over() {
+    let network = behind(&format!("{RULES}\n[firewall]\nidle_s = 5\n")).await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    assert_eq!(network.send(A, &question).await, TO_B);
+    network.pass(40).await;
+    assert_eq!(network.send(B, &answer).await, TO_A);
+    network.pass(180).await;
+    assert!(open(&network).is_empty());
+    assert_eq!(network.send(B, &answer).await, NOWHERE);
+}
+
+#[tokio::test]
+async fn a_host_that_moved_is_still_heard_and_reached() {
+    let network = behind("[firewall]\ndefault = \"allow\"\n").await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    for _ in 0..2 {
+        assert_eq!(network.send(A, &question).await, TO_B);
+        assert_eq!(network.send(B, &answer).await, TO_A);
+    }
+    let moved = Host { port: 4, ..B };
+    assert_eq!(network.send(moved, &answer).await, TO_A);
+    for _ in 0..2 {
+        assert_eq!(network.send(A, &question).await, [(1, 4, 1)]);
+        assert_eq!(network.send(moved, &answer).await, TO_A);
+    }
+}
+
+#[tokio::test]
+async fn one_port_cannot_open_everything() {
+    let network = behind("[firewall]\ndefault = \"allow\"\nopen_per_port_max = 10\n").await;
+    introduced(&network).await;
+    for port in 0..50 {
+        network.send(A, &A.udp(port, B, 80)).await;
+    }
+    assert!(open(&network).len() <= 10);
+    assert_eq!(network.send(A, &A.udp(60, B, 80)).await, NOWHERE);
+    assert_eq!(network.send(C, &C.udp(1, B, 80)).await, TO_B, "other ports do not notice");
+}
+
+#[tokio::test]
+async fn the_guard_is_there_from_the_start_and_comes_back() {
+    let network = behind("").await;
+    let guards = || network.switch(1).flows().iter().filter(|flow| flow.priority == GUARD).count();
+    assert_eq!(guards(), 1);
+    network.switch(1).disconnect();
+    network.settled().await;
+    network.switch(1).connect();
+    network.settled().await;
+    assert_eq!(guards(), 1);
+}
+
+#[tokio::test]
+async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flows() {
+    let network = behind(&format!("{RULES}\n[firewall]\nidle_s = 600\n")).await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    assert_eq!(network.send(A, &question).await, TO_B);
+    assert_eq!(network.send(B, &answer).await, TO_A);
+    let mut stray = open(&network).remove(0);
+    stray.matching.conversation = stray.matching.conversation.map(|c| Conversation { source_port: 1, ..c });
+    network.switch(1).keep(&stray);
+    let before = network.counters(1).packet_outs;
+    network.pass(900).await; // it is asked each minute
+    assert_eq!(open(&network).len(), 2, "{:?}", open(&network));
+    assert_eq!(network.send(A, &question).await, TO_B);
+    assert_eq!(network.send(B, &answer).await, TO_A);
+    assert_eq!(network.counters(1).packet_outs, before, "packets came up");
+    // it may have been wired differently meanwhile
+    network.switch(1).disconnect();
+    network.settled().await;
+    network.switch(1).connect();
+    network.settled().await;
+    assert!(open(&network).is_empty());
+    introduced(&network).await;
+    assert_eq!(network.send(B, &answer).await, TO_A, "and it is still open");
+}
