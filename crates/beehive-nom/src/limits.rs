@@ -86,3 +86,15 @@ pub const FIREWALL_RULES_MAX: usize = 4_096;
 
 /// Directions of conversations, open at one switch, that wait for the app behind the firewall to say where they lead.
 pub const FIREWALL_WAITING_MAX: usize = 4_096;
+
+/// LLDP frames that are looked at, for each port and second.
+pub const PROBES_PER_PORT_MAX: u32 = 16;
+
+/// Directions of links of the whole network.
+pub const LINKS_MAX: usize = 65_536;
+
+/// Addresses of one switch that are watched for being on two ports at once.
+pub const SIGHTINGS_PER_NODE_MAX: usize = 65_536;
+
+/// How long an address is watched after its latest packet.
+pub const SIGHTING_AGE: Duration = Duration::from_secs(10);

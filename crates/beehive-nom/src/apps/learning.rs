@@ -12,8 +12,8 @@
 //! good flows go on forwarding, and a host that moved meanwhile is seen with its first packet, as ever.
 
 use crate::object::{
-    Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowsFound, FoundFlow, NodeId, NodeJoined, NodeLeft,
-    Owner, PacketIn, PacketOut, PortDown, PortNo, Station,
+    Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, FoundFlow, NodeId, NodeJoined,
+    NodeLeft, Owner, PacketIn, PacketOut, PathsChanged, PortDown, PortNo, Station,
 };
 use beehive::{App, Config, Ctx, Rows, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,15 @@ impl LearningSwitch {
         self.macs.at(msg.node).clear();
         self.until.at(msg.node).clear();
         self.crowds.at(msg.node).clear();
+    }
+
+    /// Stations may be behind other ports now, though these are still up.
+    #[rcv(sharded)]
+    fn paths_changed(&mut self, msg: &PathsChanged, ctx: &mut Ctx) {
+        self.macs.at(msg.node).clear();
+        self.until.at(msg.node).clear();
+        self.crowds.at(msg.node).clear();
+        ctx.emit(DelFlows { node: msg.node, owner: Self::OWNER, scope: FlowScope::All });
     }
 
     #[every("10s", each = macs)]

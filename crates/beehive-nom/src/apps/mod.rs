@@ -1,11 +1,17 @@
 //! The apps of the controller, each small enough to read in one sitting.
 
+pub mod discovery;
 pub mod firewall;
 mod hub;
 mod learning;
+mod loop_guard;
 mod node;
+pub mod topology;
 
+pub use discovery::{Discovery, DiscoverySettings};
 pub use firewall::Firewall;
 pub use hub::Hub;
 pub use learning::{LearningSettings, LearningSwitch};
+pub use loop_guard::{LoopGuard, LoopGuardSettings};
 pub use node::{NodeController, ReadingOverdue};
+pub use topology::Topology;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 const TPID_CUSTOMER: u16 = 0x8100;
 const TPID_SERVICE: u16 = 0x88a8;
-const LLDP: u16 = 0x88cc;
+/// The Ethernet type of LLDP.
+pub const LLDP: u16 = 0x88cc;
 
 /// The outermost VLAN tag of a frame, or its absence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]

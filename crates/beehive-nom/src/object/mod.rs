@@ -5,12 +5,13 @@ mod ethernet;
 mod event;
 mod flow;
 mod flow_state;
+mod link;
 mod node;
 mod packet;
 mod traffic;
 
 pub use address::{Mac, Station, Vlan};
-pub use ethernet::{Ethernet, Tag};
+pub use ethernet::{Ethernet, LLDP, Tag};
 pub use event::{
     DuplicateNode, FlowFailed, FlowRemoved, FlowRemovedReason, NodeJoined, NodeLeft, PortChanged, PortDown,
     PortUp,
@@ -23,6 +24,7 @@ pub use flow_state::{
     AdoptFlows, DescribeNode, FlowFailure, FlowState, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
     IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
 };
+pub use link::{Link, LinkDown, LinkUp, LoopDetected, PathsChanged, PortId, PortRole, PortRoleChanged};
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};
 pub use traffic::{Conversation, Traffic};

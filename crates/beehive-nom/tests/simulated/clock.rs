@@ -14,6 +14,8 @@ pub(crate) struct Clock {
     runtime: tokio::runtime::Handle,
     sleepers: Arc<Mutex<BTreeSet<(Time, u64)>>>,
     next: AtomicU64,
+    /// Whether handlers run on threads of their own.
+    threads: bool,
 }
 
 /// Somebody who sleeps, until he wakes or is dropped.
@@ -29,11 +31,21 @@ impl Drop for Sleeper {
 }
 
 impl Clock {
-    /// A clock that stands, for the runtime that this is called in.
+    /// A clock that stands, for the runtime that this is called in, which runs the handlers too: another thread could be in
+    /// the middle of a turn, which goes by the time at which it began, when the clock has moved on.
     pub(crate) fn start() -> Arc<Clock> {
+        Self::new(false)
+    }
+
+    /// As [`Clock::start`], for handlers that block: they run on threads of their own.
+    pub(crate) fn with_threads() -> Arc<Clock> {
+        Self::new(true)
+    }
+
+    fn new(threads: bool) -> Arc<Clock> {
         let (now, _) = watch::channel(Time::ZERO + Duration::from_secs(1_000_000));
         let runtime = tokio::runtime::Handle::current();
-        Arc::new(Clock { now, runtime, sleepers: Arc::default(), next: AtomicU64::new(0) })
+        Arc::new(Clock { now, runtime, sleepers: Arc::default(), next: AtomicU64::new(0), threads })
     }
 
     /// Moves it.
@@ -75,7 +87,10 @@ impl Platform for Clock {
         self.runtime.spawn(task);
     }
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
-        self.runtime.spawn_blocking(task);
+        match self.threads {
+            true => drop(self.runtime.spawn_blocking(task)),
+            false => drop(self.runtime.spawn(async move { task() })),
+        }
     }
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {
         // handlers do not block here for long, so nothing has to watch for that

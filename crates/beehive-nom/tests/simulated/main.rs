@@ -8,6 +8,7 @@ mod clock;
 mod journal;
 mod lab;
 mod learning_switch;
+mod network;
 mod node_controller;
 mod oracle;
 mod shedding;

@@ -9,8 +9,8 @@ use beehive_nom::apps::{Hub, LearningSwitch, NodeController, ReadingOverdue};
 use beehive_nom::object::{
     Action, Actions, AddFlow, AdoptFlows, BufferId, Cause, Conversation, DelFlows, DescribeNode, FlowFailed,
     FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
-    Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, Port, PortDown, PortNo, PortUp,
-    SendPacket, Station, Tag, VerifyFlows, Vlan,
+    Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PathsChanged, Port, PortDown, PortNo,
+    PortUp, SendPacket, Station, Tag, VerifyFlows, Vlan,
 };
 use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
@@ -216,7 +216,8 @@ fn maps_of_the_learning_switch_cover_what_it_touches() {
                 }
                 0 => oracle.check(PortDown { node, port, removed: port.0 == 1 }),
                 1 => oracle.check(NodeLeft { node, driver }),
-                2 => oracle.check(Each { key: node, msg: Shared::new(Tick::<5>) }),
+                2 => oracle.check(PathsChanged { node }),
+                3 => oracle.check(Each { key: node, msg: Shared::new(Tick::<6>) }),
                 _ => oracle.check(packet),
             }
         }

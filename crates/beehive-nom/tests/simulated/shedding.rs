@@ -74,7 +74,7 @@ struct Bench {
 
 impl Bench {
     async fn start(node: u64) -> Bench {
-        let clock = Clock::start();
+        let clock = Clock::with_threads();
         let hive = Hive::builder().platform(clock.clone()).app::<Slow>().start().unwrap();
         let node = NodeId(node);
         let switch = SimulatedSwitch::new(&hive, node, 4, true);

@@ -11,6 +11,9 @@ use etherparse::PacketBuilder;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The two ports that a wire is plugged into: switch and number.
+pub(crate) type Cable = ((u64, u32), (u64, u32));
+
 /// How long a network may take to come to rest, by the machine's clock.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -78,7 +81,7 @@ impl Network {
         apps: impl FnOnce(Builder) -> Builder,
         settings: &str,
         switches: u64,
-        wires: &[((u64, u32), (u64, u32))],
+        wires: &[Cable],
     ) -> Network {
         let clock = Clock::start();
         let builder = apps(Hive::builder().platform(clock.clone()).app::<NodeController>());
@@ -111,6 +114,8 @@ impl Network {
 
     /// Waits for all that is known to be under way; whether nothing came of it.
     async fn rests(&self) -> bool {
+        // whoever was woken may have to look at the clock first
+        tokio::task::yield_now().await;
         self.clock.settled().await;
         let before = self.progress();
         self.quiet().await;

@@ -1,6 +1,6 @@
 //! A firewall in front of the learning switch.
 
-use crate::lab::{Host, Network, host};
+use super::lab::{Host, Network, host};
 use beehive_nom::apps::LearningSwitch;
 use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
 use beehive_nom::object::{Conversation, Flow};
@@ -174,7 +174,8 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     assert_eq!(network.send(A, &question).await, TO_B);
     assert_eq!(network.send(B, &answer).await, TO_A);
     let mut stray = open(&network).remove(0);
-    stray.matching.conversation = stray.matching.conversation.map(|c| Conversation { source_port: 1, ..c });
+    stray.matching.conversation =
+        stray.matching.conversation.map(|c| Conversation { source_port: 1, ..*c }.into());
     network.switch(1).keep(&stray);
     let before = network.counters(1).packet_outs;
     network.pass(900).await; // it is asked each minute

@@ -1,0 +1,259 @@
+//! Discovery: which port is wired to which. A cell is one switch.
+//!
+//! Every port sends a probe each second. Whoever receives it checks the keyed hash and the age, and asks the sender's cell
+//! whether that is its latest probe, and not yet answered: so a forged one, an old one and one that comes twice make no
+//! link. What hashes cannot tell is a fresh probe that two hosts relay through a wire of their own: ports that have
+//! hosts behind them at both ends make no link either.
+
+mod probe;
+
+pub use probe::{Key as ProbeKey, NoProbe, Probe};
+
+use crate::limits;
+use crate::object::{
+    LLDP, Link, LinkDown, LinkUp, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortDown, PortId,
+    PortNo, PortUp, SendPacket,
+};
+use beehive::{Address, App, Config, Ctx, Dict, Message, Table, Time, handlers};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Finds the links between switches.
+#[derive(App)]
+#[app(name = "discovery", replication = 3)]
+pub struct Discovery {
+    drivers: Dict<NodeId, Address>,
+    ports: Table<NodeId, PortNo, Watched>,
+    /// Links that end here, by port: where they come from.
+    links: Table<NodeId, PortNo, PortId>,
+    /// When they were heard last. Unknown after a fail-over, and then as if that had been just now.
+    #[volatile]
+    heard: Table<NodeId, PortNo, Time>,
+    #[volatile]
+    sent: Table<NodeId, PortNo, Sent>,
+    config: Config<DiscoverySettings>,
+}
+
+/// Settings of discovery: the table `[apps.discovery]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DiscoverySettings {
+    /// What probes are signed with; the same on all hives, and known to nobody else. Without one nothing is found.
+    pub secret: Secret,
+}
+
+/// A text that does not show in logs.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "(secret)" })
+    }
+}
+
+/// A port that is up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Watched {
+    since: Time,
+    /// Packets of hosts came in on it.
+    hosted: bool,
+}
+
+/// What goes out of a port, and comes in, since the last tick.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+struct Sent {
+    /// The latest probe; none: it was answered.
+    nonce: Option<u64>,
+    /// LLDP frames that came in.
+    received: u32,
+}
+
+/// Asks the sender of a probe whether it is good.
+#[derive(Message, Clone, Copy, Debug)]
+struct Confirm {
+    link: Link,
+    nonce: u64,
+    hosted: bool,
+}
+
+/// The sender says that it is.
+#[derive(Message, Clone, Copy, Debug)]
+struct Confirmed(Link);
+
+/// The other end of a link is gone.
+#[derive(Message, Clone, Copy, Debug)]
+struct PeerLost(Link);
+
+/// Older probes make no link.
+const AGE_MAX: Duration = Duration::from_secs(1);
+/// A link that was not heard for so long is down.
+const LOST: Duration = Duration::from_secs(4);
+/// What comes in so soon after a port came up may be from a switch that is not known yet.
+const SETTLING: Duration = Duration::from_secs(3);
+
+#[handlers]
+impl Discovery {
+    #[rcv(sharded)]
+    fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
+        if self.config.secret.0.is_empty() {
+            tracing::error!("discovery finds nothing: [apps.discovery] secret is not set");
+        }
+        self.drivers.put(msg.node, msg.driver);
+        let ports = self.ports.at(msg.node);
+        ports.clear();
+        for port in msg.ports.iter().filter(|port| port.up) {
+            ports.insert(port.number, Watched { since: ctx.now(), hosted: false });
+        }
+        self.probe_all(msg.node, ctx);
+    }
+
+    #[rcv(sharded)]
+    fn port_up(&mut self, msg: &PortUp, ctx: &mut Ctx) {
+        self.ports.at(msg.node).insert(msg.port.number, Watched { since: ctx.now(), hosted: false });
+        self.probe(msg.node, msg.port.number, ctx);
+    }
+
+    #[rcv(sharded)]
+    fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
+        self.ports.at(msg.node).remove(&msg.port);
+        self.sent.at(msg.node).remove(&msg.port);
+        if let Some(from) = self.links.at(msg.node).remove(&msg.port) {
+            self.lose(Link { from, to: PortId { node: msg.node, port: msg.port } }, ctx);
+        }
+    }
+
+    #[rcv(sharded)]
+    fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
+        if self.drivers.get(&msg.node) != Some(&msg.driver) {
+            return; // a newer one has it already
+        }
+        self.drivers.remove(&msg.node);
+        self.ports.at(msg.node).clear();
+        self.sent.at(msg.node).clear();
+        for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
+            self.lose(Link { from, to: PortId { node: msg.node, port } }, ctx);
+        }
+    }
+
+    #[every("1s", each = ports)]
+    fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
+        let now = ctx.now();
+        let heard = self.heard.at(*node);
+        let silent =
+            self.links.at(*node).take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LOST);
+        for (port, from) in silent {
+            self.lose(Link { from, to: PortId { node: *node, port } }, ctx);
+        }
+        self.probe_all(*node, ctx);
+    }
+
+    fn probe_all(&mut self, node: NodeId, ctx: &mut Ctx) {
+        let ports: Vec<_> = self.ports.at(node).keys().copied().filter(|port| *port <= PortNo::MAX).collect();
+        for port in ports {
+            self.probe(node, port, ctx);
+        }
+    }
+
+    fn probe(&mut self, node: NodeId, port: PortNo, ctx: &mut Ctx) {
+        if self.config.secret.0.is_empty() {
+            return;
+        }
+        let nonce = ctx.rng().next_u64();
+        self.sent.at(node).insert(port, Sent { nonce: Some(nonce), received: 0 });
+        let from = PortId { node, port };
+        let frame = Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LOST.as_secs() as u16);
+        ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
+    }
+
+    #[rcv(sharded)]
+    fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
+        let now = ctx.now();
+        let Some(watched) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
+        let linked = self.links.at(msg.node).contains(&msg.port);
+        if msg.ethernet().is_none_or(|header| header.ethertype != LLDP) {
+            if !watched.hosted && !linked && now.since(watched.since) >= SETTLING {
+                watched.hosted = true;
+            }
+            return;
+        }
+        let sent = self.sent.at(msg.node).entry(msg.port).or_default();
+        sent.received += 1;
+        if sent.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
+            return;
+        }
+        let to = PortId { node: msg.node, port: msg.port };
+        match Probe::read(&msg.data, &self.config.key()) {
+            Ok(probe) if now.since(probe.at) > AGE_MAX || probe.at > now + AGE_MAX => {
+                tracing::warn!(port = %to, "an old probe came in: somebody replays them, or clocks differ");
+            }
+            Ok(Probe { from, nonce, .. }) => {
+                ctx.emit(Confirm { link: Link { from, to }, nonce, hosted: watched.hosted })
+            }
+            Err(NoProbe::Forged) => tracing::warn!(port = %to, "a forged probe came in"),
+            Err(NoProbe::Foreign) => {}
+        }
+    }
+
+    /// At the sender's cell.
+    #[rcv(sharded)]
+    fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
+        let Link { from, to } = msg.link;
+        let sent = self.sent.at(from.node).get_mut(&from.port);
+        let Some(sent) = sent.filter(|sent| sent.nonce == Some(msg.nonce)) else {
+            tracing::debug!(link = %msg.link, "a probe came a second time");
+            return;
+        };
+        sent.nonce = None;
+        let Some(watched) = self.ports.at(from.node).get(&from.port) else { return };
+        let known = self.links.at(from.node).get(&from.port) == Some(&to);
+        if watched.hosted && msg.hosted && !known {
+            tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
+            return;
+        }
+        ctx.emit(Confirmed(msg.link));
+    }
+
+    /// At the receiver's cell.
+    #[rcv(sharded)]
+    fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
+        if !self.ports.at(link.to.node).contains(&link.to.port) {
+            return; // down since
+        }
+        self.heard.at(link.to.node).insert(link.to.port, ctx.now());
+        let old = self.links.at(link.to.node).insert(link.to.port, link.from);
+        if old == Some(link.from) {
+            return;
+        }
+        if let Some(from) = old {
+            self.lose(Link { from, to: link.to }, ctx);
+        }
+        tracing::info!(%link, "a link was found");
+        ctx.emit(LinkUp(*link));
+        self.probe(link.to.node, link.to.port, ctx); // the other direction need not wait for the next tick
+    }
+
+    #[rcv(sharded)]
+    fn peer_lost(&mut self, PeerLost(link): &PeerLost, ctx: &mut Ctx) {
+        let links = self.links.at(link.to.node);
+        if links.get(&link.to.port) == Some(&link.from) {
+            links.remove(&link.to.port);
+            tracing::info!(%link, "a link is lost");
+            ctx.emit(LinkDown(*link));
+        }
+    }
+
+    fn lose(&mut self, link: Link, ctx: &mut Ctx) {
+        tracing::info!(%link, "a link is lost");
+        ctx.emit(LinkDown(link));
+        ctx.emit(PeerLost(link.reversed()));
+    }
+}
+
+impl DiscoverySettings {
+    fn key(&self) -> ProbeKey {
+        ProbeKey::of(&self.secret.0)
+    }
+}

@@ -1,0 +1,173 @@
+//! The frame that finds links: LLDP (IEEE 802.1AB) with a part of our own that nobody else can make.
+//!
+//! ```text
+//! type 1  chassis, type 2 port, type 3 time to live: what the standard asks for, for people who look
+//! type 127 organisation be:e1:00, kind 1:
+//!         node 8 | port 4 | time 8 | nonce 8 | keyed hash (BLAKE3) of these 28 bytes 32
+//! type 0  end
+//! ```
+
+use crate::object::{LLDP, Mac, NodeId, PortId, PortNo};
+use beehive::Time;
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Nearest bridge: no bridge forwards it (IEEE 802.1AB, 7.1).
+const DESTINATION: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+/// Address of the sender: made here, of nobody.
+const SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 1]);
+/// Organisation and kind of the part of our own.
+const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];
+const SIGNED: usize = 28;
+const TYPE_END: u8 = 0;
+const TYPE_OURS: u8 = 127;
+/// Chassis and port are named as the sender likes (IEEE 802.1AB, 8.5.2.2 and 8.5.3.2).
+const LOCALLY_ASSIGNED: u8 = 7;
+
+/// What a probe says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Where it went out.
+    pub from: PortId,
+    /// When.
+    pub at: Time,
+    /// Which of all probes it is; none comes twice.
+    pub nonce: u64,
+}
+
+/// Why a frame is no probe of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoProbe {
+    /// Somebody else's LLDP, or nothing sensible.
+    Foreign,
+    /// It says to be one, and the hash is wrong.
+    Forged,
+}
+
+/// What only the hives of one cluster know.
+#[derive(Clone)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key that is made from a secret.
+    pub fn of(secret: &str) -> Key {
+        Key(blake3::derive_key("beehive discovery probe 1", secret.as_bytes()))
+    }
+}
+
+impl Probe {
+    /// The frame.
+    pub fn frame(&self, key: &Key, ttl_s: u16) -> Bytes {
+        let Probe { from: PortId { node, port }, at, nonce } = *self;
+        let mut out = BytesMut::with_capacity(160);
+        out.put_slice(&DESTINATION.0);
+        out.put_slice(&SOURCE.0);
+        out.put_u16(LLDP);
+        let name = |out: &mut BytesMut, kind: u8, name: String| {
+            put_header(out, kind, 1 + name.len());
+            out.put_u8(LOCALLY_ASSIGNED);
+            out.put_slice(name.as_bytes());
+        };
+        name(&mut out, 1, format!("dpid:{node}"));
+        name(&mut out, 2, port.to_string());
+        put_header(&mut out, 3, 2);
+        out.put_u16(ttl_s);
+        let mut signed = [0; SIGNED];
+        {
+            let mut part = &mut signed[..];
+            part.put_u64(node.0);
+            part.put_u32(port.0);
+            part.put_u64(at.as_nanoseconds());
+            part.put_u64(nonce);
+        }
+        put_header(&mut out, TYPE_OURS, OURS.len() + SIGNED + blake3::OUT_LEN);
+        out.put_slice(&OURS);
+        out.put_slice(&signed);
+        out.put_slice(blake3::keyed_hash(&key.0, &signed).as_bytes());
+        put_header(&mut out, TYPE_END, 0);
+        out.freeze()
+    }
+
+    /// The probe in a frame.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else's LLDP; or one that says to be ours and is not.
+    pub fn read(frame: &[u8], key: &Key) -> Result<Probe, NoProbe> {
+        let mut rest = frame.get(14..).ok_or(NoProbe::Foreign)?;
+        // every element takes two bytes at least, so this ends
+        while let Some(([high, low], after)) = rest.split_first_chunk::<2>() {
+            let (kind, length) = (high >> 1, usize::from(high & 1) << 8 | usize::from(*low));
+            let (Some(value), Some(next)) = (after.get(..length), after.get(length..)) else { break };
+            rest = next;
+            match (kind, value.strip_prefix(&OURS)) {
+                (TYPE_END, _) => break,
+                (TYPE_OURS, Some(ours)) => return Self::verify(ours, key),
+                _ => {}
+            }
+        }
+        Err(NoProbe::Foreign)
+    }
+
+    fn verify(ours: &[u8], key: &Key) -> Result<Probe, NoProbe> {
+        let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(NoProbe::Forged)?;
+        let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(NoProbe::Forged)?;
+        // takes the same time whatever differs
+        if blake3::keyed_hash(&key.0, signed) != *hash {
+            return Err(NoProbe::Forged);
+        }
+        let mut part = &signed[..];
+        use bytes::Buf;
+        let (node, port) = (NodeId(part.get_u64()), PortNo(part.get_u32()));
+        let (at, nonce) = (Time::from_nanoseconds(part.get_u64()), part.get_u64());
+        Ok(Probe { from: PortId { node, port }, at, nonce })
+    }
+}
+
+fn put_header(out: &mut BytesMut, kind: u8, length: usize) {
+    out.put_u16(u16::from(kind) << 9 | length as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn probe() -> Probe {
+        let from = PortId { node: NodeId(7), port: PortNo(3) };
+        Probe { from, at: Time::from_nanoseconds(99), nonce: 12 }
+    }
+
+    #[test]
+    fn only_who_knows_the_secret_makes_one() {
+        let (key, other) = (Key::of("secret"), Key::of("Secret"));
+        let frame = probe().frame(&key, 3);
+        assert!(frame.len() <= 160);
+        assert_eq!(Probe::read(&frame, &key), Ok(probe()));
+        assert_eq!(Probe::read(&frame, &other), Err(NoProbe::Forged));
+        let header = crate::object::Ethernet::read(&frame).unwrap();
+        assert!(header.ethertype == LLDP && !header.is_bridged());
+    }
+
+    #[test]
+    fn no_byte_of_it_may_differ() {
+        let key = Key::of("secret");
+        let frame = probe().frame(&key, 3);
+        let start = frame.windows(4).position(|w| w == OURS).unwrap() + 4;
+        for at in start..start + SIGNED + blake3::OUT_LEN {
+            let mut forged = frame.to_vec();
+            forged[at] ^= 1;
+            assert_eq!(Probe::read(&forged, &key), Err(NoProbe::Forged), "byte {at}");
+        }
+        for length in 0..frame.len() - 2 {
+            assert!(Probe::read(&frame[..length], &key).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(rest in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let frame = [&DESTINATION.0[..], &SOURCE.0, &LLDP.to_be_bytes(), &rest].concat();
+            prop_assert!(Probe::read(&frame, &Key::of("secret")).is_err());
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Topology: which links there are, and which of them floods follow. One cell: a tree is of the whole network.
+//!
+//! It hears of links only, and of none twice, so it is idle while nothing is plugged.
+
+mod tree;
+
+pub use tree::{Cable, span};
+
+use crate::limits;
+use crate::object::{Link, LinkDown, LinkUp, NodeId, PathsChanged, PortRole, PortRoleChanged};
+use beehive::{App, Ctx, Key, Table, handlers};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Knows the links, and says what every port is for.
+#[derive(App)]
+#[app(name = "topology", replication = 3)]
+pub struct Topology {
+    /// The directions that were found.
+    links: Table<Fabric, Link, ()>,
+    /// The cables, by the direction that comes first.
+    cables: Table<Fabric, Link, Cable>,
+}
+
+/// There is one network.
+#[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Fabric;
+
+#[handlers]
+impl Topology {
+    #[rcv(centralized)]
+    fn link_up(&mut self, LinkUp(link): &LinkUp, ctx: &mut Ctx) {
+        let links = self.links.at(Fabric);
+        if links.len() >= limits::LINKS_MAX {
+            tracing::error!(%link, "more links than are kept");
+            return;
+        }
+        links.insert(*link, ());
+        self.settle(*link, ctx);
+    }
+
+    #[rcv(centralized)]
+    fn link_down(&mut self, LinkDown(link): &LinkDown, ctx: &mut Ctx) {
+        self.links.at(Fabric).remove(link);
+        self.settle(*link, ctx);
+    }
+
+    /// Brings the tree up to date after a change of `link`.
+    fn settle(&mut self, link: Link, ctx: &mut Ctx) {
+        let key = link.min(link.reversed());
+        let links = self.links.at(Fabric);
+        let (there, back) = (links.contains(&key), links.contains(&key.reversed()));
+        let cables = self.cables.at(Fabric);
+        let mut tree_lost = false;
+        if there || back {
+            let both_ways = there && back;
+            let cable = cables.entry(key).or_insert(Cable { both_ways, in_tree: false });
+            cable.both_ways = both_ways;
+        } else if let Some(cable) = cables.remove(&key) {
+            tree_lost |= cable.in_tree;
+            self.announce(key, PortRole::Edge, ctx);
+        }
+        let cables = self.cables.at(Fabric);
+        let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
+        let after = span(&before);
+        // what is blocked goes first, so that there is no moment with a loop
+        for wanted in [false, true] {
+            for (link, in_tree) in after.iter().filter(|(_, in_tree)| **in_tree == wanted) {
+                let was = before.get(link).is_some_and(|cable| cable.in_tree);
+                if was != *in_tree || *link == key {
+                    tree_lost |= was && !in_tree;
+                    self.cables.at(Fabric).entry(*link).and_modify(|cable| cable.in_tree = *in_tree);
+                    self.announce(*link, if *in_tree { PortRole::Tree } else { PortRole::Blocked }, ctx);
+                }
+            }
+        }
+        if tree_lost {
+            let ends = |link: &Link| [link.from.node, link.to.node];
+            let nodes: BTreeSet<NodeId> = before.keys().chain([&key]).flat_map(ends).collect();
+            nodes.into_iter().for_each(|node| ctx.emit(PathsChanged { node }));
+        }
+    }
+
+    fn announce(&self, link: Link, role: PortRole, ctx: &mut Ctx) {
+        for port in [link.from, link.to] {
+            ctx.emit(PortRoleChanged { port, role });
+        }
+    }
+}
