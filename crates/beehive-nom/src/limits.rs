@@ -98,3 +98,6 @@ pub const SIGHTINGS_PER_NODE_MAX: usize = 65_536;
 
 /// How long an address is watched after its latest packet.
 pub const SIGHTING_AGE: Duration = Duration::from_secs(10);
+
+/// Hosts of the whole network that are forwarded to on paths; packets to others are flooded.
+pub const HOSTS_MAX: usize = 1_000_000;

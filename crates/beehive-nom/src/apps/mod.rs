@@ -2,6 +2,8 @@
 
 pub mod discovery;
 pub mod firewall;
+pub mod forwarding;
+pub mod hosts;
 mod hub;
 mod learning;
 mod loop_guard;
@@ -10,6 +12,8 @@ pub mod topology;
 
 pub use discovery::{Discovery, DiscoverySettings};
 pub use firewall::Firewall;
+pub use forwarding::{Forwarding, ForwardingSettings};
+pub use hosts::{Hosts, HostsSettings};
 pub use hub::Hub;
 pub use learning::{LearningSettings, LearningSwitch};
 pub use loop_guard::{LoopGuard, LoopGuardSettings};

@@ -1,5 +1,6 @@
 //! Ethernet addresses, VLANs, and both together.
 
+use beehive::Key;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -65,7 +66,7 @@ impl Vlan {
 /// An Ethernet address in a VLAN: what a bridge learns. The same address in two VLANs is two stations.
 ///
 /// One word, so that a table of many compares fast; ordered by VLAN, then by address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(u64);
 
 impl Station {

@@ -5,6 +5,7 @@ mod ethernet;
 mod event;
 mod flow;
 mod flow_state;
+mod host;
 mod link;
 mod node;
 mod packet;
@@ -24,6 +25,7 @@ pub use flow_state::{
     AdoptFlows, DescribeNode, FlowFailure, FlowState, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
     IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
 };
+pub use host::{FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen};
 pub use link::{Link, LinkDown, LinkUp, LoopDetected, PathsChanged, PortId, PortRole, PortRoleChanged};
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};

@@ -1,6 +1,7 @@
 //! Networks of simulated switches: firewalls, loops, links, hosts, paths.
 
 mod firewall;
+mod hosts;
 mod lab;
 mod links;
 mod loops;

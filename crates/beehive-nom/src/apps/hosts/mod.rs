@@ -1,0 +1,257 @@
+//! Hosts: which host is where, and which addresses it has. It only looks on.
+//!
+//! A switch's cell sees every packet and tells what is new; a host's cell decides. A host that shows up elsewhere while
+//! its old port is up is asked there first: who answers stays, and whoever said to be it is reported.
+
+mod claim;
+
+use crate::object::{
+    FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, NodeId,
+    NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
+};
+use beehive::{App, Config, Ctx, Dict, Key, Message, Table, Time, handlers};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Tracks hosts.
+#[derive(App)]
+#[app(name = "hosts", replication = 3)]
+pub struct Hosts {
+    /// Ports that lead to switches of ours: nobody is *at* them.
+    links: Table<NodeId, PortNo, ()>,
+    /// Who was at which port of a switch lately.
+    recent: Table<NodeId, Station, Recent>,
+    crowds: Table<NodeId, PortNo, u32>,
+    hosts: Dict<Station, Known>,
+    addresses: Dict<HostAddress, Station>,
+    config: Config<HostsSettings>,
+}
+
+/// An address of a host.
+#[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostAddress(pub IpAddr);
+
+/// Settings of the hosts app: the table `[apps.hosts]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostsSettings {
+    /// Seconds without a packet that comes up after which a host is lost. Default 900, at least 60.
+    pub age_s: u32,
+    /// Hosts behind one port; more are not tracked. Default 1 024.
+    pub hosts_per_port_max: u32,
+}
+
+impl Default for HostsSettings {
+    fn default() -> Self {
+        HostsSettings { age_s: 900, hosts_per_port_max: 1_024 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Recent {
+    port: PortNo,
+    /// When it is told again.
+    told: Time,
+    address: Option<IpAddr>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Known {
+    host: Host,
+    seen: Time,
+    moved: Time,
+    /// Where somebody says to be it, who is not believed yet.
+    claimed: Option<PortId>,
+}
+
+/// A host sent a packet, or has an address.
+#[derive(Message, Clone, Copy, Debug)]
+struct Sighting {
+    station: Station,
+    at: Option<PortId>,
+    address: Option<IpAddr>,
+}
+#[derive(Message, Clone, Copy, Debug)]
+struct Gone(Station, PortId);
+/// Tells packets of a host from then on, though it was told lately.
+#[derive(Message, Clone, Copy, Debug)]
+struct Watch(NodeId, Station, Time);
+#[derive(Message, Clone, Copy, Debug)]
+struct Decide(Station);
+#[derive(Message, Clone, Copy, Debug)]
+struct Has(IpAddr, Station);
+
+/// How often a host that sends is told again.
+const TELL: Duration = Duration::from_secs(30);
+/// How long a host has to answer in its old place.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two moves of a host.
+const REST: Duration = Duration::from_secs(1);
+const ADDRESSES_MAX: usize = 8;
+
+#[handlers]
+impl Hosts {
+    #[rcv(sharded)]
+    fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
+        if !msg.is_learnable() {
+            return;
+        }
+        if self.links.at(msg.node).contains(&msg.port) || msg.source().mac() == claim::ASKING {
+            return;
+        }
+        let (station, now) = (msg.source(), ctx.now());
+        let claim = claim::read(&msg.data);
+        let address = claim.filter(|(who, _)| *who == station).map(|(_, address)| address);
+        if let Some((who, address)) = claim.filter(|(who, _)| *who != station) {
+            ctx.emit(Sighting { station: who, at: None, address: Some(address) }); // granted by DHCP
+        }
+        let recent = self.recent.at(msg.node);
+        let old = recent.get(&station).copied();
+        if old.is_some_and(|old| {
+            old.port == msg.port && now < old.told && (address.is_none() || address == old.address)
+        }) {
+            return;
+        }
+        if old.is_none_or(|old| old.port != msg.port) {
+            let crowd = self.crowds.at(msg.node).entry(msg.port).or_default();
+            if *crowd >= self.config.hosts_per_port_max {
+                return;
+            }
+            *crowd += 1;
+            old.into_iter().for_each(|old| leave(self.crowds.at(msg.node), old.port));
+        }
+        let address = address.or(old.and_then(|old| old.address));
+        self.recent.at(msg.node).insert(station, Recent { port: msg.port, told: now + TELL, address });
+        ctx.emit(Sighting { station, at: Some(PortId { node: msg.node, port: msg.port }), address });
+    }
+
+    #[rcv(sharded)]
+    fn sighting(&mut self, msg: &Sighting, ctx: &mut Ctx) {
+        let (station, now) = (msg.station, ctx.now());
+        if let Some(address) = msg.address {
+            ctx.emit(Has(address, station));
+        }
+        let Some(known) = self.hosts.get_mut(&station) else {
+            let Some(at) = msg.at else { return };
+            let host = Host { at, addresses: msg.address.into_iter().collect() };
+            self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
+            return ctx.emit(HostSeen { station, at });
+        };
+        if let Some(address) = msg.address {
+            known.host.addresses.retain(|other| *other != address);
+            known.host.addresses.push(address);
+            let surplus = known.host.addresses.len().saturating_sub(ADDRESSES_MAX);
+            known.host.addresses.drain(..surplus);
+        }
+        let Some(at) = msg.at else { return };
+        if known.host.at == at {
+            known.seen = now;
+            if let Some(claimed) = known.claimed.take() {
+                tracing::warn!(%station, %at, %claimed, "somebody says to be a host that answers elsewhere");
+                ctx.emit(HostContested { station, at, claimed });
+                ctx.emit(Watch(claimed.node, station, now + REST)); // it may really move there yet
+            }
+        } else if known.claimed.replace(at).is_none() {
+            let PortId { node, port } = known.host.at;
+            ctx.emit(Watch(node, station, now));
+            for question in
+                known.host.addresses.iter().filter_map(|address| claim::question(station, *address))
+            {
+                ctx.emit(SendPacket(PacketOut::new(node, port, question)));
+            }
+            ctx.after(PATIENCE.max(REST.saturating_sub(now.since(known.moved))), Decide(station));
+        }
+    }
+
+    /// Nobody has answered in its old place.
+    #[rcv(sharded)]
+    fn decide(&mut self, Decide(station): &Decide, ctx: &mut Ctx) {
+        let Some(known) = self.hosts.get_mut(station) else { return };
+        let Some(at) = known.claimed.take() else { return };
+        let from = std::mem::replace(&mut known.host.at, at);
+        (known.seen, known.moved) = (ctx.now(), ctx.now());
+        tracing::info!(%station, %from, %at, "a host has moved");
+        ctx.emit(HostMoved { station: *station, from, at });
+    }
+
+    #[rcv(sharded)]
+    fn watch(&mut self, Watch(node, station, from): &Watch) {
+        if let Some(recent) = self.recent.at(*node).get_mut(station) {
+            recent.told = *from;
+        }
+    }
+
+    #[rcv(sharded)]
+    fn has(&mut self, Has(address, station): &Has) {
+        self.addresses.put(HostAddress(*address), *station);
+    }
+
+    #[rcv(sharded)]
+    fn link_up(&mut self, LinkUp(link): &LinkUp, ctx: &mut Ctx) {
+        self.links.at(link.to.node).insert(link.to.port, ());
+        self.clear(link.to.node, Some(link.to.port), ctx);
+    }
+
+    #[rcv(sharded)]
+    fn link_down(&mut self, LinkDown(link): &LinkDown) {
+        self.links.at(link.to.node).remove(&link.to.port);
+    }
+
+    #[rcv(sharded)]
+    fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
+        self.clear(msg.node, Some(msg.port), ctx);
+    }
+
+    #[rcv(sharded)]
+    fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
+        self.clear(msg.node, None, ctx);
+    }
+
+    /// Nobody is at a port, or at a switch, any more.
+    fn clear(&mut self, node: NodeId, port: Option<PortNo>, ctx: &mut Ctx) {
+        for (station, recent) in self.recent.at(node).take_if(|_, r| port.is_none_or(|port| port == r.port)) {
+            leave(self.crowds.at(node), recent.port);
+            ctx.emit(Gone(station, PortId { node, port: recent.port }));
+        }
+    }
+
+    #[rcv(sharded)]
+    fn gone(&mut self, Gone(station, at): &Gone, ctx: &mut Ctx) {
+        if self.hosts.get(station).is_some_and(|known| known.host.at == *at) {
+            let claimed = self.hosts.remove(station).and_then(|known| known.claimed);
+            ctx.emit(HostLost { station: *station, at: *at });
+            if claimed.is_some() {
+                ctx.emit(Sighting { station: *station, at: claimed, address: None });
+            }
+        }
+    }
+
+    #[every("30s", each = recent)]
+    fn forget(&mut self, node: &NodeId, ctx: &mut Ctx) {
+        let (now, age) = (ctx.now(), Duration::from_secs(u64::from(self.config.age_s.max(60))));
+        for (station, recent) in self.recent.at(*node).take_if(|_, recent| now.since(recent.told) >= age) {
+            leave(self.crowds.at(*node), recent.port);
+            ctx.emit(Gone(station, PortId { node: *node, port: recent.port }));
+        }
+    }
+
+    #[rcv(sharded)]
+    fn find(&mut self, FindHost(station): &FindHost) -> Option<Host> {
+        self.hosts.get(station).map(|known| known.host.clone())
+    }
+
+    #[rcv(sharded)]
+    fn find_address(&mut self, FindAddress(address): &FindAddress) -> Option<Station> {
+        self.addresses.get(&HostAddress(*address)).copied()
+    }
+}
+
+/// One host less behind `port`.
+fn leave(crowds: &mut beehive::Rows<PortNo, u32>, port: PortNo) {
+    match crowds.get(&port).copied() {
+        Some(0 | 1) => drop(crowds.remove(&port)),
+        Some(crowd) => drop(crowds.insert(port, crowd - 1)),
+        None => {}
+    }
+}

@@ -1,0 +1,172 @@
+//! Hosts: where they are, what they are called, and who only says to be them.
+
+use super::lab::{Cable, Host, Network, host};
+use beehive_nom::apps::{Discovery, Forwarding, Hosts, LoopGuard, Topology};
+use beehive_nom::object::{FindAddress, FindHost, Mac, NodeId, PortId, PortNo, Station, Vlan};
+use std::net::IpAddr;
+
+const SETTINGS: &str = "[discovery]\nsecret = \"of this test\"\n[loop-guard]\npaths_on_blocked = true\n\
+    [hosts]\nhosts_per_port_max = 20\n";
+/// A ring of four switches.
+const RING: &[Cable] = &[((1, 1), (2, 2)), ((2, 1), (3, 2)), ((3, 1), (4, 2)), ((4, 1), (1, 2))];
+
+async fn ring() -> Network {
+    let network = Network::new(
+        |hive| {
+            let hive = hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>();
+            hive.app::<Hosts>().app::<Forwarding>()
+        },
+        SETTINGS,
+        4,
+        RING,
+    )
+    .await;
+    network.pass(25).await;
+    network
+}
+
+fn hosts() -> [Host; 4] {
+    [1, 2, 3, 4].map(|node| host(node, 7, node as u8))
+}
+
+fn place(host: Host) -> PortId {
+    PortId { node: NodeId(host.node), port: PortNo(host.port) }
+}
+
+async fn known(network: &Network, host: Host) -> Option<PortId> {
+    let station = Station::new(Vlan::NONE, host.mac());
+    network.hive.request(FindHost(station)).await.ok().map(|known| known.at)
+}
+
+async fn introduce(network: &Network) {
+    for host in hosts() {
+        let heard = network.send(host, &host.arp(host)).await;
+        assert_eq!(heard.iter().filter(|(_, port, times)| *port == 7 && *times == 1).count(), 3, "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_are_where_they_speak_and_not_where_their_packets_pass() {
+    let network = ring().await;
+    introduce(&network).await;
+    for host in hosts() {
+        assert_eq!(known(&network, host).await, Some(place(host)));
+        let station = network.hive.request(FindAddress(IpAddr::from(host.ip()))).await.expect("is known");
+        assert_eq!(station, Station::new(Vlan::NONE, host.mac()));
+    }
+    network.switch(3).set_up(PortNo(7), false);
+    network.settled().await;
+    assert_eq!(known(&network, hosts()[2]).await, None);
+    assert_eq!(known(&network, hosts()[1]).await, Some(place(hosts()[1])));
+}
+
+#[tokio::test]
+async fn packets_take_shortest_paths_by_flows_also_over_links_that_floods_avoid() {
+    let network = ring().await;
+    introduce(&network).await;
+    let wires = || network.wires.iter().map(|wire| wire.carried()).sum::<u64>();
+    for from in hosts() {
+        for to in hosts().into_iter().filter(|to| *to != from) {
+            for round in 0..2 {
+                let (before, up) = (wires(), network.handled());
+                assert!(network.reaches(from, to).await, "{from:?} to {to:?}");
+                let around = from.node.abs_diff(to.node);
+                assert_eq!(wires() - before, around.min(4 - around), "{from:?} to {to:?}");
+                assert!(round == 0 || network.handled() == up, "packets still come up");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_moved_is_reached_in_its_new_place_and_its_flows_are_gone() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, _, c, _] = hosts();
+    for _ in 0..2 {
+        assert!(network.reaches(a, c).await && network.reaches(c, a).await);
+    }
+    let moved = Host { node: 2, port: 6, ..c };
+    assert!(network.reaches(moved, a).await, "it is heard at once");
+    network.pass(12).await;
+    assert_eq!(known(&network, moved).await, Some(place(moved)));
+    for _ in 0..2 {
+        assert!(network.reaches(a, moved).await && network.reaches(moved, a).await);
+    }
+    let old = network.switch(3).flows();
+    assert!(!old.iter().any(|flow| flow.matching.destination == Some(c.mac())), "{old:?}");
+    // and back
+    network.pass(12).await;
+    assert!(network.reaches(c, a).await);
+    network.pass(12).await;
+    assert!(network.reaches(a, c).await);
+}
+
+#[tokio::test]
+async fn whoever_says_to_be_a_host_that_answers_is_not_believed() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, b, c, _] = hosts();
+    let thief = Host { node: 4, port: 6, ..a };
+    for _ in 0..5 {
+        network.clear();
+        network.switch(4).receive(PortNo(6), thief.arp(c));
+        network.settled().await;
+        // it is asked in its place, and answers
+        let asked = network
+            .switch(1)
+            .sent(PortNo(7))
+            .into_iter()
+            .find(|frame| frame[..6] == a.mac().0 && frame[12..14] == [8, 6] && frame[38..42] == a.ip());
+        assert!(asked.is_some(), "nobody asked");
+        network.switch(1).receive(PortNo(7), a.arp(a));
+        network.pass(12).await;
+        assert_eq!(known(&network, a).await, Some(place(a)));
+        assert!(network.reaches(b, a).await);
+    }
+}
+
+#[tokio::test]
+async fn a_port_full_of_forged_hosts_harms_nobody_else() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, b, ..] = hosts();
+    for number in 0..1_000u32 {
+        let [_, _, high, low] = number.to_be_bytes();
+        let forged = Mac([2, 0, 0, 9, high, low]);
+        let frame = beehive_nom::sim::frame(b.mac(), forged, beehive_nom::object::Tag::Untagged, b"x");
+        network.switch(1).receive(PortNo(5), frame);
+    }
+    network.settled().await;
+    let told = network.hive.status();
+    let sightings =
+        told.apps.iter().flat_map(|app| &app.handlers).find(|h| h.name == "sighting").expect("there");
+    assert!(sightings.messages < 100, "{} were tracked", sightings.messages);
+    assert!(network.reaches(a, b).await && network.reaches(b, a).await);
+    let late = host(1, 6, 77);
+    assert!(network.reaches(late, a).await);
+    assert_eq!(known(&network, late).await, Some(place(late)));
+}
+
+#[tokio::test]
+async fn a_link_that_dies_takes_its_flows_with_it_and_packets_find_another_way() {
+    let network = ring().await;
+    introduce(&network).await;
+    let all = hosts();
+    for wire in 0..4 {
+        for from in all {
+            for to in all.into_iter().filter(|to| *to != from) {
+                assert!(network.reaches(from, to).await);
+            }
+        }
+        network.wires[wire].cut();
+        network.settled().await;
+        for from in all {
+            for to in all.into_iter().filter(|to| *to != from) {
+                assert!(network.reaches(from, to).await, "{from:?} to {to:?} without wire {wire}");
+            }
+        }
+        network.wires[wire].mend();
+        network.pass(25).await;
+    }
+}
