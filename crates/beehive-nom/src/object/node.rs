@@ -79,4 +79,15 @@ pub struct Port {
     pub name: String,
     /// Whether it is switched on and has a link.
     pub up: bool,
+    /// Whether it takes part in flooding, as far as its administrator says. Switches of OpenFlow 1.3 have no such setting.
+    pub floods: bool,
+    /// Whether anything is sent out of it, as far as its administrator says.
+    pub forwards: bool,
+}
+
+impl Port {
+    /// Whether a packet that is flooded goes out of it.
+    pub fn is_flooded(&self) -> bool {
+        self.up && self.floods && self.forwards
+    }
 }

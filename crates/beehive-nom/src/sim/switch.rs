@@ -229,6 +229,8 @@ fn describe(number: PortNo, up: bool) -> Port {
         address: Mac::from_u64(0x0200_0000_0000 | u64::from(number.0)),
         name: format!("port{number}"),
         up,
+        floods: true,
+        forwards: true,
     }
 }
 

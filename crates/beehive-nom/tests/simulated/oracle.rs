@@ -119,7 +119,14 @@ impl Chance {
 }
 
 fn up(number: PortNo) -> Port {
-    Port { number, address: Mac([2, 0, 0, 0, 1, 1]), name: "a port".into(), up: true }
+    Port {
+        number,
+        address: Mac([2, 0, 0, 0, 1, 1]),
+        name: "a port".into(),
+        up: true,
+        floods: true,
+        forwards: true,
+    }
 }
 
 /// What came of the runs of one handler.

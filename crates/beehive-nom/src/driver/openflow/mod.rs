@@ -6,6 +6,7 @@
 mod buffers;
 mod commands;
 mod connection;
+mod flooding;
 mod found;
 mod greeting;
 mod half_open;

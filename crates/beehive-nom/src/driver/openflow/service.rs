@@ -175,6 +175,7 @@ impl Session {
 
     fn error<E: Events>(&mut self, xid: u32, error: &ErrorMessage<'_>, events: &mut E) {
         Counters::add(&self.counters.errors, 1);
+        self.note_flood_refused(error);
         let why = match (
             error_type_name(self.version, error.error_type),
             error_code_name(self.version, error.error_type, error.code),

@@ -6,7 +6,7 @@ use crate::driver::openflow::found::Pending;
 use crate::driver::openflow::keepalive::Keepalive;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
-use crate::object::{Flow, NodeId, PacketOut, Payload, Port, PortNo, WithdrawFlows};
+use crate::object::{Action, Actions, Flow, NodeId, PacketOut, Payload, Port, PortNo, WithdrawFlows};
 use crate::{driver::Event, limits};
 use beehive::Time;
 use beehive_of::any::{self, ErrorMessage, Hello};
@@ -92,6 +92,9 @@ pub struct Session {
     pub(super) commands: Commands,
     /// Readings of flows under way, the oldest first.
     pub(super) readings: Vec<Pending>,
+    /// Whether a packet was flooded, and whether the switch has refused that.
+    pub(super) flooded: bool,
+    pub(super) floods_by_list: bool,
     next_xid: u32,
     /// Packets and flows put together since they were last counted.
     tally: Tally,
@@ -121,6 +124,8 @@ impl Session {
             ports_changed: false,
             commands: Commands::default(),
             readings: Vec::new(),
+            flooded: false,
+            floods_by_list: false,
             next_xid: 1,
             tally: Tally::default(),
         };
@@ -319,7 +324,7 @@ impl Session {
     pub fn send(&mut self, packet: &PacketOut, out: &mut BytesMut) {
         let (buffer, data) = match &packet.payload {
             Payload::Whole(data) => {
-                if packet.actions == crate::object::Actions::None {
+                if packet.actions == Actions::None {
                     return; // dropping what only we have takes no message
                 }
                 if out.len() >= limits::BACKLOG_BYTES_SOFT {
@@ -336,6 +341,18 @@ impl Session {
             Payload::CutOff => return Counters::add(&self.counters.packet_outs_cut_off, 1),
         };
         let xid = self.xid();
+        let spread;
+        let mut packet = packet;
+        if packet.actions == FLOOD {
+            self.flooded = true;
+            if self.floods_by_list {
+                spread = PacketOut { actions: self.spread(packet), ..packet.clone() };
+                packet = &spread;
+                if packet.actions == Actions::None && buffer.is_none() {
+                    return; // nobody to flood it to
+                }
+            }
+        }
         match wire::packet_out(packet, buffer, data, self.version, xid, out) {
             Ok(()) => self.tally.packet_outs += 1,
             Err(error) => self.refuse("a packet", error),
@@ -356,6 +373,9 @@ impl Session {
         Counters::add(&self.counters.flows_installed, installed);
     }
 }
+
+/// What floods a packet.
+const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
 /// How long an answer to the barrier of the handshake is waited for.
 pub(super) const BARRIER_PATIENCE: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use crate::object::{
     Action, Actions, Cause, Conversation, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner,
     PacketInReason, PacketOut, Port, PortNo, Tag, Vlan, WithdrawFlows,
 };
-use beehive_of::any::{self, FlowFlags, FlowMod, VlanMatch};
+use beehive_of::any::{self, FlowFlags, FlowMod, PortConfig, VlanMatch};
 use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
 use std::net::IpAddr;
@@ -271,6 +271,8 @@ pub(super) fn port(port: &any::Port) -> Port {
         address: Mac(port.address.0),
         name: port.name.to_string(),
         up: port.is_up(),
+        floods: port.config.0 & PortConfig::NO_FLOOD == 0,
+        forwards: port.config.0 & PortConfig::NO_FORWARD == 0,
     }
 }
 

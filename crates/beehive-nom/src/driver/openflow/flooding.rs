@@ -1,0 +1,116 @@
+//! Flooding for switches that have no such port: by a list of ports.
+//!
+//! `FLOOD` is optional from OpenFlow 1.3 on (specification 1.3.5, 4.5): a switch may refuse it. Then every packet that is
+//! flooded names the ports, and the rules that the switch would go by are gone by here: not where it came from, not where
+//! the link is down or the port is, not where an administrator said no.
+
+use crate::driver::openflow::session::Session;
+use crate::object::{Action, Actions, PacketOut, PortNo};
+use beehive_of::any::ErrorMessage;
+
+/// Type of a message that sends a packet, in both versions.
+const PACKET_OUT: u8 = 13;
+/// An action is refused, since there is no such port to send out of; the same numbers in both versions.
+const BAD_OUT_PORT: (u16, u16) = (2, 4);
+
+impl Session {
+    /// Takes note of an error: whether it says that the switch floods nothing.
+    pub(super) fn note_flood_refused(&mut self, error: &ErrorMessage<'_>) {
+        let refused =
+            (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
+        if refused && self.flooded && !self.floods_by_list {
+            tracing::info!(node = %self.node, "the switch does not flood by itself: it is told the ports");
+            self.floods_by_list = true
+        }
+    }
+
+    /// The actions of a packet with every port named that it is flooded to.
+    #[cold]
+    pub(super) fn spread(&self, packet: &PacketOut) -> Actions {
+        let mut actions = Vec::new();
+        for action in packet.actions.as_slice() {
+            if *action != Action::Output(PortNo::FLOOD) {
+                actions.push(*action);
+                continue;
+            }
+            let ports = self.ports.values().filter(|port| port.is_flooded() && port.number != packet.port);
+            actions.extend(ports.map(|port| Action::Output(port.number)));
+        }
+        match actions.is_empty() {
+            true => Actions::None,
+            false => Actions::Several(actions.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Counters;
+    use crate::driver::openflow::session::SessionSettings;
+    use crate::object::{Mac, NodeId, Payload, Port};
+    use beehive::Time;
+    use beehive_of::any::{self, Message};
+    use beehive_of::{Frames, Version};
+    use bytes::{Bytes, BytesMut};
+    use std::sync::Arc;
+
+    fn port(number: PortNo) -> Port {
+        Port { number, address: Mac::ZERO, name: String::new(), up: true, floods: true, forwards: true }
+    }
+
+    fn session() -> Session {
+        let mut out = BytesMut::new();
+        let counters = Arc::new(Counters::default());
+        let mut session = Session::new(SessionSettings::default(), counters, Time::ZERO, &mut out);
+        session.version = Version::V1_3;
+        for number in [1, 2, 3, 4, 5].map(PortNo).into_iter().chain([PortNo::LOCAL]) {
+            session.ports.insert(number, port(number));
+        }
+        session
+    }
+
+    fn flood(session: &mut Session) -> Vec<u32> {
+        let data = Bytes::from_static(&[0; 60]);
+        let actions = Actions::One(Action::Output(PortNo::FLOOD));
+        let packet = PacketOut { node: NodeId(1), port: PortNo(2), payload: Payload::Whole(data), actions };
+        let mut out = BytesMut::new();
+        session.send(&packet, &mut out);
+        let Some(Ok(frame)) = Frames::new(&out).next() else { return Vec::new() };
+        let Ok(Message::PacketOut(sent)) = Message::parse(frame) else { panic!("no packet-out") };
+        let out_of = |action: any::Action| match action {
+            any::Action::Output { port, .. } => port.0,
+            other => panic!("{other:?}"),
+        };
+        sent.actions.iter().map(|action| out_of(action.unwrap())).collect()
+    }
+
+    fn refusal(session: &mut Session, code: u16) {
+        let quoted = [4, PACKET_OUT, 0, 8, 0, 0, 0, 1];
+        session.note_flood_refused(&ErrorMessage { error_type: 2, code, data: &quoted });
+    }
+
+    #[test]
+    fn a_switch_that_refuses_to_flood_is_told_the_ports() {
+        let mut session = session();
+        refusal(&mut session, 4);
+        assert_eq!(flood(&mut session), [PortNo::FLOOD.0], "nothing was flooded before");
+        refusal(&mut session, 5);
+        assert_eq!(flood(&mut session), [PortNo::FLOOD.0], "that was about something else");
+        refusal(&mut session, 4);
+        assert_eq!(flood(&mut session), [1, 3, 4, 5, PortNo::LOCAL.0]);
+    }
+
+    #[test]
+    fn ports_that_are_down_or_take_no_part_are_left_out() {
+        let mut session = session();
+        flood(&mut session);
+        refusal(&mut session, 4);
+        session.ports.insert(PortNo(1), Port { up: false, ..port(PortNo(1)) });
+        session.ports.insert(PortNo(3), Port { floods: false, ..port(PortNo(3)) });
+        session.ports.insert(PortNo(4), Port { forwards: false, ..port(PortNo(4)) });
+        assert_eq!(flood(&mut session), [5, PortNo::LOCAL.0]);
+        session.ports.retain(|number, _| *number == PortNo(2));
+        assert_eq!(flood(&mut session), [0u32; 0], "nobody is there");
+    }
+}
