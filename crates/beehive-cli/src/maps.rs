@@ -1,7 +1,9 @@
 //! `beehive maps`: what was derived for each handler of the controller's apps.
 
 use beehive_core::{HandlerReport, Handlers};
-use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
+use beehive_nom::apps::{
+    Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, NodeController, Topology,
+};
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -38,7 +40,17 @@ fn maps_of<A: Handlers>() -> AppMaps {
 
 /// All apps that the controller can run.
 fn apps() -> Vec<AppMaps> {
-    vec![maps_of::<NodeController>(), maps_of::<LearningSwitch>(), maps_of::<Hub>()]
+    vec![
+        maps_of::<NodeController>(),
+        maps_of::<LearningSwitch>(),
+        maps_of::<Hub>(),
+        maps_of::<Discovery>(),
+        maps_of::<Topology>(),
+        maps_of::<LoopGuard>(),
+        maps_of::<Firewall>(),
+        maps_of::<Hosts>(),
+        maps_of::<Forwarding>(),
+    ]
 }
 
 /// Prints the maps.

@@ -1,7 +1,7 @@
 //! The configuration file: tables `[controller]` and `[apps.<name>]`; a key that is not known is refused.
 
 use super::Failure;
-use super::options::{APPS, AppChoice};
+use super::choice::{self, AppChoice};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -82,14 +82,14 @@ fn parse(text: &str) -> Result<(Configuration, toml::Table), Failure> {
         Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
         None => toml::Table::new(),
     };
-    known("app", "[apps] ", apps.keys(), &APPS.map(|(name, _)| name))?;
+    known("app", "[apps] ", apps.keys(), &choice::tables())?;
     Ok((controller, apps))
 }
 
 /// The settings of those apps that run.
 pub(super) fn settings_of(mut settings: toml::Table, apps: &[AppChoice]) -> Result<toml::Table, Failure> {
     settings.retain(|name, _| {
-        let runs = apps.iter().any(|app| app.name() == name);
+        let runs = apps.iter().any(|app| app.has_settings(name));
         if !runs {
             eprintln!("beehive controller: [apps.{name}] has no effect: `{name}` does not run (see --app)");
         }

@@ -1,5 +1,6 @@
 //! `beehive controller`: a hive with the controller's apps, a socket for switches, and HTTP for people.
 
+mod choice;
 mod configuration;
 mod options;
 mod resources;
@@ -9,7 +10,7 @@ pub(crate) use options::ControllerArgs;
 
 use crate::http;
 use beehive_core::Hive;
-use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
+use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
 use options::Options;
@@ -24,7 +25,7 @@ use tokio::sync::watch;
 /// The names of the apps that it can run besides those that it always runs.
 #[cfg(test)]
 pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
-    options::APPS.iter().map(|(name, _)| *name)
+    choice::APPS.iter().map(|(name, _)| *name)
 }
 
 /// Time that everything has to end in after a signal; less than the five seconds that are promised.
@@ -97,10 +98,7 @@ async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
 
     let mut builder = Hive::builder().app::<NodeController>();
     for app in &options.apps {
-        builder = match app {
-            options::AppChoice::Hub => builder.app::<Hub>(),
-            options::AppChoice::LearningSwitch => builder.app::<LearningSwitch>(),
-        };
+        builder = app.register(builder);
     }
     let hive = builder.settings(options.settings.clone()).start()?;
     let directory = Arc::new(Directory::default());

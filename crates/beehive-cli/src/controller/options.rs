@@ -1,7 +1,8 @@
 //! What the controller is asked to do: flags, then environment, then file, then defaults.
 
 use super::Failure;
-use super::configuration::{self, Configuration, nearest};
+use super::choice::{self, AppChoice};
+use super::configuration::{self, Configuration};
 use beehive_nom::driver::Admission;
 use beehive_nom::driver::openflow::{ListenerSettings, SessionSettings};
 use clap::Args;
@@ -16,7 +17,9 @@ use std::time::Duration;
 pub(crate) struct ControllerArgs {
     /// Apps that decide what becomes of packets, in this order: the first that answers decides
     ///
-    /// There are learning-switch and hub.
+    /// learning-switch, hub: forward. firewall: in front of one of them. discovery: finds links between switches and keeps
+    /// packets from running in circles; goes before all others. hosts: looks on. forwarding: on shortest paths, with
+    /// discovery and hosts before it.
     #[arg(long, env = "BEEHIVE_APP", value_name = "NAME,..", value_delimiter = ',')]
     app: Vec<String>,
 
@@ -43,32 +46,6 @@ pub(crate) struct ControllerArgs {
     /// What to log to standard error: error, warn, info, debug, trace, or by module [default: info]
     #[arg(long, env = "BEEHIVE_LOG", value_name = "LEVEL")]
     log: Option<String>,
-}
-
-/// An app that the controller can run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AppChoice {
-    Hub,
-    LearningSwitch,
-}
-
-/// All apps, by name.
-pub(super) const APPS: [(&str, AppChoice); 2] =
-    [("learning-switch", AppChoice::LearningSwitch), ("hub", AppChoice::Hub)];
-
-impl AppChoice {
-    fn named(name: &str) -> Result<AppChoice, Failure> {
-        let found = APPS.iter().find(|(known, _)| *known == name);
-        let names = APPS.map(|(known, _)| known);
-        found.map(|(_, app)| *app).ok_or_else(|| match nearest(name, &names) {
-            Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
-            None => format!("there is no app `{name}`; there are {}", names.join(" and ")).into(),
-        })
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name)
-    }
 }
 
 /// Where to listen for HTTP.
@@ -111,7 +88,9 @@ impl Options {
             }
             apps.push(app)
         }
-        let settings = configuration::settings_of(settings, &apps)?;
+        choice::check(&apps)?;
+        let mut settings = configuration::settings_of(settings, &apps)?;
+        choice::complete(&mut settings, &apps)?;
         let listen = first_of(arguments.listen, controller.listen.clone(), &LISTEN_DEFAULT);
         let listen = listen.iter().map(|text| address("--listen", text)).collect::<Result<Vec<_>, _>>()?;
         let asked = arguments.http.or(controller.http.clone());

@@ -1,0 +1,148 @@
+//! The apps that the controller can run: their names, what they need, and their place among the others.
+
+use super::Failure;
+use super::configuration::nearest;
+use beehive_core::Builder;
+use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, Topology};
+
+/// An app that the controller can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AppChoice {
+    Hub,
+    LearningSwitch,
+    Discovery,
+    Firewall,
+    Hosts,
+    Forwarding,
+}
+
+/// All apps, by name.
+pub(super) const APPS: [(&str, AppChoice); 6] = [
+    ("learning-switch", AppChoice::LearningSwitch),
+    ("hub", AppChoice::Hub),
+    ("discovery", AppChoice::Discovery),
+    ("firewall", AppChoice::Firewall),
+    ("hosts", AppChoice::Hosts),
+    ("forwarding", AppChoice::Forwarding),
+];
+
+/// The table of settings of what comes with discovery.
+const LOOP_GUARD: &str = "loop-guard";
+/// Bytes of a secret that is made here.
+const SECRET_BYTES: usize = 32;
+
+/// All names of tables of settings.
+pub(super) fn tables() -> Vec<&'static str> {
+    APPS.iter().map(|(name, _)| *name).chain([LOOP_GUARD]).collect()
+}
+
+impl AppChoice {
+    pub(super) fn named(name: &str) -> Result<AppChoice, Failure> {
+        let found = APPS.iter().find(|(known, _)| *known == name);
+        let names = APPS.map(|(known, _)| known);
+        found.map(|(_, app)| *app).ok_or_else(|| match nearest(name, &names) {
+            Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
+            None => format!("there is no app `{name}`; there are {}", names.join(", ")).into(),
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether the table of settings `name` is its own.
+    pub(super) fn has_settings(self, name: &str) -> bool {
+        self.name() == name || (self == AppChoice::Discovery && name == LOOP_GUARD)
+    }
+
+    pub(super) fn register(self, hive: Builder) -> Builder {
+        match self {
+            AppChoice::Hub => hive.app::<Hub>(),
+            AppChoice::LearningSwitch => hive.app::<LearningSwitch>(),
+            AppChoice::Discovery => hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>(),
+            AppChoice::Firewall => hive.app::<Firewall>(),
+            AppChoice::Hosts => hive.app::<Hosts>(),
+            AppChoice::Forwarding => hive.app::<Forwarding>(),
+        }
+    }
+}
+
+/// Refuses what makes no sense together, with what to write instead.
+pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
+    let place = |app| apps.iter().position(|a| *a == app);
+    let forwards =
+        |app: &AppChoice| matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding);
+    if place(AppChoice::Discovery).is_some_and(|place| place != 0) {
+        return Err("discovery goes before all other apps: --app discovery,..".into());
+    }
+    let all = [AppChoice::Discovery, AppChoice::Hosts].map(place);
+    if place(AppChoice::Forwarding).is_some() && all.contains(&None) {
+        return Err("forwarding needs to know links and hosts: --app discovery,hosts,forwarding".into());
+    }
+    if let (Some(firewall), Some(forwarder)) = (place(AppChoice::Firewall), apps.iter().position(forwards))
+        && forwarder < firewall
+    {
+        return Err("a firewall stands in front of what forwards: --app firewall,learning-switch".into());
+    }
+    Ok(())
+}
+
+/// Settings that follow from what runs, where nobody has said otherwise.
+pub(super) fn complete(settings: &mut toml::Table, apps: &[AppChoice]) -> Result<(), Failure> {
+    if apps.contains(&AppChoice::Discovery) {
+        let mut secret = [0u8; SECRET_BYTES];
+        let given = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
+        if given.map_err(|error| format!("the system gives no chance: {error}"))? < SECRET_BYTES {
+            return Err("the system gives too little chance".into());
+        }
+        let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        unless_said(settings, AppChoice::Discovery.name(), "secret", secret.into());
+    }
+    if apps.contains(&AppChoice::Forwarding) {
+        unless_said(settings, LOOP_GUARD, "paths_on_blocked", true.into());
+    }
+    Ok(())
+}
+
+fn unless_said(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
+    let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());
+    // what is no table is refused when the app reads it
+    if let toml::Value::Table(table) = table {
+        table.entry(key).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AppChoice::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch};
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(check(&[Discovery, Hosts, Firewall, Forwarding]).is_ok());
+        assert!(check(&[Firewall, LearningSwitch]).is_ok() && check(&[Discovery, LearningSwitch]).is_ok());
+        let wrong: [&[AppChoice]; 4] = [
+            &[LearningSwitch, Discovery],
+            &[Forwarding],
+            &[Discovery, Forwarding],
+            &[LearningSwitch, Firewall],
+        ];
+        for apps in wrong {
+            assert!(check(apps).unwrap_err().to_string().contains("--app"), "{apps:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_differ_and_give_way_to_those_that_are_set() {
+        let made = || {
+            let mut settings = toml::Table::new();
+            complete(&mut settings, &[Discovery]).unwrap();
+            settings["discovery"]["secret"].as_str().unwrap().to_string()
+        };
+        assert!(made().len() == 64 && made() != made());
+        let mut settings: toml::Table = "[discovery]\nsecret = \"mine\"\n".parse().unwrap();
+        complete(&mut settings, &[Discovery, Hosts, Forwarding]).unwrap();
+        assert_eq!(settings["discovery"]["secret"].as_str(), Some("mine"));
+        assert_eq!(settings["loop-guard"]["paths_on_blocked"].as_bool(), Some(true));
+    }
+}
