@@ -13,8 +13,10 @@
 
 mod bites;
 mod bridges;
+mod firewall;
 mod harness;
 mod ipv6;
+mod loops;
 mod ports;
 mod protocols;
 mod restart;

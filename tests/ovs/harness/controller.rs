@@ -33,6 +33,17 @@ impl Controller {
         Self::run(lab, &["controller", "--listen", &listen])
     }
 
+    /// Starts `beehive controller` with these apps, and this configuration file's text.
+    pub(crate) fn start_with(lab: &Lab, apps: &str, configuration: &str) -> Self {
+        let listen = format!("127.0.0.1:{}", Self::PORT);
+        let file = lab.file("controller.toml");
+        if let Err(error) = std::fs::write(&file, configuration) {
+            panic!("cannot write {}: {error}", file.display());
+        }
+        let file = file.to_string_lossy();
+        Self::run(lab, &["controller", "--listen", &listen, "--app", apps, "--config", &file])
+    }
+
     /// Starts Open vSwitch's test controller with these options; needs [`Lab::open_for_peer`].
     pub(crate) fn start_peer(lab: &Lab, options: &[&str]) -> Self {
         let listen = format!("ptcp:{}:127.0.0.1", Self::PORT);
