@@ -9,6 +9,7 @@
 //! switch whose rules are not known yet forwards nothing.
 
 mod policy;
+mod rule_text;
 
 pub use policy::{Policy, Ports, Protocol, Rule, Verdict};
 
@@ -51,10 +52,13 @@ pub struct Firewall {
 pub struct Rulebook;
 
 /// Settings of the firewall: the table `[apps.firewall]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FirewallSettings {
-    /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]`. Default none.
+    /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny", and
+    /// perhaps `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp", a number), `from_port` and `to_port` (80,
+    /// "80-90"). Default none.
+    #[serde(deserialize_with = "rule_text::read")]
     pub rules: Vec<Rule>,
     /// What becomes of what no rule fits. Default "deny".
     pub default: Verdict,

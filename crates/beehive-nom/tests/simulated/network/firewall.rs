@@ -1,8 +1,8 @@
 //! A firewall in front of the learning switch.
 
 use super::lab::{Host, Network, host};
-use beehive_nom::apps::LearningSwitch;
 use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
+use beehive_nom::apps::{Discovery, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{Conversation, Flow};
 
 const A: Host = host(1, 1, 1);
@@ -191,4 +191,42 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     assert!(open(&network).is_empty());
     introduced(&network).await;
     assert_eq!(network.send(B, &answer).await, TO_A, "and it is still open");
+}
+
+/// Every switch on the way asks its own rules, and sees both directions.
+#[tokio::test]
+async fn conversations_over_shortest_paths_pass_every_switch_on_the_way() {
+    let ring = [((1, 1), (2, 2)), ((2, 1), (3, 2)), ((3, 1), (4, 2)), ((4, 1), (1, 2))];
+    let settings = "[discovery]\nsecret = \"of this test\"\n[loop-guard]\npaths_on_blocked = true\n";
+    let network = Network::new(
+        |hive| {
+            let hive = hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>();
+            hive.app::<Hosts>().app::<Firewall>().app::<Forwarding>()
+        },
+        &format!("{RULES}{settings}"),
+        4,
+        &ring,
+    )
+    .await;
+    network.pass(25).await;
+    for (number, (a, b)) in (6000..).zip([(1, 3), (2, 4), (3, 4), (4, 1)]) {
+        let (a, b) = (host(a, 7, 1), host(b, 7, 2));
+        for host in [a, b] {
+            assert_eq!(network.send(host, &host.arp(host)).await.len(), 23, "all hosts' ports but its own");
+        }
+        network.pass(12).await; // the one before is believed to have moved
+        let (question, answer) = (a.udp(number, b, 80), b.udp(80, a, number));
+        assert_eq!(network.send(b, &answer).await, NOWHERE);
+        for _ in 0..4 {
+            assert_eq!(network.send(a, &question).await, [(b.node, b.port, 1)]);
+            assert_eq!(network.send(b, &answer).await, [(a.node, a.port, 1)]);
+        }
+        assert_eq!(network.send(a, &a.udp(number, b, 81)).await, NOWHERE);
+        for node in [a.node, b.node] {
+            network.switch(node).set_up(beehive_nom::object::PortNo(7), false);
+            network.settled().await;
+            network.switch(node).set_up(beehive_nom::object::PortNo(7), true);
+        }
+        network.pass(25).await;
+    }
 }
