@@ -80,7 +80,11 @@ struct Watch(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
 struct Decide(Station);
 #[derive(Message, Clone, Copy, Debug)]
-struct Has(IpAddr, Station);
+struct Has {
+    address: IpAddr,
+    station: Station,
+    has: bool,
+}
 
 /// How often a host that sends is told again.
 const TELL: Duration = Duration::from_secs(30);
@@ -129,20 +133,24 @@ impl Hosts {
     #[rcv(sharded)]
     fn sighting(&mut self, msg: &Sighting, ctx: &mut Ctx) {
         let (station, now) = (msg.station, ctx.now());
-        if let Some(address) = msg.address {
-            ctx.emit(Has(address, station));
-        }
         let Some(known) = self.hosts.get_mut(&station) else {
             let Some(at) = msg.at else { return };
             let host = Host { at, addresses: msg.address.into_iter().collect() };
+            host.addresses.iter().for_each(|address| ctx.emit(Has { address: *address, station, has: true }));
             self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
             return ctx.emit(HostSeen { station, at });
         };
         if let Some(address) = msg.address {
-            known.host.addresses.retain(|other| *other != address);
-            known.host.addresses.push(address);
-            let surplus = known.host.addresses.len().saturating_sub(ADDRESSES_MAX);
-            known.host.addresses.drain(..surplus);
+            let addresses = &mut known.host.addresses;
+            match addresses.iter().position(|other| *other == address) {
+                Some(place) => drop(addresses.remove(place)),
+                None => ctx.emit(Has { address, station, has: true }),
+            }
+            addresses.push(address);
+            let surplus = addresses.len().saturating_sub(ADDRESSES_MAX);
+            for address in addresses.drain(..surplus) {
+                ctx.emit(Has { address, station, has: false });
+            }
         }
         let Some(at) = msg.at else { return };
         if known.host.at == at {
@@ -183,8 +191,13 @@ impl Hosts {
     }
 
     #[rcv(sharded)]
-    fn has(&mut self, Has(address, station): &Has) {
-        self.addresses.put(HostAddress(*address), *station);
+    fn has(&mut self, msg: &Has) {
+        let old = self.addresses.get(&HostAddress(msg.address)).copied();
+        if msg.has {
+            self.addresses.put(HostAddress(msg.address), msg.station);
+        } else if old == Some(msg.station) {
+            self.addresses.remove(&HostAddress(msg.address));
+        }
     }
 
     #[rcv(sharded)]
@@ -218,12 +231,16 @@ impl Hosts {
 
     #[rcv(sharded)]
     fn gone(&mut self, Gone(station, at): &Gone, ctx: &mut Ctx) {
-        if self.hosts.get(station).is_some_and(|known| known.host.at == *at) {
-            let claimed = self.hosts.remove(station).and_then(|known| known.claimed);
-            ctx.emit(HostLost { station: *station, at: *at });
-            if claimed.is_some() {
-                ctx.emit(Sighting { station: *station, at: claimed, address: None });
-            }
+        if self.hosts.get(station).is_none_or(|known| known.host.at != *at) {
+            return;
+        }
+        let Some(Known { host, claimed, .. }) = self.hosts.remove(station) else { return };
+        ctx.emit(HostLost { station: *station, at: *at });
+        for address in host.addresses {
+            ctx.emit(Has { address, station: *station, has: false });
+        }
+        if claimed.is_some() {
+            ctx.emit(Sighting { station: *station, at: claimed, address: None });
         }
     }
 

@@ -57,6 +57,10 @@ async fn hosts_are_where_they_speak_and_not_where_their_packets_pass() {
     network.switch(3).set_up(PortNo(7), false);
     network.settled().await;
     assert_eq!(known(&network, hosts()[2]).await, None);
+    assert!(
+        network.hive.request(FindAddress(IpAddr::from(hosts()[2].ip()))).await.is_err(),
+        "it went with the host"
+    );
     assert_eq!(known(&network, hosts()[1]).await, Some(place(hosts()[1])));
 }
 
@@ -146,6 +150,29 @@ async fn a_port_full_of_forged_hosts_harms_nobody_else() {
     let late = host(1, 6, 77);
     assert!(network.reaches(late, a).await);
     assert_eq!(known(&network, late).await, Some(place(late)));
+}
+
+#[tokio::test]
+async fn a_host_that_says_to_have_every_address_has_the_latest_few() {
+    let network = ring().await;
+    introduce(&network).await;
+    let greedy = hosts()[1];
+    for number in 50..150 {
+        let mut claim = greedy.arp(greedy).to_vec();
+        claim[31] = number; // the sender's address
+        network.switch(2).receive(PortNo(7), claim.into());
+        network.settled().await;
+    }
+    let station = Station::new(Vlan::NONE, greedy.mac());
+    let known = network.hive.request(FindHost(station)).await.expect("is known");
+    assert_eq!(known.addresses.len(), 8);
+    assert_eq!(known.addresses.last(), Some(&IpAddr::from([10, 0, 0, 149])));
+    let mut found = 0;
+    for number in 50..150 {
+        let address = IpAddr::from([10, 0, 0, number]);
+        found += usize::from(network.hive.request(FindAddress(address)).await.is_ok());
+    }
+    assert_eq!(found, 8, "addresses that nobody has are kept");
 }
 
 #[tokio::test]
