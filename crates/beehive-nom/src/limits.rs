@@ -15,8 +15,12 @@ pub const READ_BYTES_MAX: usize = 128 * 1024;
 /// Bytes that wait for a switch that does not read, before packets to it are dropped.
 pub const BACKLOG_BYTES_SOFT: usize = 1024 * 1024;
 
-/// Bytes that wait for a switch that does not read, before it is disconnected.
+/// Bytes that wait for a switch that does not read, before commands to it wait, too, where the hive keeps them.
 pub const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes that may wait beyond that: what a driver says by itself, most of it answers to echoes. Then the switch, which asks
+/// and reads no answers, is disconnected.
+pub const BACKLOG_BYTES_SPARE: usize = 1024 * 1024;
 
 /// How long a switch may take nothing of what waits for it, before it is disconnected.
 pub const BACKLOG_STALL_MAX: Duration = Duration::from_secs(10);
@@ -56,8 +60,9 @@ pub const BYTES_PER_TURN_MAX: usize = 512 * 1024;
 /// Flows of all owners that the node app keeps for one node.
 pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
 
-/// Flows that are put in place at once when many are missing. The next ones follow when the switch has confirmed these.
-pub const FLOWS_PER_INSTALMENT_MAX: usize = 2_048;
+/// Intended flows that a switch is told of before it has confirmed any of them; the next ones wait for that. As it confirms
+/// what came before a barrier while it is told more, twice as many may be under way.
+pub const FLOWS_PER_INSTALMENT_MAX: u32 = 2_048;
 
 /// How long a switch that has joined may take to tell its flows, before it is set up without knowing them.
 pub const READING_PATIENCE: Duration = Duration::from_secs(3);

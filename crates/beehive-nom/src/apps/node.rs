@@ -35,6 +35,10 @@ pub struct NodeController {
     /// Flows that were as they should be in the reading under way.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
+    /// Intended flows that it was told of since it confirmed some: no more than are told at once. Unknown after a
+    /// fail-over, and then none.
+    #[volatile]
+    bursts: Dict<NodeId, u32>,
     /// What it refused.
     #[volatile]
     failures: Table<NodeId, u64, FlowFailure>,
@@ -54,8 +58,8 @@ struct Node {
     claims_are_in: bool,
     /// Whether there are soft flows that nobody has answered for.
     is_unclaimed: bool,
-    /// The last flow of an instalment, with more to come once the switch has confirmed it.
-    paused_at: Option<FlowKey>,
+    /// Whether flows wait until the switch has confirmed others.
+    is_behind: bool,
 }
 
 /// A flow that a switch should have.
@@ -103,7 +107,7 @@ impl NodeController {
             parts: 0,
             claims_are_in: false,
             is_unclaimed: false,
-            paused_at: None,
+            is_behind: false,
         };
         let ports = self.ports.at(msg.node);
         ports.clear();
@@ -111,6 +115,7 @@ impl NodeController {
             ports.insert(port.number, ());
         }
         self.seen.at(msg.node).clear();
+        self.bursts.remove(&msg.node);
         let reading = node.read(ctx);
         self.nodes.put(msg.node, node);
         ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading, parts: 0 });
@@ -126,6 +131,7 @@ impl NodeController {
         self.ports.at(msg.node).clear();
         self.adopters.at(msg.node).clear();
         self.seen.at(msg.node).clear();
+        self.bursts.remove(&msg.node);
         let flows = self.flows.at(msg.node);
         let told: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
@@ -156,25 +162,23 @@ impl NodeController {
 
     #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) -> Result<(), Error> {
-        let node = self.nodes.get(&msg.node);
-        if !msg.flow.is_soft() {
-            let flows = self.flows.at(msg.node);
-            let key = msg.flow.key();
-            if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX && !flows.contains(&key) {
-                return Err(Error::new(format!(
-                    "node {} has as many intended flows as are kept for one",
-                    msg.node
-                )));
+        if msg.flow.is_soft() {
+            if let Some(node) = self.nodes.get(&msg.node) {
+                ctx.send(node.driver, InstallFlow(msg.flow.clone()));
             }
-            let (state, sent) = match node {
-                Some(node) => (FlowState::Sent, node.reading.number),
-                None => (FlowState::Waiting, 0),
-            };
-            flows.insert(key, Intended { flow: msg.flow.clone(), state, sent, refusals: 0 });
+            return Ok(());
         }
-        if let Some(node) = node {
-            ctx.send(node.driver, InstallFlow(msg.flow.clone()));
+        let flows = self.flows.at(msg.node);
+        let key = msg.flow.key();
+        if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX && !flows.contains(&key) {
+            return Err(Error::new(format!(
+                "node {} has as many intended flows as are kept for one",
+                msg.node
+            )));
         }
+        let (flow, state) = (msg.flow.clone(), FlowState::Waiting);
+        flows.insert(key.clone(), Intended { flow, state, sent: 0, refusals: 0 });
+        self.tell(msg.node, &key, ctx);
         Ok(())
     }
 
@@ -186,9 +190,11 @@ impl NodeController {
         ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope.clone() });
         if !node.knows_owners {
             // the switch has taken away what others want, too
-            for intended in flows.values().filter(|intended| msg.scope.contains(&intended.flow)) {
-                ctx.send(node.driver, InstallFlow(intended.flow.clone()));
+            let lost = flows.iter().filter(|(_, intended)| msg.scope.contains(&intended.flow));
+            for key in lost.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+                expect_again(flows, &key, node.reading.number)
             }
+            self.install(msg.node, ctx)
         }
     }
 
@@ -207,24 +213,27 @@ impl NodeController {
             return; // only soft flows go by themselves
         }
         let Some(node) = self.nodes.get(&msg.node) else { return };
-        let (key, number) = ((msg.priority, msg.matching.clone()), node.reading.number);
-        if let Some(intended) = self.flows.at(msg.node).get_mut(&key)
-            && intended.flow.owner == msg.owner
-        {
-            (intended.state, intended.sent) = (FlowState::Sent, number);
-            ctx.send(node.driver, InstallFlow(intended.flow.clone()));
+        let key = (msg.priority, msg.matching.clone());
+        let flows = self.flows.at(msg.node);
+        if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.owner) {
+            expect_again(flows, &key, node.reading.number);
+            self.tell(msg.node, &key, ctx)
         }
     }
 
     #[rcv(sharded)]
     fn flows_confirmed(&mut self, msg: &FlowsConfirmed, ctx: &mut Ctx) {
-        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        let Some(node) = self.nodes.get(&msg.node) else { return };
         let flows = self.flows.at(msg.node);
         for key in &msg.flows {
-            set_state(flows, key, FlowState::Confirmed)
+            // one that waits is another one since
+            if flows.get(key).is_some_and(|intended| intended.state == FlowState::Sent) {
+                set_state(flows, key, FlowState::Confirmed)
+            }
         }
-        if node.paused_at.as_ref().is_some_and(|last| msg.flows.contains(last)) {
-            node.install(flows, ctx)
+        self.bursts.remove(&msg.node);
+        if node.is_behind {
+            self.install(msg.node, ctx)
         }
     }
 
@@ -247,17 +256,15 @@ impl NodeController {
             FlowFailure { at: ctx.now(), owner: *owner, cause: *cause, flow: flow.clone(), why: why.clone() };
         failures.insert(before.map_or(1, |(number, ..)| number + 1), failure);
 
-        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
-        let flows = self.flows.at(msg.node);
         let Some(key) = flow else { return };
-        if let Some(intended) = flows.get_mut(key)
-            && intended.flow.owner == *owner
+        let flows = self.flows.at(msg.node);
+        // one that waits is another one since
+        let refused = |i: &Intended| i.flow.owner == *owner && i.state != FlowState::Waiting;
+        if flows.get(key).is_some_and(refused)
+            && let Some(intended) = flows.get_mut(key)
         {
             intended.refusals = intended.refusals.saturating_add(1);
             intended.state = FlowState::Refused { why: why.clone(), times: intended.refusals };
-        }
-        if node.paused_at.as_ref() == Some(key) {
-            node.install(flows, ctx)
         }
     }
 
@@ -317,9 +324,9 @@ impl NodeController {
         for key in missing {
             set_state(flows, &key, FlowState::Waiting)
         }
-        node.paused_at = None;
-        node.install(flows, ctx);
         let Reading { kept, adopted, installed, withdrawn, foreign, .. } = node.reading;
+        self.bursts.remove(&msg.node);
+        self.install(msg.node, ctx);
         if installed + withdrawn > 0 {
             tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "flows were put right");
         }
@@ -346,7 +353,7 @@ impl NodeController {
         for key in all {
             set_state(flows, &key, FlowState::Waiting)
         }
-        node.install(flows, ctx)
+        self.install(msg.node, ctx)
     }
 
     /// A sweep takes half of its period, so after at most 60 s each switch has been read again.
@@ -382,6 +389,46 @@ impl NodeController {
             flows: flows.values().map(intended).collect(),
             failures: self.failures.at(msg.node).values().cloned().collect(),
         })
+    }
+
+    /// Tells a switch that is there of a flow; if it has been told much already, that flow waits.
+    fn tell(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
+        let Some(Node { driver, reading, .. }) = self.nodes.get(&node) else { return };
+        let burst = self.bursts.entry(node).or_insert(0);
+        if *burst < limits::FLOWS_PER_INSTALMENT_MAX {
+            *burst += 1;
+            send(*driver, reading.number, self.flows.at(node), key, ctx)
+        } else if let Some(node) = self.nodes.get_mut(&node).filter(|node| !node.is_behind) {
+            node.is_behind = true
+        }
+    }
+
+    /// Tells a switch of flows that wait, as many as it is told of at once; not before its first reading is over.
+    fn install(&mut self, node: NodeId, ctx: &mut Ctx) {
+        if self.nodes.get(&node).is_none_or(|node| !node.claims_are_in) {
+            return;
+        }
+        let flows = self.flows.at(node);
+        let burst = self.bursts.entry(node).or_insert(0);
+        let room = limits::FLOWS_PER_INSTALMENT_MAX.saturating_sub(*burst);
+        let waiting = flows.iter().filter(|(_, intended)| intended.state == FlowState::Waiting);
+        let mut some: Vec<FlowKey> = waiting.map(|(key, _)| key.clone()).take(room as usize + 1).collect();
+        let is_behind = some.len() > room as usize;
+        some.truncate(room as usize);
+        *burst += some.len() as u32;
+        let Some(node) = self.nodes.get_mut(&node) else { return };
+        node.is_behind = is_behind;
+        for key in &some {
+            send(node.driver, node.reading.number, flows, key, ctx)
+        }
+    }
+}
+
+/// Tells a switch of an intended flow, with what was read last.
+fn send(driver: Address, reading: u64, flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, ctx: &mut Ctx) {
+    if let Some(intended) = flows.get_mut(key) {
+        (intended.state, intended.sent) = (FlowState::Sent, reading);
+        ctx.send(driver, InstallFlow(intended.flow.clone()));
     }
 }
 
@@ -420,20 +467,12 @@ impl Node {
             _ => {}
         }
     }
+}
 
-    /// Tells the switch of flows that wait, as many as it is told of at once.
-    fn install(&mut self, flows: &mut Rows<FlowKey, Intended>, ctx: &mut Ctx) {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let from = self.paused_at.as_ref().map_or(Unbounded, Excluded);
-        let waiting = flows.range((from, Unbounded)).filter(|(_, i)| i.state == FlowState::Waiting);
-        let some: Vec<FlowKey> =
-            waiting.map(|(key, _)| key.clone()).take(limits::FLOWS_PER_INSTALMENT_MAX).collect();
-        self.paused_at = some.last().filter(|_| some.len() == limits::FLOWS_PER_INSTALMENT_MAX).cloned();
-        for key in some {
-            let Some(intended) = flows.get_mut(&key) else { continue };
-            (intended.state, intended.sent) = (FlowState::Sent, self.reading.number);
-            ctx.send(self.driver, InstallFlow(intended.flow.clone()));
-        }
+/// A flow has gone from the switch: what is told in the reading under way may be from before that.
+fn expect_again(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
+    if let Some(intended) = flows.get_mut(key) {
+        (intended.state, intended.sent) = (FlowState::Waiting, reading)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::driver::{Close, Driver};
 use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 /// Drives a switch until its connection ends or the hive stops. Returns why it ended.
 ///
@@ -18,13 +19,15 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     // what a switch brings in belongs to one place: it is done on this worker, without waking another thread
     io.run_here();
     let mut inlet = Inlet::new(io, driver.counters().clone(), admission);
-    let mut mail = VecDeque::new();
+    let mut mail = Unheeded::default();
     let close = loop {
+        // what it cannot be told now stays where it is, within the bounds of its inbox
+        let heeds = !driver.is_full();
         tokio::select! {
             biased;
             () = &mut stopping => break Close::Stopping,
             () = driver.wait() => {}
-            one = inlet.stirred() => mail.extend(one),
+            one = inlet.stirred(), if heeds => mail.letters.extend(one),
         }
         if let Err(close) = round(&mut inlet, &mut driver, &mut mail) {
             break close;
@@ -41,40 +44,88 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     close
 }
 
+/// Mail that was fetched and has not been given to the driver.
+#[derive(Default)]
+struct Unheeded {
+    letters: VecDeque<Mail>,
+    /// Commands of the first letter that the driver has got.
+    done: usize,
+}
+
 #[inline]
-fn round<D: Driver>(inlet: &mut Inlet, driver: &mut D, mail: &mut VecDeque<Mail>) -> Result<(), Close> {
+fn round<D: Driver>(inlet: &mut Inlet, driver: &mut D, mail: &mut Unheeded) -> Result<(), Close> {
     let now = inlet.io().now();
     inlet.begin(now);
     let taken = driver.take(now, inlet);
     inlet.finish();
-    inlet.io().receive_into(mail);
-    for one in mail.drain(..) {
-        obey(driver, one)
+    if !driver.is_full() {
+        inlet.io().receive_into(&mut mail.letters)
     }
-    driver.flush(now)?;
-    taken
+    loop {
+        let heeded = mail.give(driver);
+        driver.flush(now)?;
+        if heeded.is_continue() || driver.is_full() {
+            return taken;
+        }
+    }
 }
 
-/// Gives answers and commands to the driver, in order.
-#[inline]
-fn obey<D: Driver>(driver: &mut D, mail: Mail) {
-    let mail = match mail.into_answers::<PacketIn>() {
-        Ok(answers) => {
-            // an error is counted where it happened, and leaves the packet to its fate
-            answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
-            return;
+impl Unheeded {
+    /// Gives answers and commands to the driver, in order, until it is full.
+    #[inline]
+    fn give<D: Driver>(&mut self, driver: &mut D) -> ControlFlow<()> {
+        while let Some(letter) = self.letters.pop_front() {
+            let letter = match letter.into_answers::<PacketIn>() {
+                Ok(answers) => {
+                    // an error is counted where it happened, and leaves the packet to its fate; a driver that is full
+                    // drops packets
+                    answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
+                    continue;
+                }
+                Err(letter) => letter,
+            };
+            if obey(driver, &letter, &mut self.done).is_break() {
+                self.letters.push_front(letter);
+                return ControlFlow::Break(());
+            }
+            self.done = 0
         }
-        Err(mail) => mail,
-    };
-    if let Some(flows) = mail.messages::<InstallFlow>() {
-        flows.iter().for_each(|InstallFlow(flow)| driver.install(flow))
-    } else if let Some(packets) = mail.messages::<SendPacket>() {
-        packets.iter().for_each(|SendPacket(packet)| driver.send(packet))
-    } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>() {
-        withdrawals.iter().for_each(|flows| driver.withdraw(flows))
-    } else if let Some(readings) = mail.messages::<ReadFlows>() {
-        readings.iter().for_each(|wanted| driver.read_flows(wanted))
-    } else if let Some(name) = mail.name() {
-        tracing::warn!(message = name, "a driver was sent a message that it does not take");
+        ControlFlow::Continue(())
     }
+}
+
+/// Gives the commands in a letter to the driver, but for the first that are `done`, until it is full.
+#[inline]
+fn obey<D: Driver>(driver: &mut D, letter: &Mail, done: &mut usize) -> ControlFlow<()> {
+    if let Some(flows) = letter.messages::<InstallFlow>() {
+        each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
+    } else if let Some(packets) = letter.messages::<SendPacket>() {
+        packets.iter().for_each(|SendPacket(packet)| driver.send(packet));
+        ControlFlow::Continue(())
+    } else if let Some(withdrawals) = letter.messages::<WithdrawFlows>() {
+        each(driver, withdrawals, done, |driver, flows| driver.withdraw(flows))
+    } else if let Some(readings) = letter.messages::<ReadFlows>() {
+        each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
+    } else {
+        let name = letter.name();
+        tracing::warn!(message = name, "a driver was sent a message that it does not take");
+        ControlFlow::Continue(())
+    }
+}
+
+#[inline]
+fn each<D: Driver, M>(
+    driver: &mut D,
+    commands: &[M],
+    done: &mut usize,
+    command: impl Fn(&mut D, &M),
+) -> ControlFlow<()> {
+    for one in commands.iter().skip(*done) {
+        if driver.is_full() {
+            return ControlFlow::Break(());
+        }
+        command(driver, one);
+        *done += 1
+    }
+    ControlFlow::Continue(())
 }

@@ -55,6 +55,12 @@ pub trait Driver: Send {
     /// Sends a packet out; with the next [`Driver::flush`].
     fn send(&mut self, packet: &PacketOut);
 
+    /// Whether so much waits for the switch that it is given no commands for now. When that is over, [`Driver::wait`]
+    /// completes.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Sends what has been put together, as far as the switch takes it without waiting.
     ///
     /// # Errors

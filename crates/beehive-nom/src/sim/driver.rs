@@ -1,7 +1,7 @@
 //! The driver of a simulated switch: nothing to translate, nothing to wait for.
 
 use crate::driver::{Close, Counters, Driver, Events};
-use crate::object::{Flow, PacketOut, ReadFlows, WithdrawFlows};
+use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
 use crate::sim::switch::{Saying, SimulatedSwitch};
 use beehive::Time;
 use std::sync::Arc;
@@ -9,12 +9,14 @@ use std::sync::Arc;
 /// Speaks for a [`SimulatedSwitch`].
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
+    /// Intended flows of this round that are in place; none: there were none, not even refused ones.
+    unconfirmed: Option<Vec<FlowKey>>,
 }
 
 impl SimulatedDriver {
     /// The driver of `switch`.
     pub fn new(switch: SimulatedSwitch) -> SimulatedDriver {
-        SimulatedDriver { switch }
+        SimulatedDriver { switch, unconfirmed: None }
     }
 }
 
@@ -39,7 +41,10 @@ impl Driver for SimulatedDriver {
 
     fn install(&mut self, flow: &Flow) {
         Counters::add(&self.counters().flows_installed, 1);
-        self.switch.inner.install(flow)
+        let in_place = self.switch.inner.install(flow);
+        if !flow.is_soft() {
+            self.unconfirmed.get_or_insert_default().extend(in_place.then(|| flow.key()))
+        }
     }
 
     fn withdraw(&mut self, flows: &WithdrawFlows) {
@@ -57,6 +62,9 @@ impl Driver for SimulatedDriver {
     }
 
     fn flush(&mut self, _: Time) -> Result<(), Close> {
+        if let Some(flows) = self.unconfirmed.take() {
+            self.switch.inner.confirm(flows)
+        }
         self.switch.inner.done(false);
         Ok(())
     }

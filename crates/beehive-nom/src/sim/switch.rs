@@ -308,7 +308,8 @@ impl Inner {
         Saying::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
     }
 
-    pub(super) fn install(&self, flow: &Flow) {
+    /// Whether the flow is in place.
+    pub(super) fn install(&self, flow: &Flow) -> bool {
         let mut state = self.state.lock();
         let full = state.temper == Temper::Full;
         if !full {
@@ -326,9 +327,13 @@ impl Inner {
                 flow: Some(key),
                 why,
             }))])
-        } else if !flow.is_soft() {
-            self.say([Saying::Event(Event::FlowsConfirmed(FlowsConfirmed { node, flows: vec![key] }))])
         }
+        !full
+    }
+
+    /// As an answer to a barrier.
+    pub(super) fn confirm(&self, flows: Vec<FlowKey>) {
+        self.say([Saying::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
     }
 
     pub(super) fn read_flows(&self, wanted: &ReadFlows) {

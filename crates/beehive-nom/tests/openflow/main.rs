@@ -2,6 +2,7 @@
 
 extern crate beehive_core as beehive;
 
+mod bursts;
 mod flows;
 mod greeting;
 mod hostile;

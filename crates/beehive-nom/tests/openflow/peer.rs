@@ -57,7 +57,7 @@ impl Controller {
     pub(crate) async fn connect(&self) -> Peer {
         let stream = TcpStream::connect(self.address).await.expect("accepts");
         stream.set_nodelay(true).expect("nodelay");
-        Peer { stream, received: FrameBuffer::new(), version: Version::V1_0 }
+        Peer::of(stream)
     }
 
     /// A switch that is set up.
@@ -133,6 +133,10 @@ pub(crate) fn encode(message: &Message<'_>, version: Version, xid: u32) -> Bytes
 }
 
 impl Peer {
+    pub(crate) fn of(stream: TcpStream) -> Peer {
+        Peer { stream, received: FrameBuffer::new(), version: Version::V1_0 }
+    }
+
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         // the other side may have closed: that is seen when reading
         let _ = self.stream.write_all(bytes).await;
@@ -198,9 +202,14 @@ impl Peer {
     }
 
     pub(crate) async fn join(&mut self, version: Version, node: u64) {
-        let xid = self.greet(version).await.expect("asks for features");
-        self.send(&features(version, node, 0, xid)).await;
+        self.introduce(version, node).await;
         self.settle().await
+    }
+
+    /// Says hello, and who it is.
+    pub(crate) async fn introduce(&mut self, version: Version, node: u64) {
+        let xid = self.greet(version).await.expect("asks for features");
+        self.send(&features(version, node, 0, xid)).await
     }
 
     /// Goes on until the controller has read its flows, of which there are none, and put its own in place.
@@ -210,15 +219,20 @@ impl Peer {
 
     /// As [`Peer::settle`], with these flows.
     pub(crate) async fn settle_with(&mut self, flows: FlowStatistics<'_>) {
+        self.tell(flows).await;
+        if self.version == Version::V1_3 {
+            let added = |message: &Message<'_>, _| matches!(message, Message::FlowMod(_)).then_some(());
+            self.until(added).await.expect("is given a flow that brings packets up");
+        }
+    }
+
+    /// Waits until the controller asks for its flows, and tells these.
+    pub(crate) async fn tell(&mut self, flows: FlowStatistics<'_>) {
         let asked =
             |message: &Message<'_>, xid| matches!(message, Message::FlowStatisticsRequest(_)).then_some(xid);
         let xid = self.until(asked).await.expect("joins");
         let version = self.version;
-        self.send(&encode(&Message::FlowStatisticsReply(flows), version, xid)).await;
-        if version == Version::V1_3 {
-            let added = |message: &Message<'_>, _| matches!(message, Message::FlowMod(_)).then_some(());
-            self.until(added).await.expect("is given a flow that brings packets up");
-        }
+        self.send(&encode(&Message::FlowStatisticsReply(flows), version, xid)).await
     }
 
     pub(crate) async fn packet_in(&mut self, port: u32, data: &[u8]) {

@@ -256,3 +256,25 @@ async fn many_missing_flows_go_in_instalments() {
     assert_eq!(lab.flows().len(), usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
 }
+
+#[tokio::test]
+async fn what_waits_goes_on_waiting_until_the_first_reading_is_over() {
+    let lab = Lab::learning("", true).await;
+    for number in 0..50 {
+        lab.want(&wall(number)).await;
+    }
+    lab.switch.set_temper(Temper::Silent);
+    lab.away().await;
+    lab.back().await;
+    let installed = || u32::try_from(lab.switch.counters().now().flows_installed).expect("not so many");
+    let (before, count) = (installed(), limits::FLOWS_PER_INSTALMENT_MAX as u16 + 1_000);
+    let mut io = lab.hive.io();
+    (100..100 + count).for_each(|number| io.emit(wall(number)));
+    io.flush().await;
+    lab.settled().await;
+    // it has confirmed these by now; those from before may be as they should be
+    assert_eq!(installed() - before, limits::FLOWS_PER_INSTALMENT_MAX);
+    lab.pass(4).await;
+    assert_eq!(lab.flows().len(), 50 + usize::from(count));
+    assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
+}

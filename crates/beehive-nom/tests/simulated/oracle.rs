@@ -302,7 +302,7 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
         }
     }
     let tallies = oracle.finish();
-    assert_eq!(tallies["del_flows"].needed.keys().collect::<Vec<_>>(), ["flows", "nodes"]);
+    assert_eq!(tallies["del_flows"].needed.keys().collect::<Vec<_>>(), ["bursts", "flows", "nodes"]);
 }
 
 #[test]

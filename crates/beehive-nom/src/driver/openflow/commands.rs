@@ -63,24 +63,28 @@ impl Commands {
         self.barrier = Some(xid)
     }
 
-    /// The barrier `xid` has been answered, or cannot be: the flows that are in place.
-    pub(super) fn confirmed(&mut self, xid: u32) -> Vec<FlowKey> {
+    /// The barrier `xid` has been answered: the flows that are in place. None: nobody asked for it.
+    pub(super) fn confirmed(&mut self, xid: u32) -> Option<Vec<FlowKey>> {
         if self.barrier != Some(xid) {
-            return Vec::new();
+            return None;
         }
         self.barrier = None;
         let done = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
-        self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect()
+        Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
+    }
+
+    /// Whether the message `xid` was a barrier, which the switch does not know: what was sent is confirmed when it is read.
+    pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
+        let refused = self.barrier == Some(xid);
+        if refused {
+            self.barrier = None;
+            self.unconfirmed.clear()
+        }
+        refused
     }
 
     /// The message `xid` was refused: the flow in it, if it is remembered.
     pub(super) fn refused(&mut self, xid: u32) -> Option<Sent> {
-        if self.barrier == Some(xid) {
-            // it does not know barriers: what was sent is confirmed when it is read
-            self.barrier = None;
-            self.unconfirmed.clear();
-            return None;
-        }
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
             && *sent == xid
@@ -117,8 +121,8 @@ mod tests {
             commands.sent(xid(4), &flow(4));
             assert!(!commands.wants_barrier(), "one at a time");
             assert_eq!(commands.refused(xid(1)).map(|sent| sent.flow.0), Some(1));
-            assert_eq!(commands.confirmed(xid(7)), [], "a barrier that nobody asked for");
-            assert_eq!(commands.confirmed(xid(3)), [flow(0).key(), flow(2).key()]);
+            assert_eq!(commands.confirmed(xid(7)), None, "a barrier that nobody asked for");
+            assert_eq!(commands.confirmed(xid(3)), Some(vec![flow(0).key(), flow(2).key()]));
             assert!(commands.wants_barrier(), "for the one that came after it");
         }
     }
@@ -144,7 +148,7 @@ mod tests {
         let mut commands = Commands::default();
         commands.sent(1, &flow(1));
         commands.barrier(2);
-        assert_eq!(commands.refused(2), None);
+        assert!(!commands.barrier_refused(1) && commands.barrier_refused(2));
         assert!(!commands.wants_barrier());
         let begun = std::time::Instant::now();
         let most = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;

@@ -333,6 +333,11 @@ impl Driver for Connection {
         self.session.send(packet, &mut self.output)
     }
 
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.output.len() >= limits::BACKLOG_BYTES_MAX
+    }
+
     fn flush(&mut self, now: Time) -> Result<(), Close> {
         self.session.ask_confirmation(&mut self.output);
         self.session.count();
@@ -350,8 +355,8 @@ impl Driver for Connection {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *self.stalled.get_or_insert(now);
-                    let stuck = now.since(since) >= limits::BACKLOG_STALL_MAX;
-                    if stuck || self.output.len() > limits::BACKLOG_BYTES_MAX {
+                    // however much that is: it was put together faster than any switch reads
+                    if now.since(since) >= limits::BACKLOG_STALL_MAX {
                         return Err(Close::Unread);
                     }
                     return Ok(());

@@ -100,7 +100,7 @@ impl Session {
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                if out.len() >= limits::BACKLOG_BYTES_MAX {
+                if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_SPARE {
                     return Err(Close::Unread);
                 }
                 // a frame's data fits into a frame
@@ -108,8 +108,7 @@ impl Session {
             }
             Message::EchoReply(_) => {}
             Message::BarrierReply => {
-                let flows = self.commands.confirmed(frame.xid());
-                if !flows.is_empty() {
+                if let Some(flows) = self.commands.confirmed(frame.xid()) {
                     events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
                 }
             }
@@ -188,6 +187,11 @@ impl Session {
         tracing::debug!(node = %self.node, why, "the switch reports an error");
         if self.reading_refused(xid) {
             tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
+            return;
+        }
+        if self.commands.barrier_refused(xid) {
+            let flows = Vec::new();
+            events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
             return;
         }
         if let Some(Sent { owner, cause, flow, .. }) = self.commands.refused(xid) {
