@@ -245,10 +245,12 @@ impl Entry {
         Claim::Granted
     }
 
-    /// Says to be an auxiliary connection of `node`; whether that node is there.
+    /// Says to be an auxiliary connection of `node`; whether that node is there, and speaks the same.
     pub fn accompany(&self, node: NodeId, protocol: &'static str) -> bool {
         self.identify(node, protocol, true);
-        self.directory.contains(node)
+        let entries = self.directory.entries.lock();
+        let main = entries.nodes.get(&node).and_then(|number| entries.connections.get(number));
+        main.is_some_and(|main| main.identity.lock().protocol == protocol)
     }
 
     fn identify(&self, node: NodeId, protocol: &'static str, auxiliary: bool) {

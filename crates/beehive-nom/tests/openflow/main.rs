@@ -7,6 +7,7 @@ mod flows;
 mod greeting;
 mod hostile;
 mod identity;
+mod odd;
 mod peer;
 mod service;
 mod shedding;

@@ -151,7 +151,8 @@ impl Connection {
                     if !self.entry.accompany(node, self.session.protocol()) {
                         self.session.forbid(&mut self.output);
                         return Err(Close::Malformed(
-                            "an auxiliary connection of a switch that is not there".into(),
+                            "an auxiliary connection of a switch that is not there, or speaks otherwise"
+                                .into(),
                         ));
                     }
                     self.session.admit(now, &mut self.output)?

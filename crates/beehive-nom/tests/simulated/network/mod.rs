@@ -6,3 +6,4 @@ mod hosts;
 mod lab;
 mod links;
 mod loops;
+mod threats;
