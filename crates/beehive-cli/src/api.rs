@@ -1,4 +1,4 @@
-//! What `/api/v1` says of switches, ports and flows: the same for who serves it and for who asks.
+//! What `/api/v1` says of switches, ports, links, hosts and flows: the same for who serves it and for who asks.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,54 @@ pub(crate) struct Port {
     pub(crate) address: String,
     /// Whether it is switched on and has a link.
     pub(crate) up: bool,
+}
+
+/// The answer to `GET /api/v1/links`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Links {
+    /// By switch and port.
+    pub(crate) links: Vec<Link>,
+}
+
+/// A cable between two switches.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Link {
+    /// The switch at one end.
+    pub(crate) switch: String,
+    /// Its port.
+    pub(crate) port: String,
+    /// The switch at the other end.
+    pub(crate) other_switch: String,
+    /// Its port.
+    pub(crate) other_port: String,
+    /// Whether it works in both directions; it is not used if it does not.
+    pub(crate) both_ways: bool,
+    /// Whether floods go over it; over some they do not, so that none runs in a circle.
+    pub(crate) flooded: bool,
+}
+
+/// The answer to `GET /api/v1/hosts`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Hosts {
+    /// By switch, VLAN and address.
+    pub(crate) hosts: Vec<Host>,
+    /// Whether there are more than are told at once: ask for one switch.
+    pub(crate) truncated: bool,
+}
+
+/// A host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Host {
+    /// Its Ethernet address.
+    pub(crate) address: String,
+    /// Its VLAN; none: untagged.
+    pub(crate) vlan: Option<u16>,
+    /// The switch where it is.
+    pub(crate) switch: String,
+    /// The port behind which it is.
+    pub(crate) port: String,
+    /// Its IP addresses, as it says; the latest is the last.
+    pub(crate) internet_addresses: Vec<String>,
 }
 
 /// The answer to `GET /api/v1/flows`.
@@ -216,6 +264,8 @@ pub(crate) enum FailureCode {
     BadRequest,
     /// There is no such switch.
     UnknownSwitch,
+    /// The app that knows does not run.
+    AppNotRunning,
     /// The request came from a page on the web.
     ForeignOrigin,
     /// The controller does not answer itself: it stops, or is far behind.

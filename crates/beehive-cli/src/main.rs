@@ -32,6 +32,8 @@ enum Command {
     Controller(Box<controller::ControllerArgs>),
     Switches(client::SwitchesArgs),
     Ports(client::PortsArgs),
+    Links(client::LinksArgs),
+    Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
     /// Measure something by putting load on it.
     Bench(bench::BenchArgs),
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Switches(arguments) => client::switches(arguments),
         Command::Ports(arguments) => client::ports(arguments),
+        Command::Links(arguments) => client::links(arguments),
+        Command::Hosts(arguments) => client::hosts(arguments),
         Command::Flows(arguments) => client::flows(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),

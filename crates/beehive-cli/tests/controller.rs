@@ -354,3 +354,19 @@ fn refused_by_nobody() -> String {
     assert!(!output.status.success());
     String::from_utf8(output.stderr).expect("words")
 }
+
+#[test]
+fn what_no_app_knows_is_said_with_what_to_do() {
+    let controller = Running::start(&[]);
+    for (path, app) in [("/api/v1/links", "discovery"), ("/api/v1/hosts", "hosts")] {
+        let answer = controller.get(path, "localhost");
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(
+            answer.contains("\"app_not_running\"") && answer.contains(&format!("--app {app}")),
+            "{answer}"
+        );
+        let answer = controller.get(&format!("{path}?switch=xyz"), "localhost");
+        assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    }
+    assert!(controller.end(Signal::TERM).0);
+}

@@ -1,9 +1,9 @@
-//! `beehive switches`, `ports` and `flows`: what a running controller says, as a table or as JSON.
+//! `beehive switches`, `ports`, `links`, `hosts` and `flows`: what a running controller says, as a table or as JSON.
 
 pub(crate) mod question;
 mod table;
 
-use crate::api::{Failed, Flows, Ports, Switches, Verified};
+use crate::api::{Failed, Flows, Hosts, Links, Ports, Switches, Verified};
 use clap::Args;
 use question::{Method, Question};
 use serde::Serialize;
@@ -50,6 +50,26 @@ pub(crate) struct PortsArgs {
     common: Common,
 }
 
+/// Lists the links between switches, as discovery has found them.
+#[derive(Args, Debug)]
+pub(crate) struct LinksArgs {
+    /// Those of this switch only
+    #[arg(long, value_name = "DATAPATH")]
+    switch: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Lists the hosts: where they are, and which addresses they say to have.
+#[derive(Args, Debug)]
+pub(crate) struct HostsArgs {
+    /// Those at this switch only
+    #[arg(long, value_name = "DATAPATH")]
+    switch: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
 /// Lists the flows of the switches: what is there, what should be there, which app wants it and what for.
 ///
 /// STATE is `intended` (there, as it should be), `soft` (there until it times out), `missing`, `different` (another one is
@@ -89,6 +109,24 @@ pub(crate) fn ports(arguments: PortsArgs) -> ExitCode {
     watch(&arguments.common, |common| {
         let answer: Ports = ask(common, &question)?;
         show(common, &answer, || table::ports(&answer))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+pub(crate) fn links(arguments: LinksArgs) -> ExitCode {
+    let question = Question::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
+    watch(&arguments.common, |common| {
+        let answer: Links = ask(common, &question)?;
+        show(common, &answer, || table::links(&answer))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+pub(crate) fn hosts(arguments: HostsArgs) -> ExitCode {
+    let question = Question::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
+    watch(&arguments.common, |common| {
+        let answer: Hosts = ask(common, &question)?;
+        show(common, &answer, || table::hosts(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }

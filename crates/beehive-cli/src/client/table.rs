@@ -1,6 +1,6 @@
 //! Tables for people: columns as wide as what is in them.
 
-use crate::api::{Flow, Flows, Ports, Refused, Switches, Verified};
+use crate::api::{Flow, Flows, Hosts, Links, Ports, Refused, Switches, Verified};
 use std::fmt::Write;
 
 /// Rows of equal length, the first of them the head.
@@ -79,6 +79,31 @@ pub(super) fn ports(answer: &Ports) -> String {
         table.row([p.switch.clone(), p.port.clone(), p.name.clone(), p.address.clone(), link])
     }
     table.lines()
+}
+
+pub(super) fn links(answer: &Links) -> String {
+    let mut table = Table::new(["SWITCH", "PORT", "SWITCH", "PORT", "WORKS", "FLOODED"]);
+    for l in &answer.links {
+        let works = if l.both_ways { "both ways" } else { "one way" }.to_string();
+        let flooded = if l.flooded { "yes" } else { "no" }.to_string();
+        let (one, other) =
+            ((l.switch.clone(), l.port.clone()), (l.other_switch.clone(), l.other_port.clone()));
+        table.row([one.0, one.1, other.0, other.1, works, flooded])
+    }
+    table.lines()
+}
+
+pub(super) fn hosts(answer: &Hosts) -> String {
+    let mut table = Table::new(["HOST", "VLAN", "SWITCH", "PORT", "ADDRESSES"]);
+    for h in &answer.hosts {
+        let addresses = h.internet_addresses.join(", ");
+        table.row([h.address.clone(), or_dash(h.vlan), h.switch.clone(), h.port.clone(), addresses])
+    }
+    let mut text = table.lines();
+    if answer.truncated {
+        text.push_str("there are more hosts than are listed: ask for one switch (--switch)\n")
+    }
+    text
 }
 
 pub(super) fn flows(answer: &Flows) -> String {

@@ -25,7 +25,7 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let status = match self.code {
             FailureCode::BadRequest => StatusCode::BAD_REQUEST,
-            FailureCode::UnknownSwitch => StatusCode::NOT_FOUND,
+            FailureCode::UnknownSwitch | FailureCode::AppNotRunning => StatusCode::NOT_FOUND,
             FailureCode::ForeignOrigin => StatusCode::FORBIDDEN,
             FailureCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         };

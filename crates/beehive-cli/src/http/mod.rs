@@ -1,4 +1,4 @@
-//! HTTP for people and their tools: health, metrics, status, switches and their flows.
+//! HTTP for people and their tools: health, metrics, status, switches and their flows, links and hosts.
 //!
 //! It changes nothing but that flows are put right at once which would be within the minute.
 
@@ -6,6 +6,7 @@ mod failure;
 mod flows;
 mod host;
 mod metrics;
+mod places;
 mod status;
 mod switches;
 
@@ -64,6 +65,8 @@ fn router(served: Served, hosts: Vec<String>) -> Router {
         .route("/api/v1/status", get(status::status))
         .route("/api/v1/switches", get(switches::switches))
         .route("/api/v1/ports", get(switches::ports))
+        .route("/api/v1/links", get(places::links))
+        .route("/api/v1/hosts", get(places::hosts))
         .route("/api/v1/flows", get(flows::flows))
         .route("/api/v1/flows/verify", post(flows::verify))
         .fallback(|| async { (StatusCode::NOT_FOUND, PATHS) })
@@ -94,7 +97,7 @@ async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Respon
 }
 
 /// What is told to those who ask for something else.
-const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, flows and flows/verify (POST)\n";
+const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows and flows/verify (POST)\n";
 
 async fn health() -> &'static str {
     "ok\n"

@@ -1,6 +1,6 @@
 //! Hosts: where they are, and which addresses are theirs.
 
-use crate::object::{PortId, Station};
+use crate::object::{NodeId, PortId, PortNo, Station};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -58,6 +58,11 @@ pub struct HostContested {
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Host)]
 pub struct FindHost(pub Station);
+
+/// Asks who was heard at a switch lately, and at which port. Some may be elsewhere by now: [`FindHost`] knows.
+#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+#[message(reply = Vec<(Station, PortNo)>)]
+pub struct ListHosts(pub NodeId);
 
 /// Asks which host has an address, as was said last; nobody answers if none has.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]

@@ -50,6 +50,22 @@ pub struct LinkUp(pub Link);
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkDown(pub Link);
 
+/// A cable between two ports of switches, as it is known now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct KnownLink {
+    /// One of its directions, always the same.
+    pub link: Link,
+    /// Whether both directions were found.
+    pub both_ways: bool,
+    /// Whether it takes part in flooding.
+    pub in_tree: bool,
+}
+
+/// Asks for all links, in order.
+#[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
+#[message(reply = Vec<KnownLink>)]
+pub struct ListLinks;
+
 /// What a port is for, as the whole network tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PortRole {

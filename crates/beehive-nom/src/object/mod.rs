@@ -25,8 +25,11 @@ pub use flow_state::{
     AdoptFlows, DescribeNode, FlowFailure, FlowState, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
     IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
 };
-pub use host::{FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen};
-pub use link::{Link, LinkDown, LinkUp, LoopDetected, PathsChanged, PortId, PortRole, PortRoleChanged};
+pub use host::{FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, ListHosts};
+pub use link::{
+    KnownLink, Link, LinkDown, LinkUp, ListLinks, LoopDetected, PathsChanged, PortId, PortRole,
+    PortRoleChanged,
+};
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};
 pub use traffic::{Conversation, Traffic};

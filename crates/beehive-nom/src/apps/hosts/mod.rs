@@ -6,8 +6,8 @@
 mod claim;
 
 use crate::object::{
-    FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, NodeId,
-    NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
+    FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, ListHosts,
+    NodeId, NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
 };
 use beehive::{App, Config, Ctx, Dict, Key, Message, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
@@ -251,6 +251,11 @@ impl Hosts {
             leave(self.crowds.at(*node), recent.port);
             ctx.emit(Gone(station, PortId { node: *node, port: recent.port }));
         }
+    }
+
+    #[rcv(sharded)]
+    fn list(&mut self, ListHosts(node): &ListHosts) -> Vec<(Station, PortNo)> {
+        self.recent.at(*node).iter().map(|(station, recent)| (*station, recent.port)).collect()
     }
 
     #[rcv(sharded)]

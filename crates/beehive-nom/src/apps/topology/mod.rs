@@ -7,7 +7,9 @@ mod tree;
 pub use tree::{Cable, span};
 
 use crate::limits;
-use crate::object::{Link, LinkDown, LinkUp, NodeId, PathsChanged, PortRole, PortRoleChanged};
+use crate::object::{
+    KnownLink, Link, LinkDown, LinkUp, ListLinks, NodeId, PathsChanged, PortRole, PortRoleChanged,
+};
 use beehive::{App, Ctx, Key, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +44,16 @@ impl Topology {
     fn link_down(&mut self, LinkDown(link): &LinkDown, ctx: &mut Ctx) {
         self.links.at(Fabric).remove(link);
         self.settle(*link, ctx);
+    }
+
+    #[rcv(centralized)]
+    fn list(&mut self, _: &ListLinks) -> Vec<KnownLink> {
+        let known = |(link, cable): (&Link, &Cable)| KnownLink {
+            link: *link,
+            both_ways: cable.both_ways,
+            in_tree: cable.in_tree,
+        };
+        self.cables.at(Fabric).iter().map(known).collect()
     }
 
     /// Brings the tree up to date after a change of `link`.

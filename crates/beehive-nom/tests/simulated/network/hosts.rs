@@ -2,7 +2,9 @@
 
 use super::lab::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LoopGuard, Topology};
-use beehive_nom::object::{FindAddress, FindHost, Mac, NodeId, PortId, PortNo, Station, Vlan};
+use beehive_nom::object::{
+    FindAddress, FindHost, ListHosts, ListLinks, Mac, NodeId, PortId, PortNo, Station, Vlan,
+};
 use std::net::IpAddr;
 
 const SETTINGS: &str = "[discovery]\nsecret = \"of this test\"\n[loop-guard]\npaths_on_blocked = true\n\
@@ -53,7 +55,12 @@ async fn hosts_are_where_they_speak_and_not_where_their_packets_pass() {
         assert_eq!(known(&network, host).await, Some(place(host)));
         let station = network.hive.request(FindAddress(IpAddr::from(host.ip()))).await.expect("is known");
         assert_eq!(station, Station::new(Vlan::NONE, host.mac()));
+        let there = network.hive.request(ListHosts(NodeId(host.node))).await.expect("is known");
+        assert_eq!(there, [(station, PortNo(host.port))]);
     }
+    let links = network.hive.request(ListLinks).await.expect("are known");
+    assert!(links.len() == 4 && links.iter().all(|known| known.both_ways), "{links:?}");
+    assert_eq!(links.iter().filter(|known| known.in_tree).count(), 3, "{links:?}");
     network.switch(3).set_up(PortNo(7), false);
     network.settled().await;
     assert_eq!(known(&network, hosts()[2]).await, None);
