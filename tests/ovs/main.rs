@@ -21,4 +21,5 @@ mod ports;
 mod protocols;
 mod restart;
 mod survival;
+mod topologies;
 mod vlans;
