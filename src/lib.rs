@@ -42,7 +42,8 @@
 //! [a page for each error](guide::errors).
 //!
 //! The crate is a facade: the programming model and one hive are in `beehive-core`, network objects and the OpenFlow
-//! driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`.
+//! driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. Feature `controller` is the whole controller,
+//! for apps of one's own.
 
 pub mod guide;
 
@@ -50,6 +51,12 @@ pub use beehive_core::*;
 
 #[cfg(feature = "nom")]
 pub use {beehive_nom as nom, beehive_of as of};
+
+/// The whole controller daemon, with apps of one's own.
+#[cfg(feature = "controller")]
+pub mod controller {
+    pub use beehive_cli::Controller;
+}
 
 /// What nearly every program needs.
 pub mod prelude {

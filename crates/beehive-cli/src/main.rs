@@ -1,60 +1,10 @@
-//! The `beehive` program: a controller, and the tools to measure and examine one.
-
-mod api;
-mod bench;
-mod client;
-mod controller;
-mod decode;
-mod http;
-mod maps;
-mod observe;
-
-use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+//! The `beehive` program. All of it is in the library beside it.
 
 // batches of packets are larger than what the system's allocator keeps at hand: it would give their pages back and take
 // new ones for every read
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Beehive: an SDN controller, and tools around it.
-///
-/// `beehive controller` needs no flag: it runs a learning switch for every OpenFlow 1.0 or 1.3 switch that connects.
-#[derive(Debug, Parser)]
-#[command(name = "beehive", version, arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Controller(Box<controller::ControllerArgs>),
-    Switches(client::SwitchesArgs),
-    Ports(client::PortsArgs),
-    Links(client::LinksArgs),
-    Hosts(client::HostsArgs),
-    Flows(client::FlowsArgs),
-    /// Measure something by putting load on it.
-    Bench(bench::BenchArgs),
-    Decode(decode::DecodeArgs),
-    Maps(maps::MapsArgs),
-    Provenance(observe::ProvenanceArgs),
-    Top(observe::TopArgs),
-}
-
-fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Controller(arguments) => controller::run(*arguments),
-        Command::Switches(arguments) => client::switches(arguments),
-        Command::Ports(arguments) => client::ports(arguments),
-        Command::Links(arguments) => client::links(arguments),
-        Command::Hosts(arguments) => client::hosts(arguments),
-        Command::Flows(arguments) => client::flows(arguments),
-        Command::Bench(arguments) => bench::run(arguments),
-        Command::Decode(arguments) => decode::run(arguments),
-        Command::Maps(arguments) => maps::run(arguments),
-        Command::Provenance(arguments) => observe::provenance(arguments),
-        Command::Top(arguments) => observe::top(arguments),
-    }
+fn main() -> std::process::ExitCode {
+    beehive_cli::run()
 }

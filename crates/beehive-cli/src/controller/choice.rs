@@ -2,8 +2,9 @@
 
 use super::Failure;
 use super::configuration::nearest;
-use beehive_core::Builder;
+use beehive_core::{Builder, Handlers};
 use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, Topology};
+use std::any::TypeId;
 
 /// An app that the controller can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,9 +15,24 @@ pub(super) enum AppChoice {
     Firewall,
     Hosts,
     Forwarding,
+    Own(OwnApp),
 }
 
-/// All apps, by name.
+/// An app of whoever built this program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnApp {
+    name: &'static str,
+    register: fn(Builder) -> Builder,
+}
+
+impl PartialEq for OwnApp {
+    fn eq(&self, other: &OwnApp) -> bool {
+        self.name == other.name
+    }
+}
+impl Eq for OwnApp {}
+
+/// All apps of the controller's own, by name.
 pub(super) const APPS: [(&str, AppChoice); 6] = [
     ("learning-switch", AppChoice::LearningSwitch),
     ("hub", AppChoice::Hub),
@@ -31,23 +47,44 @@ const LOOP_GUARD: &str = "loop-guard";
 /// Bytes of a secret that is made here.
 const SECRET_BYTES: usize = 32;
 
-/// All names of tables of settings.
-pub(super) fn tables() -> Vec<&'static str> {
-    APPS.iter().map(|(name, _)| *name).chain([LOOP_GUARD]).collect()
+/// All names of tables of settings, with those of `own`.
+pub(super) fn tables(own: &[AppChoice]) -> Vec<&'static str> {
+    let names = own.iter().map(|app| app.name()).chain(APPS.map(|(name, _)| name));
+    names.chain([LOOP_GUARD]).collect()
 }
 
 impl AppChoice {
-    pub(super) fn named(name: &str) -> Result<AppChoice, Failure> {
-        let found = APPS.iter().find(|(known, _)| *known == name);
-        let names = APPS.map(|(known, _)| known);
+    /// One of `own`, or else of the controller's.
+    pub(super) fn named(name: &str, own: &[AppChoice]) -> Result<AppChoice, Failure> {
+        let all: Vec<_> = own.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
+        let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
+        let found = all.iter().find(|(known, _)| *known == name);
         found.map(|(_, app)| *app).ok_or_else(|| match nearest(name, &names) {
             Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
             None => format!("there is no app `{name}`; there are {}", names.join(", ")).into(),
         })
     }
 
+    /// The app `A`: what comes with it comes, too, if it is one of the controller's.
+    pub(super) fn of<A: Handlers>() -> AppChoice {
+        let types = [
+            (TypeId::of::<Hub>(), AppChoice::Hub),
+            (TypeId::of::<LearningSwitch>(), AppChoice::LearningSwitch),
+            (TypeId::of::<Discovery>(), AppChoice::Discovery),
+            (TypeId::of::<Firewall>(), AppChoice::Firewall),
+            (TypeId::of::<Hosts>(), AppChoice::Hosts),
+            (TypeId::of::<Forwarding>(), AppChoice::Forwarding),
+        ];
+        let known = types.iter().find(|(known, _)| *known == TypeId::of::<A>());
+        let own = AppChoice::Own(OwnApp { name: A::NAME, register: |hive| hive.app::<A>() });
+        known.map_or(own, |(_, app)| *app)
+    }
+
     pub(super) fn name(self) -> &'static str {
-        APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name)
+        match self {
+            AppChoice::Own(own) => own.name,
+            _ => APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name),
+        }
     }
 
     /// Whether the table of settings `name` is its own.
@@ -63,6 +100,7 @@ impl AppChoice {
             AppChoice::Firewall => hive.app::<Firewall>(),
             AppChoice::Hosts => hive.app::<Hosts>(),
             AppChoice::Forwarding => hive.app::<Forwarding>(),
+            AppChoice::Own(own) => (own.register)(hive),
         }
     }
 }
@@ -130,6 +168,23 @@ mod tests {
         for apps in wrong {
             assert!(check(apps).unwrap_err().to_string().contains("--app"), "{apps:?}");
         }
+    }
+
+    #[test]
+    fn every_app_of_the_controller_is_known_by_its_type() {
+        let types = [
+            AppChoice::of::<beehive_nom::apps::LearningSwitch>(),
+            AppChoice::of::<beehive_nom::apps::Hub>(),
+            AppChoice::of::<beehive_nom::apps::Discovery>(),
+            AppChoice::of::<beehive_nom::apps::Firewall>(),
+            AppChoice::of::<beehive_nom::apps::Hosts>(),
+            AppChoice::of::<beehive_nom::apps::Forwarding>(),
+        ];
+        assert_eq!(types, APPS.map(|(_, app)| app));
+        let own = AppChoice::of::<beehive_nom::apps::NodeController>();
+        assert_eq!(own.name(), "node-controller");
+        assert_eq!(AppChoice::named("node-controller", &[own]).ok(), Some(own));
+        assert!(AppChoice::named("node-controller", &[]).is_err() && tables(&[own]).contains(&own.name()));
     }
 
     #[test]

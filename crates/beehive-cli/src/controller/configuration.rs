@@ -52,18 +52,18 @@ const KEYS: [&str; 12] = [
 /// Longest configuration that is read, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
 
-/// Reads a file: the controller's own settings, and the tables of the apps.
-pub(super) fn read(file: &Path) -> Result<(Configuration, toml::Table), Failure> {
+/// Reads a file: the controller's own settings, and the tables of the apps, `own` among them.
+pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let length = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?.len();
     if length > LENGTH_MAX {
         return Err(format!("{name}: {length} bytes are more than a configuration has").into());
     }
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    parse(&text).map_err(|error| format!("{name}: {error}").into())
+    parse(&text, own).map_err(|error| format!("{name}: {error}").into())
 }
 
-fn parse(text: &str) -> Result<(Configuration, toml::Table), Failure> {
+fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let mut file: toml::Table =
         text.parse().map_err(|error: toml::de::Error| error.to_string().trim().to_string())?;
     known("table", "", file.keys(), &TABLES)?;
@@ -82,7 +82,7 @@ fn parse(text: &str) -> Result<(Configuration, toml::Table), Failure> {
         Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
         None => toml::Table::new(),
     };
-    known("app", "[apps] ", apps.keys(), &choice::tables())?;
+    known("app", "[apps] ", apps.keys(), &choice::tables(own))?;
     Ok((controller, apps))
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        parse(text).expect_err("accepted").to_string()
+        parse(text, &[]).expect_err("accepted").to_string()
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let text = "[controller]\napps = [\"hub\"]\nlisten = [\"127.0.0.1:1\"]\nhttp = \"off\"\nhttp_insecure = true\n\
             http_hosts = [\"a\"]\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
             echo_misses = 2\nhandshake_ms = 1000\npacket_patience_ms = 5\n[apps.hub]\n";
-        let (c, apps) = parse(text).unwrap();
+        let (c, apps) = parse(text, &[]).unwrap();
         assert_eq!((c.connections_max, c.echo_misses, apps.len()), (Some(5), Some(2), 1));
         for key in KEYS {
             assert!(text.contains(&format!("{key} =")), "{key} is not in this test");

@@ -9,10 +9,12 @@ mod sockets;
 pub(crate) use options::ControllerArgs;
 
 use crate::http;
-use beehive_core::Hive;
+use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
+use choice::AppChoice;
+use clap::Parser;
 use options::Options;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -34,19 +36,66 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Anything that keeps the controller from running, in words for the one who started it.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the controller until it is told to stop.
-pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
-    match start(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("beehive controller: {failure}");
-            ExitCode::FAILURE
+/// The whole controller with apps of one's own: switches by OpenFlow, HTTP, settings, logs, signals.
+///
+/// It has all flags of `beehive controller`, and reads the same environment and configuration file; `--app` names apps of
+/// one's own as well as those of Beehive, by [`App::NAME`](beehive_core::App::NAME), and a table `[apps.<name>]` holds their
+/// settings.
+///
+/// The allocator is that of whoever builds the program; `beehive controller` has mimalloc, which is faster with many
+/// switches.
+#[derive(Debug, Default)]
+pub struct Controller {
+    apps: Vec<AppChoice>,
+}
+
+/// The command line of a program that is nothing but a controller.
+#[derive(Parser, Debug)]
+struct CommandLine {
+    #[command(flatten)]
+    arguments: ControllerArgs,
+}
+
+impl Controller {
+    /// One without apps; if none are added, that is `beehive controller`.
+    pub fn new() -> Controller {
+        Controller::default()
+    }
+
+    /// With an app after those that were added before; the first that answers a packet decides about it. These, and no
+    /// others, run unless `--app` or the configuration file say otherwise. With
+    /// [`Discovery`](beehive_nom::apps::Discovery) comes what keeps packets from running in circles.
+    #[must_use]
+    pub fn app<A: Handlers>(mut self) -> Controller {
+        self.apps.push(AppChoice::of::<A>());
+        self
+    }
+
+    /// Reads the command line, and runs until SIGTERM or SIGINT. Whatever keeps it from running is said on standard error.
+    ///
+    /// It ends the process where the command line asks for help or is wrong.
+    pub fn run(self) -> ExitCode {
+        self.run_with(CommandLine::parse().arguments)
+    }
+
+    fn run_with(self, arguments: ControllerArgs) -> ExitCode {
+        match start(arguments, &self.apps) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("beehive controller: {failure}");
+                ExitCode::FAILURE
+            }
         }
     }
 }
 
-fn start(arguments: ControllerArgs) -> Result<(), Failure> {
-    let options = Options::of(arguments)?;
+/// Runs the controller until it is told to stop.
+pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
+    Controller::new().run_with(arguments)
+}
+
+fn start(arguments: ControllerArgs, own: &[AppChoice]) -> Result<(), Failure> {
+    let options = Options::of(arguments, own)?;
     log(&options)?;
     let descriptors = resources::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -74,15 +74,18 @@ const HTTP_DEFAULT: &str = "127.0.0.1:8653";
 const DESCRIPTORS_RESERVED: u64 = 64;
 
 impl Options {
-    pub(super) fn of(arguments: ControllerArgs) -> Result<Options, Failure> {
+    /// `own`: apps that run, in this order, if nobody says otherwise.
+    pub(super) fn of(arguments: ControllerArgs, own: &[AppChoice]) -> Result<Options, Failure> {
         let (controller, settings) = match &arguments.config {
-            Some(file) => configuration::read(file)?,
+            Some(file) => configuration::read(file, own)?,
             None => Default::default(),
         };
-        let names = first_of(arguments.app, controller.apps.clone(), &["learning-switch"]);
+        let own_names: Vec<_> = own.iter().map(|app| app.name()).collect();
+        let usual = if own.is_empty() { &["learning-switch"][..] } else { &own_names };
+        let names = first_of(arguments.app, controller.apps.clone(), usual);
         let mut apps: Vec<AppChoice> = Vec::new();
         for name in &names {
-            let app = AppChoice::named(name)?;
+            let app = AppChoice::named(name, own)?;
             if apps.contains(&app) {
                 return Err(format!("app `{name}` is named twice").into());
             }

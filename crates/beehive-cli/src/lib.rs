@@ -1,0 +1,62 @@
+//! The `beehive` program: a controller, and the tools to measure and examine one. And the whole [`Controller`] for whoever
+//! has apps of their own.
+
+mod api;
+mod bench;
+mod client;
+mod controller;
+mod decode;
+mod http;
+mod maps;
+mod new;
+mod observe;
+
+pub use controller::Controller;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Beehive: an SDN controller, and tools around it.
+///
+/// `beehive controller` needs no flag: it runs a learning switch for every OpenFlow 1.0 or 1.3 switch that connects.
+#[derive(Debug, Parser)]
+#[command(name = "beehive", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Controller(Box<controller::ControllerArgs>),
+    Switches(client::SwitchesArgs),
+    Ports(client::PortsArgs),
+    Links(client::LinksArgs),
+    Hosts(client::HostsArgs),
+    Flows(client::FlowsArgs),
+    /// Measure something by putting load on it.
+    Bench(bench::BenchArgs),
+    Decode(decode::DecodeArgs),
+    Maps(maps::MapsArgs),
+    New(new::NewArgs),
+    Provenance(observe::ProvenanceArgs),
+    Top(observe::TopArgs),
+}
+
+/// What `beehive` does: reads the command line, and does as it says.
+pub fn run() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Controller(arguments) => controller::run(*arguments),
+        Command::Switches(arguments) => client::switches(arguments),
+        Command::Ports(arguments) => client::ports(arguments),
+        Command::Links(arguments) => client::links(arguments),
+        Command::Hosts(arguments) => client::hosts(arguments),
+        Command::Flows(arguments) => client::flows(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Decode(arguments) => decode::run(arguments),
+        Command::Maps(arguments) => maps::run(arguments),
+        Command::New(arguments) => new::run(arguments),
+        Command::Provenance(arguments) => observe::provenance(arguments),
+        Command::Top(arguments) => observe::top(arguments),
+    }
+}

@@ -1,0 +1,133 @@
+//! `beehive new`: a package with a controller of one's own, ready to be built and changed.
+
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Make a new package with a controller of your own
+///
+/// It holds one app, which counts packets and floods them, and runs with all flags of `beehive controller`. Change the app,
+/// or add others; `cargo run` runs it.
+#[derive(Args, Debug)]
+pub(crate) struct NewArgs {
+    /// The folder to make; its last part is the package's name
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+
+    /// A copy of Beehive's source to build with, instead of the published version
+    #[arg(long, value_name = "FOLDER")]
+    beehive: Option<PathBuf>,
+}
+
+/// The program, which is also an example of the library: it is built and run with its tests.
+const MAIN: &str = include_str!("../template/main.rs");
+
+/// Makes the package.
+pub(crate) fn run(arguments: NewArgs) -> ExitCode {
+    match make(&arguments) {
+        Ok(()) => {
+            let folder = arguments.folder.display();
+            println!("{folder} is there: `cd {folder} && cargo run`, and its app is in src/main.rs");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("beehive new: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !is_package_name(name) {
+        return Err(format!(
+            "`{}` does not end with a package's name: a letter, then letters, digits, `-` and `_`",
+            folder.display()
+        ));
+    }
+    if folder.exists() {
+        return Err(format!("{} is there already", folder.display()));
+    }
+    let source = match beehive {
+        Some(path) => format!("path = {}", quoted(&source_of(path)?)),
+        None => format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
+    };
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         beehive = {{ package = \"beehive-runtime\", {source}, features = [\"controller\"] }}\n\n\
+         # a workspace of its own, wherever it is\n[workspace]\n"
+    );
+    let written = fs::create_dir_all(folder.join("src"))
+        .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
+        .and_then(|()| fs::write(folder.join(".gitignore"), "/target\n"))
+        .and_then(|()| fs::write(folder.join("src").join("main.rs"), MAIN));
+    written.map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// The folder of Beehive's source, if it is that, in full: the new package may be anywhere.
+fn source_of(path: &Path) -> Result<PathBuf, String> {
+    let full = fs::canonicalize(path).map_err(|error| format!("--beehive {}: {error}", path.display()))?;
+    let manifest = fs::read_to_string(full.join("Cargo.toml")).unwrap_or_default();
+    if manifest.contains("name = \"beehive-runtime\"") {
+        Ok(full)
+    } else {
+        Err(format!("--beehive {}: that is not Beehive's source", path.display()))
+    }
+}
+
+fn is_package_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// As TOML writes it.
+fn quoted(path: &Path) -> String {
+    toml::Value::from(path.to_string_lossy().into_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(test: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("beehive-new-{}-{test}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        place
+    }
+
+    #[test]
+    fn the_package_is_there_and_is_not_overwritten() {
+        let place = place("package");
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
+        let arguments = NewArgs { folder: place.join("my-controller"), beehive: Some(workspace) };
+        make(&arguments).unwrap();
+        let manifest = fs::read_to_string(place.join("my-controller").join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        assert_eq!(manifest["package"]["name"].as_str(), Some("my-controller"));
+        let path = manifest["dependencies"]["beehive"]["path"].as_str().unwrap();
+        assert!(Path::new(path).join("crates").is_dir(), "{path}");
+        let program = fs::read_to_string(place.join("my-controller").join("src").join("main.rs")).unwrap();
+        assert_eq!(program, MAIN);
+        assert!(make(&arguments).unwrap_err().contains("there already"));
+        fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let place = place("refused");
+        for bad in ["1st", "a b", "..", "ä"] {
+            let arguments = NewArgs { folder: place.join(bad), beehive: None };
+            assert!(make(&arguments).is_err(), "{bad}");
+        }
+        let arguments = NewArgs { folder: place.join("good"), beehive: Some(std::env::temp_dir()) };
+        assert!(make(&arguments).unwrap_err().contains("not Beehive's source"));
+        assert!(!place.exists());
+    }
+
+    #[test]
+    fn the_program_is_twenty_lines() {
+        let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+        assert!(MAIN.lines().filter(code).count() <= 20);
+    }
+}

@@ -1,0 +1,35 @@
+//! `beehive new` writes a package that builds as it is.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Builds all of Beehive as a dependency, which takes long: with `BEEHIVE_LONG=1`.
+#[test]
+fn what_is_written_builds_and_runs() {
+    if std::env::var_os("BEEHIVE_LONG").is_none() {
+        println!("SKIPPED what_is_written_builds_and_runs: it takes long; BEEHIVE_LONG=1 runs it");
+        return;
+    }
+    let beehive = Path::new(env!("CARGO_BIN_EXE_beehive"));
+    let place = std::env::temp_dir().join(format!("beehive-new-builds-{}", std::process::id()));
+    let package = place.join("my-controller");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
+    let made = Command::new(beehive).arg("new").arg(&package).arg("--beehive").arg(&source).status();
+    assert!(made.expect("starts").success());
+    // the versions that are known to build
+    std::fs::copy(source.join("Cargo.lock"), package.join("Cargo.lock")).expect("is copied");
+    // <target>/<profile>/beehive
+    let target = beehive.parent().and_then(Path::parent).expect("a target folder");
+    let cargo = std::env::var_os("CARGO").expect("run by cargo");
+    let ran = Command::new(cargo)
+        .args(["run", "--quiet", "--offline", "--target-dir"])
+        .arg(target)
+        .args(["--", "--help"])
+        .current_dir(&package)
+        .output()
+        .expect("starts");
+    let words = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(words.contains("--listen") && words.contains("--app"), "{words}");
+    std::fs::remove_dir_all(place).expect("is removed");
+}

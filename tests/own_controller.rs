@@ -1,0 +1,97 @@
+//! What `beehive new` writes is a whole controller: flags, HTTP, settings, signals, and the app in it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long it may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Built with the tests, as all examples are.
+fn program() -> PathBuf {
+    let this = std::env::current_exe().expect("this test's program");
+    let folder = this.parent().and_then(Path::parent).expect("a target folder").join("examples");
+    folder.join("my_controller")
+}
+
+struct Running {
+    child: Child,
+    http: String,
+    first_line: String,
+}
+
+impl Running {
+    fn start(more: &[&str]) -> Running {
+        let mut child = Command::new(program())
+            .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut line = || lines.next().expect("says where it listens").expect("words");
+        let (first_line, _, http) = (line(), line(), line());
+        let http =
+            http.trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
+        Running { child, http, first_line }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.http).expect("connects");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("asks");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answers");
+        answer
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // it has ended already, except when a test failed
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_runs_the_app_and_serves_people() {
+    let mut controller = Running::start(&[]);
+    assert!(controller.first_line.ends_with(" runs mine"), "{}", controller.first_line);
+    assert!(controller.get("/health").ends_with("ok\n"));
+    let status = controller.get("/api/v1/status");
+    assert!(
+        status.contains("\"name\":\"mine\"") && status.contains("\"name\":\"node-controller\""),
+        "{status}"
+    );
+    assert!(controller.get("/api/v1/switches").ends_with("{\"switches\":[]}"));
+    let told =
+        Command::new("kill").arg(controller.child.id().to_string()).status().expect("there is a `kill`");
+    assert!(told.success());
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = controller.child.try_wait().expect("waits") {
+            break status;
+        }
+        assert!(began.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn its_app_stands_among_the_others_as_it_is_told() {
+    let controller = Running::start(&["--app", "firewall,mine,learning-switch"]);
+    assert!(
+        controller.first_line.ends_with(" runs firewall, then mine, then learning-switch"),
+        "{}",
+        controller.first_line
+    );
+    let refused = Command::new(program()).args(["--app", "min"]).output().expect("starts");
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && words.contains("did you mean `mine`?"), "{words}");
+}
