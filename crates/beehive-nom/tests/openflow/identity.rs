@@ -4,6 +4,7 @@ use crate::peer::{Controller, eventually, features};
 use beehive_of::Version;
 use beehive_of::any::Message;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newcomer_is_refused_while_the_first_one_is_alive() {
@@ -60,4 +61,39 @@ async fn a_second_set_of_features_changes_nothing() {
     assert!(eventually(|| controller.directory.totals().messages_ignored == 2).await);
     let status = controller.directory.status(controller.hive.now());
     assert_eq!(status[0].node.as_deref(), Some("0000000000000001"));
+}
+
+/// Who says to be a switch that is there is not read without end while that one is probed, nor answered without end while it
+/// is not known who it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_that_floods_is_not_kept_in_memory() {
+    const MEGABYTE: usize = 1 << 20;
+    // echo requests
+    let noise: Vec<u8> = std::iter::repeat_n([1, 2, 0, 8, 0, 0, 0, 9], MEGABYTE / 8).flatten().collect();
+    let sent_by = async |controller: &Controller, identified: bool| {
+        let mut stranger = controller.connect().await;
+        let xid = stranger.greet(Version::V1_0).await.unwrap();
+        if identified {
+            stranger.send(&features(Version::V1_0, 1, 0, xid)).await;
+        }
+        let mut megabytes = 0;
+        // it reads nothing
+        while megabytes < 200 {
+            let sent = tokio::time::timeout(Duration::from_millis(300), stranger.stream.write_all(&noise));
+            match sent.await {
+                Ok(Ok(())) => megabytes += 1,
+                _ => break,
+            }
+        }
+        megabytes
+    };
+    let controller = Controller::start().await;
+    let _silent = controller.join(Version::V1_0, 1).await;
+    for identified in [true, false] {
+        // the sockets of both sides hold some
+        let megabytes = sent_by(&controller, identified).await;
+        assert!(megabytes < 30, "{megabytes} MB, identified: {identified}")
+    }
+    let mut other = controller.join(Version::V1_0, 2).await;
+    assert!(controller.serves(&mut other).await);
 }

@@ -144,6 +144,9 @@ impl Connection {
             };
             let step = self.session.greet(frame, now, &mut self.output, events);
             self.input.advance(length);
+            if self.output.len() > limits::BACKLOG_BYTES_SPARE {
+                return Err(Close::Unread);
+            }
             match step? {
                 Step::Continue => {}
                 Step::Identified { node, auxiliary: false } => self.claim(node, now, events)?,
@@ -257,6 +260,7 @@ impl Driver for Connection {
             self.input.reserve(self.appetite)
         }
         self.room = self.input.capacity() - self.input.len();
+        let is_disputed = self.dispute.is_some();
         let Connection { read, write, input, news, alarm, dispute, entry, output, slot, .. } = self;
         let evicted = async {
             match slot {
@@ -271,11 +275,13 @@ impl Driver for Connection {
                 None => std::future::pending().await,
             }
         };
-        let disputed = news.verdict.is_some();
+        let known = news.verdict.is_some();
+        // who is not known to be who it says is not heard to the end: what it says stays with it
+        let heard = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
         tokio::select! {
             biased;
-            verdict = verdict, if !disputed => news.verdict = Some(verdict),
-            result = read.read_buf(input) => news.read = Some(result),
+            verdict = verdict, if !known => news.verdict = Some(verdict),
+            result = read.read_buf(input), if !heard => news.read = Some(result),
             _ = write.writable(), if !output.is_empty() => {}
             () = alarm => {}
             () = entry.record().challenged() => news.challenged = true,
