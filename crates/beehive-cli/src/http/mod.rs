@@ -7,6 +7,7 @@ mod flows;
 mod host;
 mod metrics;
 mod places;
+mod server;
 mod status;
 mod switches;
 
@@ -45,16 +46,9 @@ pub(crate) async fn serve(
     socket: TcpListener,
     served: Served,
     hosts: Vec<String>,
-    mut stopped: watch::Receiver<()>,
+    stopped: watch::Receiver<()>,
 ) {
-    let router = router(served, hosts);
-    let shutdown = async move {
-        // the other end is dropped when it is time
-        while stopped.changed().await.is_ok() {}
-    };
-    if let Err(error) = axum::serve(socket, router).with_graceful_shutdown(shutdown).await {
-        tracing::error!(%error, "HTTP is over");
-    }
+    server::serve(socket, router(served, hosts), stopped).await
 }
 
 fn router(served: Served, hosts: Vec<String>) -> Router {

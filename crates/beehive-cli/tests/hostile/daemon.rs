@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) switches: SocketAddr,
-    http: String,
+    pub(crate) http: String,
     /// Watches its memory.
     watching: Option<(Arc<Memory>, JoinHandle<()>)>,
     configuration: Option<std::path::PathBuf>,
@@ -62,6 +62,11 @@ impl Daemon {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    }
+
+    /// Descriptors that it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("is running").count()
     }
 
     /// Watches its memory from now on.

@@ -95,3 +95,30 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
     bystander.end("drips");
     daemon.end()
 }
+
+/// Connections for HTTP that never end their question take nothing from switches, and are given up.
+#[test]
+fn half_asked_questions_keep_nobody_out() {
+    use std::io::{Read, Write};
+    let _alone = alone();
+    raise_descriptors();
+    let daemon = Daemon::start();
+    let mut open = Vec::new();
+    for _ in 0..600 {
+        let Ok(mut stream) = std::net::TcpStream::connect(&daemon.http) else { break };
+        stream.write_all(b"GET /hea").expect("is there");
+        open.push(stream)
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let descriptors = daemon.descriptors();
+    assert!(descriptors < 200, "{descriptors} descriptors are open");
+    drop(Switch::joined(daemon.switches, V1_3, 7));
+    // the first are let go after their ten seconds
+    let mut first = open.remove(0);
+    first.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    let mut rest = Vec::new();
+    let _ = first.read_to_end(&mut rest);
+    drop(open);
+    assert!(daemon.metric("beehive_connections") <= 1);
+    daemon.end()
+}

@@ -116,6 +116,8 @@ impl NodeController {
         }
         self.seen.at(msg.node).clear();
         self.bursts.remove(&msg.node);
+        // before the switch tells its flows: it may have this one
+        node.miss_flow(self.flows.at(msg.node));
         let reading = node.read(ctx);
         self.nodes.put(msg.node, node);
         ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading, parts: 0 });

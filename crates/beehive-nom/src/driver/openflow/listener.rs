@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -82,12 +83,20 @@ pub struct Listener {
     directory: Arc<Directory>,
     settings: ListenerSettings,
     half_open: Arc<HalfOpen>,
+    /// Connections that could not be accepted.
+    failed: AtomicU64,
 }
 
 impl Listener {
     /// A listener whose switches talk to `hive` and are listed in `directory`. One may serve several sockets.
     pub fn new(hive: &Hive, directory: Arc<Directory>, settings: ListenerSettings) -> Arc<Listener> {
-        Arc::new(Listener { hive: hive.clone(), directory, settings, half_open: Arc::default() })
+        Arc::new(Listener {
+            hive: hive.clone(),
+            directory,
+            settings,
+            half_open: Arc::default(),
+            failed: AtomicU64::new(0),
+        })
     }
 
     /// Accepts on `socket` until the hive stops. Runs as an IO bee of the hive.
@@ -117,7 +126,11 @@ impl Listener {
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 // no descriptors or memory: the rest of the program may give some back
-                tracing::warn!(%error, "a connection could not be accepted");
+                let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+                // once for every doubling: it may go on for long
+                if failed.is_power_of_two() {
+                    tracing::warn!(%error, failed, "connections could not be accepted");
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await
             }
         }

@@ -1,0 +1,85 @@
+//! The connections that HTTP is spoken over: so many, and none for ever, whatever the other side does or leaves undone.
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+/// Connections at the same time; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 64;
+/// How long a request's head may take to come, from when the connection is there or the answer before it has gone.
+const HEAD_MAX: Duration = Duration::from_secs(10);
+/// How long a connection may last. Who reads slowly, or asks again and again, comes back.
+const CONNECTION_MAX: Duration = Duration::from_secs(120);
+/// How long requests may take to end when the program stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Bytes of a request's head.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Serves `router` on `socket` until the other end of `stopped` is dropped.
+pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watch::Receiver<()>) {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let over = stopped.clone();
+    let accept = async {
+        loop {
+            let Ok(permit) = connections.clone().acquire_owned().await else { return };
+            match socket.accept().await {
+                Ok((stream, _)) => {
+                    let (router, over) = (router.clone(), over.clone());
+                    tokio::spawn(async move {
+                        converse(stream, router, over).await;
+                        drop(permit)
+                    });
+                }
+                Err(error) => {
+                    // no descriptors or memory: the rest of the program may give some back
+                    tracing::debug!(%error, "an HTTP connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accept => {}
+        () = ended(&mut stopped) => {}
+    }
+    let all = connections.acquire_many(CONNECTIONS_MAX as u32);
+    let _ = tokio::time::timeout(FAREWELL, all).await;
+}
+
+/// Waits until the other end is dropped.
+async fn ended(stopped: &mut watch::Receiver<()>) {
+    while stopped.changed().await.is_ok() {}
+}
+
+async fn converse(stream: TcpStream, router: Router, mut stopped: watch::Receiver<()>) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    let done = tokio::select! {
+        done = &mut connection => Some(done),
+        () = ended(&mut stopped) => None,
+        () = tokio::time::sleep(CONNECTION_MAX) => None,
+    };
+    let done = match done {
+        Some(done) => done,
+        None => {
+            // what is being answered is answered to the end
+            connection.as_mut().graceful_shutdown();
+            match tokio::time::timeout(FAREWELL, connection).await {
+                Ok(done) => done,
+                Err(_) => return,
+            }
+        }
+    };
+    if let Err(error) = done {
+        tracing::debug!(%error, "an HTTP connection is over")
+    }
+}
