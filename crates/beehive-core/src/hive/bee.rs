@@ -337,10 +337,7 @@ impl<A: App> Bee<A> {
     /// Puts the body back, or hands it to the next who waits for it.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        let Some(body) = pass_to_freezer(&mut mailbox, body) else {
-            drop(mailbox);
-            return turn.hive.displace();
-        };
+        let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
         mailbox.mode = Mode::Active;
         mailbox.body = Some(body);
         mailbox.scheduled = !mailbox.queue.is_empty();

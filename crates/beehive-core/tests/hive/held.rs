@@ -118,6 +118,45 @@ impl Others {
     }
 }
 
+/// Takes so many milliseconds, on its thread.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Work {
+    place: u64,
+    milliseconds: u64,
+}
+/// How often there was work at two places: their bees become one.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Both(u64, u64);
+
+/// At place [`TURNSTILE`] somebody has begun to work, so many times.
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+const TURNSTILE: u64 = 1_000_000;
+
+#[derive(App)]
+struct Workshop {
+    work: Dict<u64, u64>,
+}
+#[handlers]
+impl Workshop {
+    #[rcv(sharded)]
+    fn work(&mut self, msg: &Work) -> u64 {
+        if msg.place >= TURNSTILE {
+            BEGUN.fetch_add(1, Ordering::AcqRel);
+        }
+        std::thread::sleep(Duration::from_millis(msg.milliseconds));
+        let work = self.work.entry(msg.place).or_default();
+        *work += 1;
+        *work
+    }
+    #[rcv(joins)]
+    fn both(&mut self, msg: &Both) -> u64 {
+        let one = self.work.get(&msg.0).copied().unwrap_or(0);
+        one + self.work.get(&msg.1).copied().unwrap_or(0)
+    }
+}
+
 /// What nine hundred and ninety in a thousand are served within, in a debug build on a busy machine.
 const SERVED: Duration = Duration::from_millis(100);
 const WORKERS: usize = 2;
@@ -287,6 +326,113 @@ fn stateless_handlers_that_block_starve_their_own_app_only() {
         drop(opens);
         hive.idle().await;
         assert_eq!(hive.request(Passes).await, Ok(SENDERS as u64));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Bees run on workers where IO bees ask for it, and one worker is left for sockets and timers: also where there is but one.
+#[test]
+fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
+    for workers in [1, 2, 3] {
+        on_workers(workers, async {
+            let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
+            let mut feeding = Vec::new();
+            for place in 0..6 {
+                let mut io = hive.io();
+                io.run_here();
+                feeding.push(tokio::spawn(async move {
+                    io.emit(Work { place, milliseconds: 600 });
+                    io.flush().await;
+                    answers::<Work>(&mut io, 1).await
+                }))
+            }
+            // on a worker, as a socket would be
+            let began = Instant::now();
+            let ticking = tokio::spawn(async move {
+                let mut slowest = began.elapsed();
+                while began.elapsed() < Duration::from_millis(400) {
+                    let one = Instant::now();
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    slowest = slowest.max(one.elapsed())
+                }
+                slowest
+            });
+            let slowest = ticking.await.unwrap();
+            assert!(slowest < SERVED * 2, "{slowest:?} for a timer of 5 ms, {workers} workers");
+            for fed in feeding {
+                assert_eq!(fed.await.unwrap(), [1]);
+            }
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
+/// Whoever waits for a bee that a worker runs is told at once, and not after the handler that the worker runs next.
+#[test]
+fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
+        for round in 0..4 {
+            let (first, other, last) = (TURNSTILE + 10 * round, 10 * round + 1, 10 * round + 2);
+            for place in [first, other, last] {
+                hive.request(Work { place, milliseconds: 0 }).await.unwrap();
+            }
+            let begun = BEGUN.load(Ordering::Acquire);
+            let mut io = hive.io();
+            io.run_here();
+            let feeding = tokio::spawn(async move {
+                io.emit(Work { place: first, milliseconds: 4 });
+                io.emit(Work { place: last, milliseconds: 800 });
+                io.flush().await;
+                answers::<Work>(&mut io, 2).await
+            });
+            let merging = hive.clone();
+            let merged = tokio::spawn(async move {
+                while BEGUN.load(Ordering::Acquire) == begun {
+                    tokio::task::yield_now().await
+                }
+                let asked = Instant::now();
+                let answer = merging.request(Both(first, other)).await;
+                (answer, asked.elapsed())
+            });
+            let (answer, took) = merged.await.unwrap();
+            assert_eq!(answer, Ok(3));
+            assert!(took < SERVED * 4, "{took:?} in round {round}");
+            feeding.await.unwrap();
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A worker that runs bees itself does not wait for one that stands in a long line somewhere else.
+#[test]
+fn a_bee_that_waits_elsewhere_runs_on_the_worker_that_asks() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
+        let mut fastest = Duration::MAX;
+        for round in 0..3 {
+            let (mut many, mut here) = (hive.io(), hive.io());
+            here.run_here();
+            const LINE: u64 = 600;
+            let last = 100_000 * (round + 1);
+            for place in 0..LINE {
+                many.emit(Work { place, milliseconds: 2 })
+            }
+            many.emit(Work { place: last, milliseconds: 0 });
+            many.flush().await;
+            let asking = tokio::spawn(async move {
+                let asked = Instant::now();
+                here.emit(Work { place: last, milliseconds: 0 });
+                here.flush().await;
+                let answer = answers::<Work>(&mut here, 1).await;
+                (answer, asked.elapsed())
+            });
+            let (answer, took) = asking.await.unwrap();
+            assert_eq!(answer, [2], "in order");
+            fastest = fastest.min(took);
+            answers::<Work>(&mut many, LINE as usize + 1).await;
+        }
+        assert!(fastest < SERVED, "{fastest:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
 }

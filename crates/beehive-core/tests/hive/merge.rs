@@ -1,7 +1,11 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, sums are conserved.
 
 use crate::load::{Chance, On, cells_needed, eventually, on_workers, start};
-use beehive_core::{App, Dict, Error, Hive, Message, handlers};
+use beehive_core::journal::Colony;
+use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Message)]
@@ -128,6 +132,29 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
     }
 }
 
+/// Takes so many milliseconds. Answers what time it is for the handler.
+#[derive(Message)]
+#[message(reply = Time)]
+struct Keep {
+    keys: Vec<u64>,
+    milliseconds: u64,
+}
+#[derive(App)]
+struct Slow {
+    kept: Dict<u64, u64>,
+}
+#[handlers]
+impl Slow {
+    #[rcv(joins)]
+    fn keep(&mut self, msg: &Keep, ctx: &mut Ctx) -> Time {
+        std::thread::sleep(Duration::from_millis(msg.milliseconds));
+        for key in &msg.keys {
+            *self.kept.entry(*key).or_default() += 1
+        }
+        ctx.now()
+    }
+}
+
 #[test]
 fn sixty_four_bees_become_one() {
     on_workers(4, async {
@@ -238,6 +265,92 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
         eventually("merged", Duration::from_secs(1), || hive.status().apps[0].bees == 3).await;
         assert_eq!(hive.request(Balance(2)).await.unwrap(), 5);
         hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Two senders want the same bees merged while one of them is busy. It ends with the merge of the first; the second is told.
+#[test]
+fn whoever_waits_for_a_bee_that_merged_is_told() {
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Slow>(), On::Memory);
+        for round in 0..3 {
+            let (small, one, two) = (10 * round, 10 * round + 1, 10 * round + 2);
+            let mut ios = [hive.io(), hive.io(), hive.io()];
+            // the older bee has one cell, so it goes to the younger one, which has two
+            hive.request(Keep { keys: vec![small], milliseconds: 0 }).await.unwrap();
+            hive.request(Keep { keys: vec![one, two], milliseconds: 0 }).await.unwrap();
+            ios[0].emit(Keep { keys: vec![small], milliseconds: 150 });
+            ios[0].flush().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            for io in &mut ios[1..] {
+                io.emit(Keep { keys: vec![small, one], milliseconds: 0 });
+                io.flush().await
+            }
+            for io in &mut ios {
+                let mail =
+                    tokio::time::timeout(Duration::from_secs(10), io.receive()).await.expect("an answer");
+                assert_eq!(mail.into_answers::<Keep>().ok().unwrap().into_iter().count(), 1);
+            }
+        }
+        assert_eq!(hive.status().apps[0].bees_merged, 3);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A platform whose clock is ahead.
+struct Ahead(TokioPlatform, Duration);
+
+impl Platform for Ahead {
+    fn now(&self) -> Time {
+        self.0.now() + self.1
+    }
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        self.0.sleep(duration)
+    }
+    fn spawn(&self, task: BoxFuture<()>) {
+        self.0.spawn(task)
+    }
+    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_blocking(task)
+    }
+    fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_thread(name, task)
+    }
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+    fn workers(&self) -> usize {
+        self.0.workers()
+    }
+}
+
+/// A bee whose transactions were logged by a machine with a clock ahead of this one merges into another: for that one, too,
+/// it is as late from then on.
+#[test]
+fn time_does_not_run_backwards_when_bees_merge() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    on_workers(2, async {
+        let journal = TestJournal::start(7, 0, 0);
+        let begin = |journal: &Arc<TestJournal>, colony, ahead| {
+            let platform = TokioPlatform::new(tokio::runtime::Handle::current());
+            let builder = Hive::builder().app::<Slow>().seed(5).platform(Arc::new(Ahead(platform, ahead)));
+            builder.journal(journal.clone(), colony).start().unwrap()
+        };
+        let hive = begin(&journal, Colony::default(), HOUR);
+        let late = hive.request(Keep { keys: vec![1], milliseconds: 0 }).await.unwrap();
+        hive.stop(Duration::from_secs(5)).await;
+        journal.stop();
+        let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        let journal = TestJournal::start(8, 0, colony.last);
+        let hive = begin(&journal, colony, Duration::ZERO);
+        let early = hive.request(Keep { keys: vec![2, 3], milliseconds: 0 }).await.unwrap();
+        assert!(early < late, "the clock of this life is behind");
+        // the older bee merges into the larger one
+        let merged = hive.request(Keep { keys: vec![1, 2], milliseconds: 0 }).await.unwrap();
+        assert_eq!(hive.status().apps[0].bees_merged, 1);
+        assert!(merged >= late, "{merged:?} after {late:?}");
+        hive.stop(Duration::from_secs(5)).await;
+        journal.stop()
     })
 }
 
