@@ -101,7 +101,8 @@ pub(crate) struct Workers {
     /// there is one worker, none may.
     turns: AtomicUsize,
     turns_max: usize,
-    pub(crate) relief: Relief,
+    /// Apart from what changes with every turn: it is read for every bee that runs.
+    pub(crate) relief: CachePadded<Relief>,
 }
 
 /// A worker that runs bees.
@@ -122,7 +123,7 @@ impl Workers {
             runners_max: workers.max(1),
             turns: AtomicUsize::new(0),
             turns_max: workers.saturating_sub(1),
-            relief: Relief::default(),
+            relief: CachePadded::default(),
         }
     }
 
