@@ -53,6 +53,8 @@ impl Ctx {
     /// of it. Where there is a log, it remembers the message until it is handled to its end; after a crash the delay is
     /// over at once. A delay below [`limits::POSTPONE_MIN`] is made that long.
     ///
+    /// A tick (`#[every]`) cannot be put off, as the next one comes by itself: its handler fails that says so.
+    ///
     /// Said twice, the later word counts.
     pub fn postpone(&mut self, delay: Duration) {
         if self.postponed.is_some() || self.out.take_timer() {

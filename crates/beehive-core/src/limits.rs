@@ -52,6 +52,10 @@ pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one encoded key, row, value or message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes that one record of a log may hold besides what describes them, and so one value: a run that changes or emits more
+/// is recorded message by message, and a message that does so by itself fails.
+pub const RECORD_BYTES_MAX: usize = ENCODED_BYTES_MAX / 2;
+
 /// Numbers of one lane from outside between the oldest message that is not known to be committed and the newest. More
 /// waits at the sender. What must not wait (see [`Io::flush_control`](crate::Io::flush_control)) goes beyond it.
 pub const LANE_WINDOW_MAX: u64 = 4_096;

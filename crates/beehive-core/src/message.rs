@@ -40,6 +40,9 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// A cell's turn at something that goes to every cell.
     #[doc(hidden)]
     const OF_A_SWEEP: bool = false;
+    /// It comes by itself again and again.
+    #[doc(hidden)]
+    const IS_TICK: bool = false;
 }
 
 /// Why a handler did not answer: its own error, or what happened to it.
@@ -193,6 +196,7 @@ impl<K: Key, M: Message> Message for Each<K, M> {
     type Reply = ();
     const NAME: &'static str = "beehive::Each";
     const OF_A_SWEEP: bool = true;
+    const IS_TICK: bool = M::IS_TICK;
 }
 
 /// A tick of timer `N` of an app.
@@ -201,6 +205,7 @@ pub struct Tick<const N: u32>;
 impl<const N: u32> Message for Tick<N> {
     type Reply = ();
     const NAME: &'static str = "beehive::Tick";
+    const IS_TICK: bool = true;
 }
 
 #[cfg(test)]

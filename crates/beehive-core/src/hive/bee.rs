@@ -60,6 +60,8 @@ pub(crate) enum Retirement {
     Busy,
     /// It will, unless it gets something to do.
     Later,
+    /// It will when timers that it has set have rung: its cell's next bee would not know of them.
+    WithItsTimers,
 }
 
 /// What a bee is made of.
@@ -408,6 +410,10 @@ impl<A: App> Bee<A> {
             // what it sent waits for an owner; nothing else tells when that has gone
             mailbox.idle_noted = true;
             return Retirement::Later;
+        }
+        if body.lane.is_shared() {
+            mailbox.idle_noted = true;
+            return Retirement::WithItsTimers;
         }
         let floors = match &body.tail {
             Some(tail) => tail.link().lanes.floors_above(&tail.seen),

@@ -12,7 +12,7 @@ use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::Cause;
 use crate::hive::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
-use crate::hive::journaled::record;
+use crate::hive::journaled::{Draft, record};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::parked::{Owners, Parked};
@@ -25,7 +25,7 @@ use crate::hive::types::Receiver;
 use crate::hive::{HiveInner, wake};
 use crate::key::Key;
 use crate::limits;
-use crate::message::{Each, Message};
+use crate::message::{Each, Error, Message};
 use crate::seams::BoxFuture;
 use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
@@ -342,7 +342,12 @@ pub(crate) fn run_turn<A: Handles<Each<K, M>>, K: Key, M: Message>(
     let Ok(visit) = visit else { return };
     let Some((sweep, _)) = &visit.turns else { return };
     let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
-    record(bee, body, delivery, Vec::new(), turn, |state, draft, lane, now, turn| {
+    let lost = |_: &Error, draft: &mut Draft, _: &mut SenderLane, turn: &mut Turn| {
+        // the cell has had its turn
+        draft.visits.push(visited.clone());
+        hold_done(&visit, turn)
+    };
+    record(bee, body, delivery, Vec::new(), turn, lost, |state, draft, lane, now, turn| {
         let numbers = turn.gate.as_ref().map_or(Numbers::NONE, |gate| gate.numbers);
         let batch = turns_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
         let count = batch.messages.len();
@@ -370,7 +375,7 @@ pub(crate) fn run_turn<A: Handles<Each<K, M>>, K: Key, M: Message>(
                 AppReceiver::<A, Each<K, M>>::new(app.clone()).route(&batch, one, None, lane, turn)
             }
         }
-        draft.visits.push(visited);
+        draft.visits.push(visited.clone());
         hold_done(&visit, turn)
     })
 }

@@ -158,7 +158,7 @@ impl Turn<'_> {
         let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(errand),
-            None => lane.put_off(app).leave(errand, self),
+            None => lane.put_off(app, errand, self),
         }
     }
 }

@@ -28,6 +28,16 @@ pub(crate) struct Gate {
     stateless: usize,
 }
 
+/// A point in what a run lets out.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    numbers: Numbers,
+    emits: usize,
+    steps: usize,
+    put_off: usize,
+    unfinished: usize,
+}
+
 impl Gate {
     pub(crate) fn new(numbers: Numbers) -> Box<Gate> {
         Box::new(Gate {
@@ -72,6 +82,33 @@ impl Gate {
         let unfinished = self.unfinished.replace(Vec::new());
         unfinished.into_iter().flatten().rev().for_each(|route| self.put_off.push_front(route));
         self.put_off.pop_front()
+    }
+
+    /// A point that can be gone back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            numbers: self.numbers,
+            emits: self.emits.len(),
+            steps: self.steps.len(),
+            put_off: self.put_off.len(),
+            unfinished: self.unfinished.as_ref().map_or(0, Vec::len),
+        }
+    }
+
+    /// Forgets what was let out since `mark`.
+    pub(crate) fn rollback(&mut self, mark: Mark) {
+        self.numbers = mark.numbers;
+        self.emits.truncate(mark.emits);
+        self.steps.truncate(mark.steps);
+        self.put_off.truncate(mark.put_off);
+        if let Some(unfinished) = &mut self.unfinished {
+            unfinished.truncate(mark.unfinished)
+        }
+    }
+
+    /// About what it takes in a record.
+    pub(crate) fn size(&self) -> usize {
+        self.emits.iter().map(Emit::size).sum()
     }
 
     /// What is to be done when the record is committed.

@@ -9,7 +9,7 @@ use crate::hive::Address;
 use crate::hive::admission::{is_lasting, lane_of};
 pub use crate::hive::seen::Seen;
 use crate::key::CellHasher;
-use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode};
+use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode_many};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +51,14 @@ pub struct Emit {
     pub hops: u16,
     /// What chance is derived from when it is handled.
     pub chance: u64,
+}
+
+impl Emit {
+    /// About what it takes in a record.
+    pub(crate) fn size(&self) -> usize {
+        const BESIDES: usize = 128;
+        BESIDES + self.name.len() + self.bytes.len()
+    }
 }
 
 /// Messages of one lane that were consumed: `count` numbers from `seq` on, or one part of one number.
@@ -394,7 +402,7 @@ impl Colony {
 impl Entry {
     /// The entry as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+        encode_many(self)
     }
 
     /// The entry that [`Entry::encode`] made bytes of.

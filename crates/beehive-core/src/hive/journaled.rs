@@ -1,17 +1,20 @@
 //! How a bee of a journaled app runs: what it does becomes one record, and nothing of it is seen before that is committed.
 
 use crate::app::{App, Handles};
+use crate::cell::CellSet;
 use crate::hive::admission::{Numbers, lane_of};
 use crate::hive::batch::Batch;
 use crate::hive::bee::{Bee, Body, Delivery, Peer};
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Input, Record, Visited, Work};
 use crate::hive::lane::SenderLane;
+use crate::hive::receiver::end_with_error;
 use crate::hive::tail;
 use crate::hive::transaction::{Executed, Run, execute, release};
 use crate::hive::turn::Turn;
 use crate::hive::unwinding;
-use crate::message::Message;
+use crate::limits;
+use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::Op;
 use crate::time::Time;
 use std::panic::AssertUnwindSafe;
@@ -22,6 +25,18 @@ use std::sync::Arc;
 pub(crate) struct Draft {
     pub(crate) visits: Vec<Visited>,
     pub(crate) ops: Vec<Op>,
+    /// Of the operations, what they take; and how many of them were added up.
+    bytes: usize,
+    added_up: usize,
+}
+
+impl Draft {
+    /// Whether what was changed so far is more than a record holds.
+    fn is_too_large(&mut self) -> bool {
+        self.bytes += self.ops.iter().skip(self.added_up).map(Op::size).sum::<usize>();
+        self.added_up = self.ops.len();
+        self.bytes > limits::RECORD_BYTES_MAX
+    }
 }
 
 /// Runs the messages that were not run before; holds back what that lets out until their record is committed.
@@ -42,10 +57,17 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
         // sent again, and committed long since
         return delivery.batch.committed(0);
     }
-    record(bee, body, delivery, inputs, turn, |state, draft, lane, now, turn| {
+    let (app, first) = (&bee.app, delivery.first);
+    let lost = |error: &Error, _: &mut Draft, lane: &mut SenderLane, turn: &mut Turn| {
+        end_with_error::<A, M>(app, &batch, first, position, error, lane, turn)
+    };
+    record(bee, body, delivery, inputs, turn, lost, |state, draft, lane, now, turn| {
         let run = Run { cells: &cells, position, now };
         let mut done = Executed::default();
         for index in new {
+            if draft.is_too_large() {
+                break;
+            }
             done.extend(execute::<A, M>(
                 &bee.app,
                 state,
@@ -63,20 +85,22 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
     }
 }
 
-/// Makes one record of what `run` does.
+/// Makes one record of what `run` does. `lost` is called instead when that cannot be recorded, and nothing is left of it.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
     inputs: Vec<Input>,
     turn: &mut Turn,
+    lost: impl FnOnce(&Error, &mut Draft, &mut SenderLane, &mut Turn),
     run: impl FnOnce(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
 ) {
     body.now = body.now.max(turn.now);
     let now = body.now;
     let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
     turn.cause = delivery.cause.clone();
-    turn.gate = Some(Gate::new(Numbers::new(lane_of(app.index, bee.id), tail.next_seq)));
+    let numbers = Numbers::new(lane_of(app.index, bee.id), tail.next_seq);
+    turn.gate = Some(Gate::new(numbers));
     let mut draft = Draft::default();
     let depth = turn.depth;
     let ran = unwinding::catch(AssertUnwindSafe(|| {
@@ -84,21 +108,34 @@ pub(crate) fn record<A: App>(
         turn.close_gate(&mut body.lane)
     }));
     let gate = match ran {
-        Ok(gate) => gate,
+        Ok(Some(gate)) if draft.is_too_large() || draft.bytes + gate.size() > limits::RECORD_BYTES_MAX => {
+            Err(Error::of(ErrorKind::Limit, TOO_LARGE))
+        }
+        Ok(gate) => Ok(gate),
         Err(panic) => {
             // something that a handler left behind: a message, say, that panics when it is encoded
             let why = unwinding::text(&*panic);
-            tracing::error!(app = A::NAME, bee = %bee.id, %why, "what a handler left behind panicked; it is undone");
             let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+            Err(Error::of(ErrorKind::Panicked, why))
+        }
+    };
+    let gate = match gate {
+        Ok(gate) => gate,
+        Err(error) => {
             turn.discard();
             turn.depth = depth;
             tail.restore_executed(app, &mut body.app);
-            if delivery.count > 1 {
+            if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
                 tail.forget(&inputs);
+                turn.cause = None;
                 return one_by_one(tail, delivery);
             }
+            tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
             draft = Draft::default();
-            None
+            turn.cause = delivery.cause.clone();
+            turn.gate = Some(Gate::new(numbers));
+            lost(&error, &mut draft, &mut body.lane, turn);
+            turn.close_gate(&mut body.lane)
         }
     };
     let (mut next_seq, mut emits, mut steps) = (tail.next_seq, Vec::new(), Vec::new());
@@ -107,7 +144,7 @@ pub(crate) fn record<A: App>(
         emits = std::mem::take(&mut gate.emits);
         steps = gate.into_steps();
     }
-    let Draft { visits, ops } = draft;
+    let Draft { visits, ops, .. } = draft;
     let (cells, cells_end) = bee.cells_after(tail.cells_logged);
     let work = Work {
         app: app.index,
@@ -134,20 +171,21 @@ pub(crate) fn record<A: App>(
     turn.cause = None;
 }
 
-/// Has the messages of a run executed each by itself, so that one that cannot be recorded harms none but itself.
+const TOO_LARGE: &str = "what the transaction changed and emitted is more than `limits::RECORD_BYTES_MAX`";
+
+/// Has the messages of a run, or the turns of a sweep, executed each by itself, so that one that cannot be recorded harms
+/// none but itself.
 fn one_by_one<A: App>(tail: &mut tail::Tail<A>, delivery: Delivery<A>) {
-    for index in (delivery.first..delivery.first + delivery.count).rev() {
-        if index > delivery.first {
-            delivery.batch.opened()
+    let Delivery { run, batch, cause, first, count, position, cells } = delivery;
+    let parts: Vec<(u32, u32, CellSet)> = match count {
+        0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),
+        _ => (first..first + count).map(|index| (index, 1, cells.clone())).collect(),
+    };
+    for (at, (first, count, cells)) in parts.into_iter().enumerate().rev() {
+        if at > 0 {
+            batch.opened()
         }
-        tail.again.push_front(Delivery {
-            run: delivery.run,
-            batch: delivery.batch.clone(),
-            cause: delivery.cause.clone(),
-            first: index,
-            count: 1,
-            position: delivery.position,
-            cells: delivery.cells.clone(),
-        })
+        let (batch, cause) = (batch.clone(), cause.clone());
+        tail.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
     }
 }

@@ -5,8 +5,9 @@
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::HiveInner;
-use crate::hive::errand::Errands;
+use crate::hive::errand::{Errand, Errands};
 use crate::hive::parked::{Head, Parked, Queue};
+use crate::hive::releases::{Release, Releases};
 use crate::hive::turn::{Place, Turn};
 use crate::limits;
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ struct Waiting {
     resolving: bool,
 }
 
+/// What a sender has left to others, by app.
 type ErrandsByApp = Vec<(u16, Arc<Errands>)>;
 
 /// What waits at one sender.
@@ -32,11 +34,12 @@ pub(crate) struct Lane {
     waiting: Mutex<Waiting>,
     /// More waits, or owners have been united.
     news: Notify,
-    /// By app: what the sender has left to others.
     errands: OnceLock<Mutex<ErrandsByApp>>,
-    /// What was too deep for one stack.
+    /// What was too deep for one stack. Left under the lock of the errands.
     put_off: OnceLock<Arc<Errands>>,
-    /// The sender has merged: this is where its messages wait. Set under the lock.
+    /// What is let go when it is committed.
+    releases: Releases,
+    /// The sender has merged: this is where its messages wait. Set under both locks.
     heir: OnceLock<Arc<Lane>>,
 }
 
@@ -76,46 +79,58 @@ impl SenderLane {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing waits. Takes no lock under which something is delivered.
     pub(crate) fn is_empty(&self) -> bool {
-        let Some(lane) = &self.0 else { return true };
-        !self.is_put_off() && (!lane.any.load(Ordering::Acquire) || lane.with(|queue| queue.is_empty()))
+        self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire)) && !self.is_put_off()
+    }
+
+    /// Whether somebody else has it, too: a timer, say, that will ring.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|lane| Arc::strong_count(lane) > 1)
     }
 
     /// Whether something that the sender has left to others, for an app, is not done.
     #[inline(always)]
     pub(crate) fn has_errands(&self, app: u16) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.errands.get()) {
+        match self.0.as_ref().and_then(|lane| lane.root().errands.get()) {
             Some(errands) => errands.lock().iter().any(|(of, errands)| *of == app && errands.are_open()),
             None => false,
         }
     }
 
-    /// What the sender has left to others, for an app.
-    pub(crate) fn errands(&mut self, app: u16) -> Arc<Errands> {
-        let mut all = self.made().errands.get_or_init(Mutex::default).lock();
-        match all.iter().find(|(of, _)| *of == app) {
-            Some((_, errands)) => errands.clone(),
-            None => {
-                let errands = Errands::of(app);
-                all.push((app, errands.clone()));
-                errands
-            }
-        }
+    /// Leaves something to others, for an app.
+    pub(crate) fn leave(&mut self, app: u16, errand: Errand, turn: &mut Turn) {
+        self.made().locked(|_, all| {
+            let errands = match all.iter().find(|(of, _)| *of == app) {
+                Some((_, errands)) => errands,
+                None => {
+                    all.push((app, Errands::of(app)));
+                    &all[all.len() - 1].1
+                }
+            };
+            errands.leave(errand, turn)
+        })
     }
 
     /// Whether something of the sender was too deep for one stack and is not done.
     #[inline(always)]
     pub(crate) fn is_put_off(&self) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.put_off.get()) {
+        match self.0.as_ref().and_then(|lane| lane.root().put_off.get()) {
             Some(put_off) => put_off.are_open(),
             None => false,
         }
     }
 
-    /// What was too deep for one stack; of `app` first.
-    pub(crate) fn put_off(&mut self, app: u16) -> Arc<Errands> {
-        self.made().put_off.get_or_init(|| Errands::of_the_deep(app)).clone()
+    /// Leaves what is too deep for one stack; of `app` first.
+    pub(crate) fn put_off(&mut self, app: u16, errand: Errand, turn: &mut Turn) {
+        self.made().locked(|lane, _| {
+            lane.put_off.get_or_init(|| Errands::of_the_deep(app)).leave(errand, turn);
+        })
+    }
+
+    /// A place among what is let go when it is committed, behind all that has one already.
+    pub(crate) fn queue_release(&mut self) -> (Arc<Lane>, u64) {
+        self.made().locked(|lane, _| (lane.clone(), lane.releases.enter()))
     }
 
     /// Lets a run wait, and sees to it that it is delivered.
@@ -133,29 +148,31 @@ impl SenderLane {
         }
     }
 
-    /// Takes over what waits at a sender that has merged into this one. Whoever still has that sender's lane uses this one
-    /// from now on.
-    pub(crate) fn absorb(&mut self, gone: SenderLane, hive: &Arc<HiveInner>) {
-        let Some(gone) = gone.0 else { return };
-        if Arc::strong_count(&gone) == 1 && !gone.any.load(Ordering::Acquire) {
-            return;
+    /// Takes over what waits at a sender that merges into this one. Whoever still has that sender's lane uses this one from
+    /// then on. Not while something that sender has left to others is under way: that is to be waited for.
+    pub(crate) fn absorb(&mut self, gone: &SenderLane, hive: &Arc<HiveInner>) -> bool {
+        let Some(gone) = &gone.0 else { return true };
+        let errands = gone.errands.get_or_init(Mutex::default).lock();
+        let is_busy = errands.iter().any(|(_, errands)| errands.are_open())
+            || gone.put_off.get().is_some_and(|put_off| put_off.are_open())
+            || gone.releases.are_open();
+        if is_busy {
+            return false;
         }
-        let mut heir = self.made().clone();
-        while let Some(next) = heir.heir.get() {
-            heir = next.clone()
-        }
+        let heir = self.made().root().clone();
         let mut left = gone.waiting.lock();
         let mut waiting = heir.waiting.lock();
         waiting.parked.append(&mut left.parked);
         let _ = gone.heir.set(heir.clone());
         gone.any.store(true, Ordering::Release);
-        drop(left);
+        drop((left, errands));
         let any = !waiting.parked.is_empty();
         let resolving = any.then(|| waiting.look(&heir));
         drop(waiting);
         if let Some(resolving) = resolving {
             heir.see_to_it(resolving, hive)
         }
+        true
     }
 }
 
@@ -168,6 +185,35 @@ impl Waiting {
 }
 
 impl Lane {
+    /// Where its messages wait now.
+    fn root(self: &Arc<Lane>) -> &Arc<Lane> {
+        let mut lane = self;
+        while let Some(heir) = lane.heir.get() {
+            lane = heir
+        }
+        lane
+    }
+
+    /// Does something to what is left to others, which nobody absorbs meanwhile.
+    fn locked<R>(self: &Arc<Lane>, run: impl FnOnce(&Arc<Lane>, &mut ErrandsByApp) -> R) -> R {
+        let mut lane = self.root();
+        loop {
+            let mut errands = lane.errands.get_or_init(Mutex::default).lock();
+            match lane.heir.get() {
+                None => return run(lane, &mut errands),
+                Some(heir) => {
+                    drop(errands);
+                    lane = heir.root()
+                }
+            }
+        }
+    }
+
+    /// What has a place among what is let go is committed.
+    pub(crate) fn committed(self: &Arc<Lane>, place: u64, release: Release, turn: &mut Turn) {
+        self.releases.committed(place, release, &mut SenderLane(Some(self.clone())), turn)
+    }
+
     /// Looks at what waits, here or where that is now.
     #[cold]
     fn with<R>(&self, look: impl FnOnce(&Queue) -> R) -> R {
@@ -235,7 +281,9 @@ async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
     loop {
         let ended = hive.ended.notified();
         if hive.is_over() {
-            return;
+            // nobody is told of it any more: what it holds is given back
+            let parked = std::mem::take(&mut lane.waiting.lock().parked);
+            return drop(parked);
         }
         for Head { owners, sets, .. } in lane.heads() {
             owners.ask(sets, &hive).await

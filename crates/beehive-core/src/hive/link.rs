@@ -111,18 +111,20 @@ impl Link {
         Some(number)
     }
 
+    /// Appends a record. Tells whether it was committed; nothing if the hive is gone.
+    pub(crate) fn append_waiting(&self, record: &Record) -> oneshot::Receiver<bool> {
+        let mut state = self.state.lock();
+        let entry = state.number(record.clone());
+        let (sender, receiver) = oneshot::channel();
+        state.pending.insert(entry.number, Pending::Waiter(sender));
+        self.journal.append(entry);
+        receiver
+    }
+
     /// Appends a record until it is committed.
     pub(crate) async fn commit(&self, record: Record) {
         loop {
-            let committed = {
-                let mut state = self.state.lock();
-                let entry = state.number(record.clone());
-                let (sender, receiver) = oneshot::channel();
-                state.pending.insert(entry.number, Pending::Waiter(sender));
-                self.journal.append(entry);
-                receiver
-            };
-            match committed.await {
+            match self.append_waiting(&record).await {
                 Ok(true) => return,
                 Ok(false) => {}
                 // the hive is gone

@@ -29,6 +29,7 @@ pub(crate) mod recorder;
 mod recovery;
 mod registrar;
 pub mod registry;
+mod releases;
 mod relief;
 mod request;
 mod routes;

@@ -13,9 +13,11 @@ use crate::hive::runtime::AppRuntime;
 use crate::hive::transaction::fail;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
+use crate::hive::unwinding;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::decode;
 use crate::time::Time;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// Has message `index` handled again at `at`. `position`: that of the app in the chain.
@@ -39,9 +41,16 @@ pub(crate) fn postpone<A: Handles<M>, M: Message>(
     };
     let fact = gate.numbers.take(1).fact(0, app.index);
     // without the time: whoever waits for the answer does not outlive a crash
-    let emit = emit_of(batch, index, message, fact, remembered_name::<A, M>(), position, None);
-    let message = decode::<M>(M::NAME, &emit.bytes).map_err(|error| {
-        let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {error}"));
+    let name = remembered_name::<A, M>();
+    let encoded =
+        unwinding::catch(AssertUnwindSafe(|| emit_of(batch, index, message, fact, name, position, None)));
+    let encoded = encoded.map_err(|panic| unwinding::text(&*panic));
+    let decoded = encoded.and_then(|emit| {
+        let message = decode::<M>(M::NAME, &emit.bytes).map_err(|error| error.to_string())?;
+        Ok((emit, message))
+    });
+    let (emit, message) = decoded.map_err(|why| {
+        let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
         fail::<A, M>(app, turn.hive, batch, index, &error);
         error
     })?;

@@ -233,14 +233,14 @@ impl<A: App> AppRuntime<A> {
         let Some(high_body) = high.freeze().await else {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
-        // what they have put off is being routed on their own lanes
-        while (low_body.lane.is_put_off() || high_body.lane.is_put_off()) && !hive.is_over() {
+        let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
+        // what it emitted is not to be overtaken by what is emitted for its cells from now on
+        while !body.lane.absorb(&gone.lane, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
         if let Some(link) = &self.link {
             link.commit(Record::Fuse { app: self.index, from, into }).await
         }
-        let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
         {
             let mut queen = self.queen.lock();
             body.app.absorb(&mut gone.app);
@@ -252,8 +252,6 @@ impl<A: App> AppRuntime<A> {
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(std::mem::take(&mut gone.traffic));
-            // what it emitted is not to be overtaken by what is emitted for its cells from now on
-            body.lane.absorb(std::mem::take(&mut gone.lane), hive);
             for cell in target.take_over(&source) {
                 self.routes.set(cell, &target)
             }
@@ -285,7 +283,7 @@ impl<A: App> AppRuntime<A> {
 
     /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
     pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
-        let (mut retired, mut later) = (0, Vec::new());
+        let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
         for bee in self.take_idle() {
             let mut queen = self.queen.lock();
             let ended = bee.retire(|cells, floors| {
@@ -307,9 +305,11 @@ impl<A: App> AppRuntime<A> {
                 }
                 Retirement::Busy => {}
                 Retirement::Later => later.push(bee),
+                Retirement::WithItsTimers => with_timers.push(bee),
             }
         }
         later.iter().for_each(|bee| self.note_idle(bee));
+        self.note_with_timers(with_timers);
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
         retired
     }

@@ -239,14 +239,11 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let error = Error::of(ErrorKind::Limit, text);
         let says_so = remembered && self.app.link.is_some() && turn.gate.is_none();
         for index in range {
-            fail::<A, M>(&self.app, turn.hive, batch, index, &error);
-            let mut done = Executed::default();
-            done.end_with(batch, index, error.clone(), position);
             let fact = batch.source.fact(index, self.app.index);
             if says_so {
                 turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)))
             }
-            let_go(batch, position, done, lane, turn);
+            end_with_error::<A, M>(&self.app, batch, index, position, &error, lane, turn);
             if says_so {
                 consume_gate(fact, A::HANDLER, None, lane, turn)
             }
@@ -300,13 +297,12 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        let (receiver, batch, errands) =
-            (Self::new(self.app.clone()), batch.clone(), lane.errands(self.app.index));
+        let (receiver, batch) = (Self::new(self.app.clone()), batch.clone());
         if let Some(admitted) = &batch.admitted {
             admitted.open()
         }
         let errand = Errand {
-            lane: lane.clone(),
+            lane: lane.share(),
             cause: turn.cause.clone(),
             route: Box::new(move |lane, turn| {
                 receiver.route(&batch, range, position, lane, turn);
@@ -315,7 +311,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 }
             }),
         };
-        errands.leave(errand, turn)
+        lane.leave(self.app.index, errand, turn)
     }
 
     /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit
@@ -401,7 +397,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         let outside = batch.admitted.is_some() && turn.gate.is_none();
         let made_of = outside.then(|| batch.source.fact(range.start, app.index));
         let run = Run { cells: &[], position, now: turn.now };
-        let done = execute::<A, M>(app, &mut instance, batch, range, run, turn, None);
+        let done = execute::<A, M>(app, &mut instance, batch, range.clone(), run, turn, None);
         turn.local::<Local<A>>(app.index).stateless = Some(instance);
         match made_of {
             // then a record says so, and what is made of it until then
@@ -410,10 +406,60 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 release(app, None, batch, position, done, lane, turn);
                 consume_gate(fact, A::HANDLER, batch.admitted.as_ref(), lane, turn)
             }
+            None if turn.gate.is_some() => self.release_held(batch, range, position, done, lane, turn),
             _ => release_made_of(made_of, app, None, batch, position, done, lane, turn),
         }
         turn.depth -= 1;
     }
+}
+
+impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
+    /// Lets go what a stateless handler left into the record of its sender. What cannot be encoded fails that handler, and
+    /// nobody else.
+    fn release_held(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        done: Executed<M>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        let (app, depth, mark) = (&self.app, turn.depth, turn.gate.as_ref().map(|gate| gate.mark()));
+        let released =
+            unwinding::catch(AssertUnwindSafe(|| release(app, None, batch, position, done, lane, turn)));
+        let (Err(panic), Some(mark)) = (released, mark) else { return };
+        turn.depth = depth;
+        turn.ctx().out.discard();
+        if let Some(gate) = &mut turn.gate {
+            gate.rollback(mark)
+        }
+        if range.len() > 1 {
+            // the others are not to blame; they have changed nothing, so they are run again
+            turn.depth -= 1;
+            range.for_each(|index| self.run_stateless_now(batch, index..index + 1, position, lane, turn));
+            return turn.depth = depth;
+        }
+        let error = Error::of(ErrorKind::Panicked, unwinding::text(&*panic));
+        let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
+        end_with_error::<A, M>(app, batch, range.start, position, &error, lane, turn)
+    }
+}
+
+/// A message ends with an error that is not its handler's.
+pub(crate) fn end_with_error<A: Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    batch: &Arc<Batch<M>>,
+    index: u32,
+    position: Option<u16>,
+    error: &Error,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    fail::<A, M>(app, turn.hive, batch, index, error);
+    let mut done = Executed::default();
+    done.end_with(batch, index, error.clone(), position);
+    let_go(batch, position, done, lane, turn)
 }
 
 /// Has a record say that handler `handler` consumed a message, and made of it what is behind the gate.
@@ -425,8 +471,13 @@ fn consume_gate(
     turn: &mut Turn,
 ) {
     let Some(mut gate) = turn.close_gate(lane) else { return };
+    if gate.size() > limits::RECORD_BYTES_MAX {
+        let bytes = gate.size();
+        tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
+        return unowned::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
+    }
     let emits = std::mem::take(&mut gate.emits);
-    unowned::consume(fact, handler, admitted, emits, gate.into_steps(), turn)
+    unowned::consume(fact, handler, admitted, emits, gate.into_steps(), lane, turn)
 }
 
 /// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart

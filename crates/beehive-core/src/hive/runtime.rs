@@ -17,7 +17,7 @@ use crate::hive::turn::{Place, Turn};
 use crate::hive::unwinding;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::state::column::Columns;
-use crate::state::image::{CellImage, DecodeError, decode, encode};
+use crate::state::image::{CellImage, DecodeError, decode, encode_many};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) link: Option<Arc<Link>>,
     /// Decisions of the registry are carried out one at a time.
     pub(crate) queen: Mutex<Queen<A>>,
-    idle: Mutex<Vec<Arc<Bee<A>>>>,
+    idle: Mutex<Idle<A>>,
     /// By handler: the dictionary it sweeps.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
@@ -56,6 +56,18 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) retired: AtomicU64,
     pub(crate) merged: AtomicU64,
 }
+
+/// Bees that may retire.
+struct Idle<A: App> {
+    noted: Vec<Arc<Bee<A>>>,
+    /// Those that have set timers: there may be very many for very long, so they are seldom looked at.
+    with_timers: Vec<Arc<Bee<A>>>,
+    /// Looks until they are.
+    looks: u32,
+}
+
+/// Looks at the bees that may retire, for one at those that have set timers.
+const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
 
 /// What the queen remembers: bees by id, for decisions that name them.
 pub(crate) struct Queen<A: App> {
@@ -87,7 +99,7 @@ impl<A: Handlers> AppRuntime<A> {
                 asking: false,
                 asked: VecDeque::new(),
             }),
-            idle: Mutex::default(),
+            idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
             handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
             created: AtomicU64::new(0),
@@ -181,7 +193,7 @@ impl<A: App> AppRuntime<A> {
 
     /// Takes state apart into bytes and puts it together again.
     fn again(&self, state: &mut A) -> Result<A, DecodeError> {
-        let encoded = unwinding::catch(AssertUnwindSafe(|| encode(&state.export(true))));
+        let encoded = unwinding::catch(AssertUnwindSafe(|| encode_many(&state.export(true))));
         let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: unwinding::text(&*panic) })?;
         let mut app = self.fresh();
         for image in decode::<Vec<CellImage>>("a bee", &images)? {
@@ -192,11 +204,23 @@ impl<A: App> AppRuntime<A> {
 
     /// A bee has become idle without any content.
     pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
-        self.idle.lock().push(bee.clone())
+        self.idle.lock().noted.push(bee.clone())
     }
 
     pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
-        std::mem::take(&mut self.idle.lock())
+        let mut idle = self.idle.lock();
+        let mut taken = std::mem::take(&mut idle.noted);
+        idle.looks += 1;
+        if idle.looks >= LOOKS_PER_LOOK_AT_TIMERS {
+            idle.looks = 0;
+            taken.append(&mut idle.with_timers)
+        }
+        taken
+    }
+
+    /// Bees would have retired but for the timers that they have set.
+    pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee<A>>>) {
+        self.idle.lock().with_timers.append(&mut bees)
     }
 
     pub(crate) fn set_swept(&self, swept: Vec<Option<u32>>) {

@@ -152,7 +152,9 @@ impl<M: Message> AnyBatch for Visit<M> {
     fn message_name(&self) -> &'static str {
         M::NAME
     }
-    fn opened(&self) {}
+    fn opened(&self) {
+        self.expect(1)
+    }
     fn committed(&self, cells: usize) {
         if let Some((_, turns)) = &self.turns {
             turns.over(cells)

@@ -88,6 +88,8 @@ impl<M: Message> Executed<M> {
     }
 }
 
+const PUT_OFF_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
+
 /// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
 pub(crate) fn execute<A: Handles<M>, M: Message>(
     app: &AppRuntime<A>,
@@ -136,6 +138,7 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         }));
         let overflow = ctx.out.take_overflow();
         let result = match (result, held.violation()) {
+            (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
             (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
             (result, violation) => Err(failure(result, violation, overflow)),
         };

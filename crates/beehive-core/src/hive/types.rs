@@ -179,9 +179,9 @@ impl<M: Message> MessageType<M> {
         turn: &mut Turn,
     ) {
         let Some(receiver) = self.receiver_of(app) else { return turn.hive.nobody_handles(M::NAME) };
-        let (kind, later, lane) = (self.clone(), batch.clone(), lane.share());
+        let (kind, later, shared) = (self.clone(), batch.clone(), lane.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
-            turn.hive.timers.after(at, app, &kind, &later, range, lane, &turn.hive.types)
+            turn.hive.timers.after(at, app, &kind, &later, range, shared, &turn.hive.types)
         };
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
@@ -197,7 +197,7 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Step = Box::new(move |_, turn| wait(one, turn));
                 let handler = receiver.handler();
-                unowned::consume(emit.fact, handler, part_of, vec![emit], vec![step], turn)
+                unowned::consume(emit.fact, handler, part_of, vec![emit], vec![step], lane, turn)
             }
         }
     }

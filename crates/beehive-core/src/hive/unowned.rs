@@ -2,9 +2,10 @@
 //! handler whose time has come.
 
 use crate::hive::admission::{Admitted, is_lasting};
-use crate::hive::gate::{Step, let_go};
+use crate::hive::gate::Step;
 use crate::hive::journal::{Emit, Fact, Input, Record, Seen, part_for};
 use crate::hive::lane::SenderLane;
+use crate::hive::releases::Release;
 use crate::hive::turn::{Place, Turn};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub(crate) fn consume(
     admitted: Option<&Arc<Admitted>>,
     emits: Vec<Emit>,
     steps: Vec<Step>,
+    lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
     let Some(link) = turn.hive.link.clone() else { return };
@@ -79,13 +81,15 @@ pub(crate) fn consume(
         admitted.open()
     }
     let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
-    let (hive, cause) = (turn.hive.clone(), turn.cause.clone());
+    let release = Release { steps, cause: turn.cause.clone() };
+    let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
+    // in the log, too, it stands where it happened
+    let committed = link.append_waiting(&record);
     turn.hive.spawn(Box::pin(async move {
-        link.commit(record).await;
-        Turn::with(&hive, Place::Runners, |turn| {
-            turn.cause = cause;
-            let_go(steps, &mut SenderLane::default(), turn)
-        });
+        if let Ok(false) = committed.await {
+            link.commit(record).await
+        }
+        Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
         if let Some(admitted) = admitted {
             admitted.close()
         }

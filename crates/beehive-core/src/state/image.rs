@@ -45,6 +45,15 @@ impl std::fmt::Display for DecodeError {
 }
 impl std::error::Error for DecodeError {}
 
+impl Op {
+    /// About what it takes in a record.
+    pub(crate) fn size(&self) -> usize {
+        const BESIDES: usize = 64;
+        let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+        BESIDES + self.key.len() + optional(&self.row) + optional(&self.value)
+    }
+}
+
 fn configuration() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
 }
@@ -56,22 +65,31 @@ fn configuration() -> impl bincode::config::Config {
 /// If it cannot be encoded: its `Serialize` refuses (a path that is not UTF-8), or it is too large to be read again. Nothing
 /// may go on as if it had been written down: what was about to be done is undone, as with any other panic.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    try_encode(value).unwrap_or_else(|why| {
+    must_encode(value, limits::RECORD_BYTES_MAX)
+}
+
+/// As [`encode`], for what is made of many values: a record, or all that a bee has.
+pub(crate) fn encode_many<T: Serialize + ?Sized>(values: &T) -> Vec<u8> {
+    must_encode(values, limits::ENCODED_BYTES_MAX)
+}
+
+fn must_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Vec<u8> {
+    try_encode(value, bytes_max).unwrap_or_else(|why| {
         panic!("a value of type `{}` cannot be encoded: {why}", std::any::type_name::<T>())
     })
 }
 
-fn try_encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, String> {
+fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<Vec<u8>, String> {
     let bytes = bincode::serde::encode_to_vec(value, configuration()).map_err(|error| error.to_string())?;
-    match bytes.len() <= limits::ENCODED_BYTES_MAX {
+    match bytes.len() <= bytes_max {
         true => Ok(bytes),
-        false => Err(format!("{} bytes are more than `limits::ENCODED_BYTES_MAX`", bytes.len())),
+        false => Err(format!("it takes {} bytes, more than the {bytes_max} that are allowed", bytes.len())),
     }
 }
 
 /// A value in words: as JSON, or, where JSON cannot say it, as its bytes.
 pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
-    let bytes = || try_encode(value).map(|bytes| format!("{bytes:02x?}"));
+    let bytes = || try_encode(value, limits::ENCODED_BYTES_MAX).map(|bytes| format!("{bytes:02x?}"));
     serde_json::to_string(value).unwrap_or_else(|_| bytes().unwrap_or_else(|why| format!("({why})")))
 }
 

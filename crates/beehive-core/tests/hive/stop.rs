@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-static HANDLED: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
+static HANDLED: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
 
 #[derive(Message)]
 struct Late {
@@ -178,5 +178,26 @@ fn nothing_begins_when_the_grace_is_over() {
         assert!(after <= handled + 1, "the one that had begun: {handled}, then {after}");
         // behind all that was queued before
         assert_eq!(HANDLED[5].load(Ordering::Relaxed), 0);
+    })
+}
+
+/// What waits for a merge gives back what it holds, too.
+#[test]
+fn a_hive_that_has_stopped_is_idle() {
+    on_workers(3, async {
+        let (hive, _) = start(lates(), On::Memory);
+        let late = |keys, milliseconds| Late { test: 6, keys, milliseconds };
+        for key in [1, 2] {
+            hive.emit(late(vec![key], 0)).await
+        }
+        hive.idle().await;
+        hive.emit(late(vec![1], 500)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        hive.emit(late(vec![1, 2], 0)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        hive.stop(Duration::ZERO).await;
+        let idle = tokio::time::timeout(Duration::from_secs(20), hive.idle()).await;
+        assert!(idle.is_ok(), "something is under way");
+        assert_eq!(HANDLED[6].load(Ordering::Relaxed), 3);
     })
 }

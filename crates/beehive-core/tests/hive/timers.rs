@@ -238,3 +238,30 @@ fn timers_that_have_fired_count_until_they_are_handled() {
         hive.stop(Duration::from_secs(5)).await;
     })
 }
+
+#[derive(App)]
+struct Ticking {
+    count: Dict<u64, u64>,
+}
+#[handlers]
+impl Ticking {
+    #[every("10ms", centralized)]
+    fn tick(&mut self, ctx: &mut Ctx) {
+        *self.count.entry(0).or_default() += 1;
+        // not ready yet
+        ctx.postpone(Duration::from_millis(500))
+    }
+}
+
+/// At most one tick is under way: one that would be put off fails instead.
+#[test]
+fn ticks_do_not_pile_up() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Ticking>(), On::Memory);
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        let status = hive.status();
+        assert!(status.timers <= 2, "{} timers wait", status.timers);
+        assert!(status.apps[0].handlers[0].errors > 10, "{:?}", status.apps[0].handlers);
+        hive.stop(Duration::ZERO).await;
+    })
+}
