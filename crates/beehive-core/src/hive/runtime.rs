@@ -151,10 +151,20 @@ impl<A: App> AppRuntime<A> {
         image: BeeImage,
         lane: SenderLane,
     ) -> Result<(), DecodeError> {
-        let cells: Vec<CellId> = image.cells.into_iter().collect();
+        let cells = image.cells;
         let mut body = self.body();
         for cell in image.state.images() {
             body.app.import(self.seed, &cell)?;
+        }
+        let elsewhere = A::DICTS.iter().any(|dict| {
+            let whole = self.whole_cell(dict.index);
+            let mut held = body.app.cells_of(dict.index).into_iter();
+            held.any(|(cell, _)| !cells.contains(&whole.unwrap_or(cell)))
+        });
+        if elsewhere {
+            let why =
+                "it holds cells that the log gives to nobody: was that written with another `seed`?".into();
+            return Err(DecodeError { what: "a bee", why });
         }
         if let Some(tail) = &mut body.tail {
             tail.base = image.state;
@@ -165,6 +175,7 @@ impl<A: App> AppRuntime<A> {
         }
         body.now = image.now;
         body.lane = lane;
+        let cells: Vec<CellId> = cells.into_iter().collect();
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {
             self.routes.set(*cell, &bee)

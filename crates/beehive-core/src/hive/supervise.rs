@@ -1,6 +1,6 @@
 //! Supervision of IO bees: started again after a failure, with growing pauses, until the hive stops.
 
-use crate::hive::{Hive, Io};
+use crate::hive::{Hive, Io, unwinding};
 use crate::message::Error;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -36,10 +36,10 @@ impl<F: Future> Future for Caught<F> {
     type Output = Result<F::Output, String>;
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let future = self.0.as_mut();
-        match crate::hive::unwinding::catch(AssertUnwindSafe(|| future.poll(context))) {
+        match unwinding::catch(AssertUnwindSafe(|| future.poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(panic) => Poll::Ready(Err(crate::hive::unwinding::text(&*panic))),
+            Err(panic) => Poll::Ready(Err(unwinding::text(&*panic))),
         }
     }
 }
@@ -62,9 +62,13 @@ impl Hive {
             let mut pause = Duration::ZERO;
             while !hive.inner().is_stopped() {
                 let began = hive.now();
-                let ended = tokio::select! {
-                    ended = Caught(Box::pin(make(hive.io()))) => ended,
-                    () = hive.over() => break,
+                let made = unwinding::catch(AssertUnwindSafe(|| make(hive.io())));
+                let ended = match made {
+                    Ok(made) => tokio::select! {
+                        ended = Caught(Box::pin(made)) => ended,
+                        () = hive.over() => break,
+                    },
+                    Err(panic) => Err(unwinding::text(&*panic)),
                 };
                 let failed = match ended {
                     Ok(Ok(())) => None,

@@ -10,6 +10,7 @@ use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::{Mark, UndoLog};
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 /// A dictionary of an app: every key is a cell of its own.
 ///
@@ -175,7 +176,12 @@ impl<K: Key, V: Value> Dict<K, V> {
 
 #[inline]
 fn log<K: Key, V>(undo: &mut UndoLog<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
-    undo.note(|u| u.id == id && u.key == *key, || Undo { id, key: key.clone(), old: old() })
+    undo.note(
+        |u| u.id == id && u.key == *key,
+        |_, u| u.id.0,
+        |_| id.0,
+        || Undo { id, key: key.clone(), old: old() },
+    )
 }
 
 /// The place of one key in a [`Dict`].
@@ -348,10 +354,9 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
     }
 
     fn redo(&self, out: &mut Vec<Op>) {
-        let undo = self.undo.entries();
-        for (at, entry) in undo.iter().enumerate() {
-            let again = undo[..at].iter().any(|u| u.id == entry.id && u.key == entry.key);
-            if !again {
+        let mut known = BTreeSet::new();
+        for entry in self.undo.entries() {
+            if known.insert((entry.id, &entry.key)) {
                 let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
                 out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });
             }

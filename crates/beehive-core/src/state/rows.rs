@@ -7,7 +7,8 @@ use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Borrow;
-use std::hash::Hash;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
 /// A key of a row inside a cell: ordered, because rows are seen in order; hashed, because one of many is found that way.
@@ -211,10 +212,10 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     /// The changed rows: encoded key and, if the row is still there, value.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let undo = self.undo.entries();
-        undo.iter().enumerate().filter_map(|(at, (row, _))| {
-            let again = undo[..at].iter().any(|(r, _)| r == row);
-            (!again).then(|| (encode(row), self.rows.get(row).map(encode)))
-        })
+        // a row is there again when a part of the transaction may be undone by itself
+        let mut known = HashSet::with_capacity(undo.len());
+        let first = undo.iter().filter(move |(row, _)| known.insert(row));
+        first.map(|(row, _)| (encode(row), self.rows.get(row).map(encode)))
     }
 
     pub(crate) fn images(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -229,7 +230,12 @@ impl<R: RowKey, V: Value> Rows<R, V> {
 
 #[inline]
 fn log<R: RowKey, V>(undo: &mut UndoLog<(R, Option<V>)>, row: &R, old: impl FnOnce() -> Option<V>) {
-    undo.note(|(r, _)| r == row, || (row.clone(), old()))
+    undo.note(
+        |(r, _)| r == row,
+        |hasher, (r, _)| hasher.hash_one(r),
+        |hasher| hasher.hash_one(row),
+        || (row.clone(), old()),
+    )
 }
 
 /// The place of one row.

@@ -1,6 +1,6 @@
 //! IO bees that fail are started again, with growing pauses, and harm nothing.
 
-use crate::load::{On, on_workers, start};
+use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Dict, Error, Hive, Io, Message, Restart, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,4 +85,22 @@ mod lives {
             self.0[which as usize].lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect()
         }
     }
+}
+
+/// What makes an IO bee may panic like the IO bee itself.
+#[test]
+fn a_maker_that_panics_is_asked_again_and_holds_up_no_stop() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder(), On::Memory);
+        let made = Arc::new(AtomicU64::new(0));
+        let counted = made.clone();
+        hive.spawn_io("cannot be made at first", Restart::ON_FAILURE, move |_io: Io| {
+            assert!(counted.fetch_add(1, Ordering::Relaxed) > 1, "not yet");
+            async { Ok(()) }
+        });
+        eventually("made", Duration::from_secs(5), || made.load(Ordering::Relaxed) == 3).await;
+        let began = std::time::Instant::now();
+        hive.stop(Duration::from_secs(5)).await;
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    })
 }

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 fn started() -> (Hive, Arc<TestJournal>) {
     let journal = TestJournal::start(9, 0, 0);
-    let builder = Hive::builder().app::<Cactus>();
+    let builder = Hive::builder().app::<Cactus>().seed(1);
     (builder.journal(journal.clone(), Colony::default()).start().unwrap(), journal)
 }
 
@@ -46,6 +46,10 @@ struct Large {
     rows: u64,
     bytes: u64,
 }
+/// Counts, and keeps a value.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Keep(u64);
 #[derive(Message)]
 struct Lately(Prickly);
 #[derive(Message)]
@@ -55,6 +59,7 @@ struct Fine(u64);
 struct Cactus {
     count: Dict<u64, u64>,
     large: Dict<u64, Vec<u8>>,
+    prickly: Dict<u64, Prickly>,
 }
 #[handlers]
 impl Cactus {
@@ -68,6 +73,12 @@ impl Cactus {
     fn ask_nested(&mut self, msg: &AskNested, ctx: &mut Ctx) -> u64 {
         *self.count.entry(1).or_default() += 1;
         ctx.emit(Inner(msg.0));
+        msg.0
+    }
+    #[rcv(joins)]
+    fn keep(&mut self, msg: &Keep) -> u64 {
+        *self.count.entry(msg.0).or_default() += 1;
+        self.prickly.put(msg.0, Prickly(msg.0));
         msg.0
     }
     #[rcv(stateless)]
@@ -192,6 +203,31 @@ fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
         };
         let late = tokio::time::timeout(Duration::from_secs(60), all).await;
         assert!(late.is_ok(), "flush hangs after {sent} messages");
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+    })
+}
+
+/// Of a transaction that fails because one of its values cannot be encoded the log has nothing, also not what could be.
+#[test]
+fn a_log_has_nothing_of_what_failed() {
+    let log = on_workers(2, async {
+        let (hive, journal) = started();
+        let refused = hive.request_within(LIMIT, Keep(7)).await.unwrap_err().to_string();
+        assert!(refused.contains("it will not be encoded"), "{refused}");
+        assert_eq!(hive.request_within(LIMIT, Keep(8)).await, Ok(8));
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        journal.log()
+    });
+    on_workers(2, async {
+        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let other = Hive::builder().app::<Cactus>().seed(2);
+        let other = other.journal(TestJournal::start(9, 0, colony.last), colony.clone()).start();
+        assert!(other.err().is_some_and(|error| error.to_string().contains("another `seed`")));
+        let journal = TestJournal::start(9, 0, colony.last);
+        let hive = Hive::builder().app::<Cactus>().seed(1).journal(journal.clone(), colony).start().unwrap();
+        assert_eq!((hive.request(Count(7)).await, hive.request(Count(8)).await), (Ok(0), Ok(1)));
         journal.stop();
         hive.stop(Duration::ZERO).await;
     })
