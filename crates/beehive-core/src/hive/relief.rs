@@ -163,7 +163,7 @@ impl HiveInner {
     fn start_relief(self: &Arc<Self>, apps: Vec<u16>) {
         for app in apps {
             let hive = self.clone();
-            self.platform.spawn_blocking(Box::new(move || run(&hive, app)))
+            self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive, app))))
         }
     }
 

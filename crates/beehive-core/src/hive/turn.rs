@@ -34,13 +34,13 @@ pub(crate) enum Place {
 }
 
 /// What is kept from turn to turn, so that a turn allocates nothing.
-struct Scratch {
+pub(crate) struct Scratch {
     /// Of the hive it was made for.
     instance: u64,
     ctx: Ctx,
     spare: Vec<Outputs>,
-    /// By app: what its code keeps on this thread.
-    apps: Vec<Option<Box<dyn Any>>>,
+    /// By app: what its code keeps.
+    apps: Vec<Option<Box<dyn Any + Send>>>,
     /// Counters of (app, handler, message emitted) that this thread has used.
     emits: Vec<(EmitKey, Arc<AtomicU64>)>,
 }
@@ -157,6 +157,18 @@ impl<'h> Turn<'h> {
         }
     }
 
+    /// Runs something, on a thread of many that take turns, with what an earlier one has kept; the next one gets it.
+    /// Else each of them would keep as much.
+    pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
+        SCRATCH.set(hive.workers.take_kept().map(Box::new));
+        run();
+        if let Some(scratch) = SCRATCH.take()
+            && scratch.instance == hive.instance
+        {
+            hive.workers.keep(*scratch)
+        }
+    }
+
     fn end(self) {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
@@ -221,7 +233,7 @@ impl<'h> Turn<'h> {
 
     /// What the code of app `index` keeps on this thread.
     #[inline]
-    pub(crate) fn local<T: Any + Default>(&mut self, index: u16) -> &mut T {
+    pub(crate) fn local<T: Any + Send + Default>(&mut self, index: u16) -> &mut T {
         let index = index as usize;
         if self.scratch.apps.len() <= index {
             self.scratch.apps.resize_with(index + 1, || None)

@@ -9,7 +9,7 @@
 use crate::hive::HiveInner;
 use crate::hive::recovery;
 use crate::hive::relief::{self, Relief};
-use crate::hive::turn::{Runnable, Turn};
+use crate::hive::turn::{Runnable, Scratch, Turn};
 use crate::hive::wake::Later;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -97,6 +97,8 @@ pub(crate) struct Workers {
     /// Runners that are at work.
     runners: AtomicUsize,
     runners_max: usize,
+    /// What runners have kept that are at work no more.
+    kept: Mutex<Vec<Scratch>>,
     /// Turns that run bees on a worker now; so many may, so that one worker is always left for sockets and timers. Where
     /// there is one worker, none may.
     turns: AtomicUsize,
@@ -121,6 +123,7 @@ impl Workers {
             queue: Mutex::default(),
             runners: AtomicUsize::new(0),
             runners_max: workers.max(1),
+            kept: Mutex::default(),
             turns: AtomicUsize::new(0),
             turns_max: workers.saturating_sub(1),
             relief: CachePadded::default(),
@@ -136,6 +139,17 @@ impl Workers {
     /// Tells whom the thread of a slot has woken.
     pub(crate) fn wake_later(&self, slot: usize) {
         self.slots[slot].later.wake()
+    }
+
+    pub(crate) fn take_kept(&self) -> Option<Scratch> {
+        self.kept.lock().pop()
+    }
+
+    pub(crate) fn keep(&self, scratch: Scratch) {
+        let mut kept = self.kept.lock();
+        if kept.len() < self.runners_max {
+            kept.push(scratch)
+        }
     }
 
     /// The bees that wait at a slot.
@@ -225,7 +239,7 @@ impl HiveInner {
         if self.count_runner() {
             let hive = self.clone();
             // on a thread of its own and not on a worker: what a worker wakes waits for it, and a handler may hold it
-            self.platform.spawn_blocking(Box::new(move || run(&hive)))
+            self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive))))
         }
     }
 
