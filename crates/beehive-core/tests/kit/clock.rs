@@ -75,6 +75,23 @@ fn timers_ticks_and_sweeps_fire_in_order() {
     assert_eq!(heard(&mut kit).iter().filter(|h| h.0 == "sweep").count(), 1);
 }
 
+/// The cells of a paced sweep have their turns over half of the period, and none when that is over.
+#[test]
+fn a_paced_sweep_is_spread_over_half_of_its_period() {
+    const CELLS: usize = 1_000;
+    let mut kit = Kit::of::<Clock>().start();
+    kit.emit_all((0..CELLS as u64).map(Begin)).advance(Duration::from_millis(4_000));
+    let mut swept = Vec::new();
+    for _ in 0..8 {
+        kit.advance(Duration::from_millis(495));
+        swept.push(heard(&mut kit).iter().filter(|h| h.0 == "sweep").count())
+    }
+    let (spread, rest) = swept.split_at(4);
+    assert!(spread.iter().all(|part| (CELLS / 8..CELLS / 2).contains(part)), "{swept:?}");
+    assert!(rest.iter().sum::<usize>() < CELLS / 20, "{swept:?}");
+    assert_eq!(swept.iter().sum::<usize>(), CELLS, "{swept:?}");
+}
+
 #[test]
 fn two_runs_are_the_same() {
     let run = || {
