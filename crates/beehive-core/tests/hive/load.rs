@@ -1,9 +1,10 @@
 //! What the tests share: a hive on so many workers, with or without a journal that misbehaves.
 
 use beehive_core::journal::Colony;
+use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
 use beehive_core::testing::TestJournal;
 use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
-use beehive_core::{Builder, Handles, Hive, Io, Message, limits};
+use beehive_core::{Builder, Handles, Hive, Io, Message, Time, limits};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,4 +80,37 @@ pub(crate) async fn credits_are_back(hive: &Hive, io: &[&Io], limit: u32) {
         hive.status().credits_free == limits::CREDITS_PER_IO_BEE && io.iter().all(|io| io.credits() == limit)
     })
     .await
+}
+
+/// A platform whose clock is ahead.
+pub(crate) struct Ahead(TokioPlatform, Duration);
+
+impl Ahead {
+    pub(crate) fn by(ahead: Duration) -> Arc<Ahead> {
+        Arc::new(Ahead(TokioPlatform::new(tokio::runtime::Handle::current()), ahead))
+    }
+}
+
+impl Platform for Ahead {
+    fn now(&self) -> Time {
+        self.0.now() + self.1
+    }
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        self.0.sleep(duration)
+    }
+    fn spawn(&self, task: BoxFuture<()>) {
+        self.0.spawn(task)
+    }
+    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_blocking(task)
+    }
+    fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_thread(name, task)
+    }
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+    fn workers(&self) -> usize {
+        self.0.workers()
+    }
 }

@@ -25,6 +25,7 @@ mod stop;
 mod supervision;
 mod sweep;
 mod sweep_log;
+mod sweep_turns;
 mod timers;
 mod timers_order;
 mod unwritable;

@@ -1,8 +1,7 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, sums are conserved.
 
-use crate::load::{Chance, On, cells_needed, eventually, on_workers, start};
+use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start};
 use beehive_core::journal::Colony;
-use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
 use std::sync::Arc;
@@ -297,33 +296,6 @@ fn whoever_waits_for_a_bee_that_merged_is_told() {
     })
 }
 
-/// A platform whose clock is ahead.
-struct Ahead(TokioPlatform, Duration);
-
-impl Platform for Ahead {
-    fn now(&self) -> Time {
-        self.0.now() + self.1
-    }
-    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
-        self.0.sleep(duration)
-    }
-    fn spawn(&self, task: BoxFuture<()>) {
-        self.0.spawn(task)
-    }
-    fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
-        self.0.spawn_blocking(task)
-    }
-    fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
-        self.0.spawn_thread(name, task)
-    }
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
-    fn workers(&self) -> usize {
-        self.0.workers()
-    }
-}
-
 /// A bee whose transactions were logged by a machine with a clock ahead of this one merges into another: for that one, too,
 /// it is as late from then on.
 #[test]
@@ -332,8 +304,7 @@ fn time_does_not_run_backwards_when_bees_merge() {
     on_workers(2, async {
         let journal = TestJournal::start(7, 0, 0);
         let begin = |journal: &Arc<TestJournal>, colony, ahead| {
-            let platform = TokioPlatform::new(tokio::runtime::Handle::current());
-            let builder = Hive::builder().app::<Slow>().seed(5).platform(Arc::new(Ahead(platform, ahead)));
+            let builder = Hive::builder().app::<Slow>().seed(5).platform(Ahead::by(ahead));
             builder.journal(journal.clone(), colony).start().unwrap()
         };
         let hive = begin(&journal, Colony::default(), HOUR);

@@ -1,6 +1,8 @@
 //! Timers that handlers set: as many wait as the limit allows, and no more.
 
-use crate::load::{On, eventually, on_workers, start};
+use crate::load::{Ahead, On, eventually, on_workers, start};
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -86,6 +88,35 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
         assert_eq!(set(2, SOON, HOUR).await, Ok(2 * SOON), "room for those that rang");
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+/// What was set in one life rings in a later one, when it is due and not before, and once.
+#[test]
+fn timers_of_an_earlier_life_ring_when_they_are_due() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    const TIMERS: u64 = 5;
+    let mut log: Vec<Vec<u8>> = Vec::new();
+    for (life, (ahead, rung)) in [(0, 0), (0, 0), (2, TIMERS), (3, TIMERS)].into_iter().enumerate() {
+        log = on_workers(2, async {
+            let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let journal = TestJournal::start(life as u64 + 1, 0, colony.last);
+            let builder = Hive::builder().app::<Clocks>().seed(5).platform(Ahead::by(ahead * HOUR));
+            let hive = builder.journal(journal.clone(), colony).start().unwrap();
+            if life == 0 {
+                let milliseconds = HOUR.as_millis() as u64;
+                assert_eq!(hive.request(Set { place: 1, timers: TIMERS, milliseconds }).await, Ok(TIMERS));
+            }
+            eventually("timers", LIMIT, || hive.status().timers == (TIMERS - rung) as usize).await;
+            hive.idle().await;
+            // long enough for one that rings too soon
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert_eq!(hive.request(Read(1)).await, Ok((TIMERS, rung)), "life {life}");
+            hive.stop(Duration::from_secs(5)).await;
+            journal.stop();
+            log.extend(journal.log());
+            log
+        })
+    }
 }
 
 #[derive(App)]
