@@ -40,6 +40,7 @@ pub mod errors {
         key_from_configuration = "guide/errors/key_from_configuration.md";
         key_from_unknown_code = "guide/errors/key_from_unknown_code.md";
         key_from_helper = "guide/errors/key_from_helper.md";
+        all_cells = "guide/errors/all_cells.md";
         self_escapes = "guide/errors/self_escapes.md";
         state_in_closure = "guide/errors/state_in_closure.md";
         state_in_macro = "guide/errors/state_in_macro.md";
@@ -51,10 +52,12 @@ pub mod errors {
         syntax = "guide/errors/syntax.md";
         handler_shape = "guide/errors/handler_shape.md";
         handler_waits = "guide/errors/handler_waits.md";
+        answers = "guide/errors/answers.md";
         handler_twice = "guide/errors/handler_twice.md";
         handler_options = "guide/errors/handler_options.md";
         wrong_kind = "guide/errors/wrong_kind.md";
         expectation = "guide/errors/expectation.md";
+        derives = "guide/errors/derives.md";
         app_fields = "guide/errors/app_fields.md";
         app_options = "guide/errors/app_options.md";
         keys_and_messages = "guide/errors/keys_and_messages.md";

@@ -64,7 +64,8 @@ pub(crate) fn analysed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Optio
     Some(block)
 }
 
-/// A method as the compiler gets it.
+/// A method as the compiler gets it. After an error, it gets nothing of an attempt that is left in a way that was refused:
+/// it would refuse that again.
 pub(crate) fn executed(f: &mut ImplItemFn) {
     if attempt_in(f).is_none() {
         return;
@@ -97,6 +98,10 @@ impl VisitMut for Executed {
         let mut inner: Block =
             Block { brace_token: Default::default(), stmts: statements(m).unwrap_or_default() };
         self.visit_block_mut(&mut inner);
+        if !refused_exits(&inner).is_empty() {
+            m.tokens = quote!(@refused);
+            return;
+        }
         let (app, context, body) = (&self.app, &self.context, &inner.stmts);
         m.tokens = quote!(@in #app, #context, #(#body)*);
     }
@@ -139,8 +144,7 @@ impl Labelled {
         let mut inner = Block { brace_token: Default::default(), stmts };
         self.visit_block_mut(&mut inner);
         let label = syn::Lifetime::new(LABEL, span);
-        let mut leaving = Leaving { loops: 0, labels: vec![], errors: &mut self.errors };
-        leaving.visit_block(&inner);
+        self.errors.extend(refused_exits(&inner));
         if matches!(inner.stmts.last(), Some(Stmt::Expr(_, None)))
             && let Some(Stmt::Expr(value, _)) = inner.stmts.pop()
         {
@@ -174,14 +178,21 @@ impl VisitMut for Labelled {
     fn visit_item_mut(&mut self, _: &mut Item) {}
 }
 
-/// Refuses what would leave an attempt other than by its value.
-struct Leaving<'l> {
-    loops: usize,
-    labels: Vec<String>,
-    errors: &'l mut Vec<Error>,
+/// What would leave an attempt other than by its value.
+fn refused_exits(block: &Block) -> Vec<Error> {
+    let mut leaving = Leaving::default();
+    leaving.visit_block(block);
+    leaving.errors
 }
 
-impl Leaving<'_> {
+#[derive(Default)]
+struct Leaving {
+    loops: usize,
+    labels: Vec<String>,
+    errors: Vec<Error>,
+}
+
+impl Leaving {
     fn within(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
         self.labels.extend(label.map(|l| l.name.ident.to_string()));
         self.loops += is_loop as usize;
@@ -203,7 +214,7 @@ impl Leaving<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Leaving<'_> {
+impl<'ast> Visit<'ast> for Leaving {
     fn visit_expr(&mut self, e: &'ast Expr) {
         let goes_out = |to: &Option<syn::Lifetime>| match to {
             Some(label) => !self.labels.contains(&label.ident.to_string()),

@@ -9,6 +9,26 @@ pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
     }
 }
 
+/// Methods that need all cells of a dictionary. It has them, so that the compiler can say what to do instead; of a
+/// configuration they may be called.
+pub(crate) fn needs_all_cells(method: &str) -> bool {
+    matches!(
+        method,
+        "iter"
+            | "iter_mut"
+            | "into_iter"
+            | "drain"
+            | "range"
+            | "keys"
+            | "values"
+            | "values_mut"
+            | "retain"
+            | "clear"
+            | "len"
+            | "is_empty"
+    )
+}
+
 /// Methods that may read something other than their receiver and arguments.
 const IMPURE_METHODS: &[&str] = &[
     "now",

@@ -28,7 +28,7 @@ const PAGES: &[(&str, &str)] = &[
     ("is recursive", "recursion"),
     ("only state ends this loop", "endless_loop"),
     ("may panic", "may_panic"),
-    ("does not look into this syntax", "syntax"),
+    ("does not know this syntax", "syntax"),
     ("a macro in a pattern", "syntax"),
     ("whether this is compiled", "syntax"),
     ("handlers are synchronous", "handler_waits"),
@@ -45,6 +45,7 @@ const PAGES: &[(&str, &str)] = &[
     ("goes on an inherent impl block", "handler_options"),
     ("a handler cannot run on every bee", "handler_options"),
     ("goes with `map = ..`", "handler_options"),
+    ("does not only observe", "answers"),
     ("maps found by a recording run", "handler_options"),
     ("but a map decides which cells", "handler_options"),
     ("is centralised, not", "wrong_kind"),
@@ -57,13 +58,13 @@ const PAGES: &[(&str, &str)] = &[
     ("an application has", "app_fields"),
     ("an application's name", "app_options"),
     ("or `cells = ..`", "app_options"),
-    ("an application without cells", "app_options"),
+    ("no cells are too few", "app_options"),
     ("`#[rows(", "app_options"),
     ("replication is a number", "app_options"),
     ("`#[volatile]`", "app_options"),
     ("or `serde = false`", "keys_and_messages"),
     ("cannot be a key", "keys_and_messages"),
-    ("serde cannot do unions", "keys_and_messages"),
+    ("nobody knows how to encode a union", "keys_and_messages"),
 ];
 
 /// `compile_error!` for each of the errors in one, with the name of its page at the end if it has one.

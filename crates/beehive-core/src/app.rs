@@ -7,7 +7,12 @@ use crate::report::{self, HandlerReport};
 use crate::state::State;
 
 /// An application: handlers over dictionaries. Derive it; write its handlers in one `#[handlers] impl` block.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not an app", note = "derive it: `#[derive(App)]`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an app",
+    label = "not an `App`",
+    note = "derive it: `#[derive(App)]`",
+    note = "more: beehive::guide::errors::derives"
+)]
 pub trait App: State {
     /// Stable name, in kebab case; also the name of its settings' table.
     const NAME: &'static str;
@@ -45,7 +50,9 @@ pub trait Handles<M: Message>: Handlers {
 /// The handlers of an app; derived with `#[handlers]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no handlers",
-    note = "write `#[handlers] impl {Self} {{ #[rcv] fn .. }}`"
+    label = "an app without `#[handlers]`",
+    note = "write `#[handlers] impl {Self} {{ #[rcv] fn .. }}`",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait Handlers: App {
     /// Dictionaries that some handler reads whole.

@@ -56,6 +56,9 @@ macro_rules! attempt {
         let yielded = $crate::__private::yielded(|| { $($body)* });
         attempt.end(&mut *$app, $context, yielded)
     }};
+    (@refused) => {
+        $crate::__private::refused()
+    };
     ($($body:tt)*) => {
         ::core::compile_error!(
             "`attempt!` works in the methods of a `#[handlers]` block that take `&mut self`, and not inside another macro"
@@ -67,6 +70,11 @@ macro_rules! attempt {
 #[inline(always)]
 pub fn yielded<T>(block: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
     block()
+}
+
+/// Stands for a block that does not compile.
+pub fn refused() -> crate::Result<()> {
+    Ok(())
 }
 
 /// A block under way, and where to go back to.

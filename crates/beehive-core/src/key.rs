@@ -79,7 +79,8 @@ impl CellHasher {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`"
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyEncoding {
     /// Feeds the canonical encoding.
@@ -104,7 +105,8 @@ pub trait KeyEncoding {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`"
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyEncoding + Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Stable name of the type: crate and type.

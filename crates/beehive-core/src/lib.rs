@@ -56,13 +56,13 @@ macro_rules! pure {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
-    pub use crate::attempt::{Attempt, yielded};
+    pub use crate::attempt::{Attempt, refused, yielded};
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding};
     pub use crate::mapper::{
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
-    pub use crate::message::{Answer, Done, Each, Tick};
+    pub use crate::message::{Answer, Done, Each, NoAnswer, Tick};
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
     pub use serde;
@@ -75,7 +75,13 @@ pub mod __private {
         returned.split()
     }
 
-    /// The outcome of a handler that answers nothing.
+    /// The outcome of a handler that answers nothing, where there is nothing to be answered.
+    #[inline(always)]
+    pub fn unanswered<M: crate::Message<Reply: NoAnswer>, T: Done>(returned: T) -> Result<(), crate::Error> {
+        returned.done()
+    }
+
+    /// The outcome of a handler that leaves the answer to others.
     #[inline(always)]
     pub fn outcome<T: Done>(returned: T) -> Result<(), crate::Error> {
         returned.done()

@@ -156,7 +156,8 @@ impl PlainField {
     message = "this dictionary is used in a way Beehive cannot analyse",
     label = "not an access Beehive understands",
     note = "a handler may only call the methods of `Dict` and `Table` on a dictionary, directly",
-    note = "to share code between handlers, make it a method of this `#[handlers]` impl block: its accesses are then part of the map"
+    note = "to share code between handlers, make it a method of this `#[handlers]` impl block: its accesses are then part of the map",
+    note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait IsPlain {}
 impl IsPlain for PlainField {}

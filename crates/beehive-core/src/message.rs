@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)"
+    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
@@ -18,7 +19,8 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for 
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an answer",
     label = "not an answer",
-    note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)"
+    note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Serialize + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
@@ -30,7 +32,8 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a `Message`",
-    note = "derive it: `#[derive(Message)]`"
+    note = "derive it: `#[derive(Message)]`",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What it is answered with; `()` says "handled and committed".
@@ -123,7 +126,9 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
 /// What a handler may return to answer with an `R`.
 #[diagnostic::on_unimplemented(
     message = "this message is answered with `{R}`, not with `{Self}`",
-    note = "the answer's type is that of the message: `#[message(reply = ..)]`"
+    label = "not `{R}`, an `Option` or a `Result` of it",
+    note = "what a message is answered with, it says itself: `#[message(reply = ..)]`, without which it is `()`",
+    note = "more: beehive::guide::errors::answers"
 )]
 pub trait Answer<R> {
     /// The answer, perhaps none, perhaps an error.
@@ -172,6 +177,17 @@ impl<E: Into<Error>> Done for Result<(), E> {
         self.map_err(Into::into)
     }
 }
+
+/// What a message is answered with where a handler answers nothing: nothing.
+#[diagnostic::on_unimplemented(
+    message = "this handler answers nothing, but its message is answered with `{Self}`",
+    label = "no `-> {Self}`",
+    note = "return the answer: `-> {Self}`, or `-> Option<{Self}>`, whose `None` leaves it to the next application, or a `Result` of either",
+    note = "if it only sees the messages that others answer, say so: `#[rcv(observes)]`",
+    note = "more: beehive::guide::errors::answers"
+)]
+pub trait NoAnswer {}
+impl NoAnswer for () {}
 
 /// One cell's turn at a message that goes to every cell of a dictionary.
 pub struct Each<K, M: Message> {

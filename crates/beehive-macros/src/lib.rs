@@ -55,6 +55,8 @@ pub fn message(item: TokenStream) -> TokenStream {
 /// In the parentheses may also stand what the map is expected to be, and the program compiles only if it is:
 /// - `sharded`, `centralized`, `stateless`: its kind. Without `centralized`, a key that is the same for every message,
 ///   and a dictionary that another handler uses whole, are warned about.
+/// - `observes`: that it only sees messages that others answer. Without it a handler that answers nothing does not compile
+///   where its message has an answer.
 /// - `joins`: that one message may tie cells of different keys together. Without it that is warned about.
 /// - `expect = "d[msg.a]"`: its cells, as the report shows them. What is written down is meant: nothing is warned about.
 /// - `map = f`: a map written by hand, `fn f(msg: &Message, mapper: &mut Mapper)`; `whole(d)` says which dictionaries it

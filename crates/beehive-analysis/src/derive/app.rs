@@ -41,15 +41,21 @@ struct Options {
     cells: Option<LitInt>,
 }
 
-pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
+pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(
             &input.ident,
             "an application is a struct of `Dict`, `Table` and `Config` fields\nhelp: `struct App { counts: Dict<String, u64> }`",
         ));
     };
-    let options = options(&input)?;
-    let fields = fields(&input.ident, &data.fields)?;
+    let (options, fields) = match (options(input), fields(&input.ident, &data.fields)) {
+        (Ok(options), Ok(fields)) => (options, fields),
+        (Err(mut e), Err(also)) => {
+            e.combine(also);
+            return Err(e);
+        }
+        (Err(e), _) | (_, Err(e)) => return Err(e),
+    };
     let name = match &options.name {
         Some(name) => name.value(),
         None => kebab_case(&input.ident.to_string()),
@@ -57,9 +63,9 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let constants = fields.iter().map(|f| constant(f, &name));
     let (replication, cells) = (options.replication.iter(), options.cells.iter());
     let ident = &input.ident;
-    let generics = with_key_bounds(&input, &fields);
+    let generics = with_key_bounds(input, &fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
-    let state = state(&input, &fields);
+    let state = state(input, &fields);
     Ok(quote! {
         #[automatically_derived]
         #[allow(non_upper_case_globals, dead_code, trivial_bounds)]
@@ -76,6 +82,51 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
         }
         #state
     })
+}
+
+/// An app without dictionaries, whose fields can be named by maps all the same.
+pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let mut fields: Vec<Field> = vec![];
+    if let Data::Struct(data) = &input.data {
+        for (f, name) in data.fields.iter().filter_map(|f| Some((f, f.ident.as_ref()?))) {
+            let kind = match container(&f.ty) {
+                Some((container, Some(key))) if container == "Dict" || container == "Table" => {
+                    let index = fields.len().min(DICTIONARIES_MAX - 1) as u32;
+                    Kind::Dictionary { container, key, index, volatile: false, rows: None }
+                }
+                _ => Kind::Config,
+            };
+            fields.push(Field { name, ty: &f.ty, kind })
+        }
+    }
+    let (ident, name) = (&input.ident, kebab_case(&input.ident.to_string()));
+    let constants = fields.iter().map(|f| constant(f, &name));
+    let generics = with_key_bounds(input, &fields);
+    let (generics, arguments, bounds) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[allow(non_upper_case_globals, dead_code, trivial_bounds)]
+        impl #generics #ident #arguments #bounds { #(#constants)* }
+        #[automatically_derived]
+        #[allow(trivial_bounds)]
+        impl #generics ::beehive::App for #ident #arguments #bounds {
+            const NAME: &'static str = #name;
+            const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions::DEFAULT;
+        }
+        #[automatically_derived]
+        #[allow(trivial_bounds)]
+        impl #generics ::beehive::__private::State for #ident #arguments #bounds {
+            const DICTS: &'static [::beehive::__private::DictInfo] = &[];
+            fn configured(_: &::beehive::__private::ConfigSource)
+                -> ::core::result::Result<Self, ::beehive::__private::ConfigError>
+            {
+                loop {}
+            }
+            fn fresh(&self) -> Self { loop {} }
+            fn visit<__V: ::beehive::__private::Visitor>(&mut self, _: &mut __V) {}
+            fn visit_pair<__V: ::beehive::__private::PairVisitor>(&mut self, _: &mut Self, _: &mut __V) {}
+        }
+    }
 }
 
 fn options(input: &DeriveInput) -> syn::Result<Options> {
@@ -107,7 +158,10 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             if m.path.is_ident("cells") {
                 let cells: LitInt = m.value()?.parse()?;
                 if cells.base10_parse::<u32>()? == 0 {
-                    return Err(Error::new(cells.span(), "an application without cells has no dictionaries"));
+                    return Err(Error::new(
+                        cells.span(),
+                        "no cells are too few for any message\nhelp: leave `cells` out for no limit",
+                    ));
                 }
                 options.cells = Some(cells);
                 return Ok(());

@@ -12,8 +12,8 @@ struct Options {
     own_serde: bool,
 }
 
-pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
-    let options = options(&input)?;
+pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let options = options(input)?;
     let ident = &input.ident;
     let (feed, describe) = match &input.data {
         Data::Struct(s) => {
@@ -44,11 +44,11 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
         }
     };
     let name = stable_name(&options.name, ident);
-    let encoding = bounded(&input, &quote!(::beehive::__private::KeyEncoding));
-    let key = bounded(&input, &quote!(::beehive::Key));
+    let encoding = bounded(input, &quote!(::beehive::__private::KeyEncoding));
+    let key = bounded(input, &quote!(::beehive::Key));
     let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
     let (key_generics, _, key_bounds) = key.split_for_impl();
-    let serde = if options.own_serde { quote!() } else { mirror::serde(&input, "key")? };
+    let serde = if options.own_serde { quote!() } else { mirror::serde(input, "key")? };
     Ok(quote! {
         #[automatically_derived]
         impl #encoding_generics ::beehive::__private::KeyEncoding for #ident #arguments #encoding_bounds {
@@ -65,6 +65,30 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
         }
         #serde
     })
+}
+
+/// A key that is encoded to nothing.
+pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let ident = &input.ident;
+    let name = stable_name(&None, ident);
+    let encoding = bounded(input, &quote!(::beehive::__private::KeyEncoding));
+    let key = bounded(input, &quote!(::beehive::Key));
+    let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
+    let (key_generics, _, key_bounds) = key.split_for_impl();
+    let serde = mirror::stand_in(input, "key");
+    quote! {
+        #[automatically_derived]
+        impl #encoding_generics ::beehive::__private::KeyEncoding for #ident #arguments #encoding_bounds {
+            fn feed(&self, _: &mut ::beehive::__private::CellHasher) {}
+            fn describe(&self, _: &mut ::std::string::String) {}
+        }
+        #[automatically_derived]
+        impl #key_generics ::beehive::Key for #ident #arguments #key_bounds {
+            const NAME: &'static str = #name;
+            const FUSED: bool = true;
+        }
+        #serde
+    }
 }
 
 fn options(input: &DeriveInput) -> syn::Result<Options> {

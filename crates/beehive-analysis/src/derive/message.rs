@@ -11,10 +11,16 @@ struct Options {
     own_serde: bool,
 }
 
-pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
-    let Options { reply, name, own_serde } = options(&input)?;
+pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let Options { reply, name, own_serde } = options(input)?;
+    let serde = if own_serde { quote!() } else { mirror::serde(input, "message")? };
+    let message = message(input, &reply, &name);
+    Ok(quote!(#message #serde))
+}
+
+fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStream {
     let ident = &input.ident;
-    let name = stable_name(&name, ident);
+    let name = stable_name(name, ident);
     let mut bounded = input.generics.clone();
     for p in bounded.type_params_mut() {
         p.bounds.push(syn::parse_quote!(::beehive::__private::serde::Serialize));
@@ -24,15 +30,32 @@ pub(super) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
         p.bounds.push(syn::parse_quote!('static));
     }
     let (generics, arguments, bounds) = bounded.split_for_impl();
-    let serde = if own_serde { quote!() } else { mirror::serde(&input, "message")? };
-    Ok(quote! {
+    quote! {
         #[automatically_derived]
         impl #generics ::beehive::Message for #ident #arguments #bounds {
             type Reply = #reply;
             const NAME: &'static str = #name;
         }
-        #serde
-    })
+    }
+}
+
+/// A message that is encoded to nothing. Its answer has the type that is written somewhere, under whatever name.
+pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let mut reply: Option<Type> = None;
+    for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
+        // what is wrong with it has been said
+        let _ = a.parse_nested_meta(|m| {
+            let value = m.value()?;
+            match value.peek(syn::Lit) {
+                true => drop(value.parse::<syn::Lit>()?),
+                false => reply = Some(value.parse()?),
+            }
+            Ok(())
+        });
+    }
+    let message = message(input, &reply.unwrap_or_else(|| syn::parse_quote!(())), &None);
+    let serde = mirror::stand_in(input, "message");
+    quote!(#message #serde)
 }
 
 fn options(input: &DeriveInput) -> syn::Result<Options> {

@@ -13,7 +13,10 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
     if let Data::Union(_) = &input.data {
         return Err(Error::new_spanned(
             ident,
-            format!("serde cannot do unions\nhelp: `#[{attribute}(serde = false)]`"),
+            format!(
+                "nobody knows how to encode a union\n\
+                 help: use an enum, or implement `Serialize` and `Deserialize` and say so: `#[{attribute}(serde = false)]`"
+            ),
         ));
     }
     let mirror = format_ident!("__Serde{}", ident, span = ident.span());
@@ -62,6 +65,38 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
             }
         };
     })
+}
+
+/// Implements `Serialize` and `Deserialize` for nobody, unless `attribute` mentions them.
+pub(super) fn stand_in(input: &DeriveInput, attribute: &str) -> TokenStream {
+    let own = |a: &syn::Attribute| a.path().is_ident(attribute) && mentions(a.to_token_stream(), "serde");
+    if input.attrs.iter().any(own) {
+        return TokenStream::new();
+    }
+    let ident = &input.ident;
+    let (serialize_generics, arguments, bounds) = input.generics.split_for_impl();
+    let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
+    let mut deserialize = input.generics.clone();
+    deserialize.params.insert(0, GenericParam::Lifetime(syn::LifetimeParam::new(de.clone())));
+    let (deserialize_generics, _, _) = deserialize.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #serialize_generics ::beehive::__private::serde::Serialize for #ident #arguments #bounds {
+            fn serialize<__S: ::beehive::__private::serde::Serializer>(&self, _: __S)
+                -> ::core::result::Result<__S::Ok, __S::Error>
+            {
+                loop {}
+            }
+        }
+        #[automatically_derived]
+        impl #deserialize_generics ::beehive::__private::serde::Deserialize<#de> for #ident #arguments #bounds {
+            fn deserialize<__D: ::beehive::__private::serde::Deserializer<#de>>(_: __D)
+                -> ::core::result::Result<Self, __D::Error>
+            {
+                loop {}
+            }
+        }
+    }
 }
 
 fn mentions(tokens: TokenStream, name: &str) -> bool {

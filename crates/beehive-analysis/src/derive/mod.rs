@@ -8,26 +8,40 @@ mod mirror;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Error};
 
-fn expand(item: TokenStream, with: fn(DeriveInput) -> syn::Result<TokenStream>) -> TokenStream {
-    match syn::parse2(item).and_then(with) {
-        Ok(tokens) => tokens,
-        Err(e) => crate::pages::compile_error(&e),
+/// What a derive makes of an item.
+struct Derive {
+    expand: fn(&DeriveInput) -> syn::Result<TokenStream>,
+    /// What stands in its place after an error: the same promises, kept by nobody. Else the compiler would miss them
+    /// wherever the item is used, and one mistake would be many errors.
+    stand_in: fn(&DeriveInput) -> TokenStream,
+}
+
+impl Derive {
+    fn run(&self, item: TokenStream) -> TokenStream {
+        let input = match syn::parse2(item) {
+            Ok(input) => input,
+            Err(e) => return crate::pages::compile_error(&e),
+        };
+        (self.expand)(&input).unwrap_or_else(|e| {
+            let (error, stand_in) = (crate::pages::compile_error(&e), (self.stand_in)(&input));
+            quote::quote!(#error #stand_in)
+        })
     }
 }
 
 /// Expands `#[derive(App)]`.
 pub fn derive_app(item: TokenStream) -> TokenStream {
-    expand(item, app::expand)
+    Derive { expand: app::expand, stand_in: app::stand_in }.run(item)
 }
 
 /// Expands `#[derive(Key)]`.
 pub fn derive_key(item: TokenStream) -> TokenStream {
-    expand(item, key::expand)
+    Derive { expand: key::expand, stand_in: key::stand_in }.run(item)
 }
 
 /// Expands `#[derive(Message)]`.
 pub fn derive_message(item: TokenStream) -> TokenStream {
-    expand(item, message::expand)
+    Derive { expand: message::expand, stand_in: message::stand_in }.run(item)
 }
 
 /// Both errors, if there are two.

@@ -99,23 +99,56 @@ pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream
     let block = match syn::parse2::<ItemImpl>(item.clone()) {
         Ok(block) => block,
         Err(e) => {
-            // keep the item, so that an editor still sees it
-            let (error, item) = (pages::compile_error(&e), without_handler_attributes(item));
-            return quote!(#item #error);
+            return unread(item, &e);
         }
     };
-    match syn::parse2::<BlockOptions>(attribute) {
-        Ok(options) => run(options, &block, Faults::default()).tokens,
-        Err(e) => {
-            let (error, item) = (pages::compile_error(&e), without_handler_attributes(item));
-            quote!(#item #error)
-        }
-    }
+    run(syn::parse2(attribute), &block, Faults::default()).tokens
 }
 
 /// The derivation for the tokens of a block and its attribute, for tests and tools.
 pub fn derivation(attribute: TokenStream, item: TokenStream, faults: Faults) -> syn::Result<Derivation> {
-    Ok(run(syn::parse2(attribute)?, &syn::parse2(item)?, faults))
+    Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
+}
+
+/// What does not parse: the item, so that an editor still sees it. The compiler does not understand it either, and says so;
+/// if it does after all, it is told once it comes to what is called.
+fn unread(item: TokenStream, error: &Error) -> TokenStream {
+    let header = syn::parse2::<Header>(item.clone());
+    let item = without_handler_attributes(item);
+    let Ok(Header { generics, of }) = header else {
+        let error = pages::compile_error(error);
+        return quote!(#item #error);
+    };
+    let (text, (generics, _, bounds)) = (error.to_string(), generics.split_for_impl());
+    quote! {
+        #item
+        #[automatically_derived]
+        impl #generics ::beehive::__private::Handlers for #of #bounds {
+            const MONOLITHIC: u64 = 0;
+            const REPORT: &'static [::beehive::__private::HandlerReport] = &[];
+            fn register(_: &mut ::beehive::__private::Registrar<Self>) {
+                const { ::core::panic!(#text) }
+            }
+        }
+    }
+}
+
+/// What stands before the braces of an impl block.
+struct Header {
+    generics: syn::Generics,
+    of: Box<syn::Type>,
+}
+
+impl syn::parse::Parse for Header {
+    fn parse(input: syn::parse::ParseStream) -> syn::Result<Self> {
+        syn::Attribute::parse_outer(input)?;
+        input.parse::<syn::Token![impl]>()?;
+        let mut generics: syn::Generics = input.parse()?;
+        let of = input.parse()?;
+        generics.where_clause = input.parse()?;
+        input.parse::<proc_macro2::Group>()?;
+        Ok(Header { generics, of })
+    }
 }
 
 /// Drops `#[rcv]` and `#[every]` from tokens that do not parse.
@@ -144,8 +177,12 @@ fn is_handler_attribute(a: &syn::Attribute) -> bool {
     a.path().is_ident("rcv") || a.path().is_ident("every")
 }
 
-fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
+fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> Derivation {
     let mut diagnostics = Diagnostics::default();
+    let (options, misread) = match options {
+        Ok(options) => (options, None),
+        Err(e) => (BlockOptions::default(), Some(e)),
+    };
     if let Some((of, _)) = &block.trait_ {
         diagnostics.push(Error::new_spanned(
             of,
@@ -202,6 +239,11 @@ fn run(options: BlockOptions, block: &ItemImpl, faults: Faults) -> Derivation {
         .map(|((h, verdict), (map, _))| judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings))
         .collect();
     dedup(&mut whole);
+    if let Some(e) = misread {
+        // what else is wrong may be so because of it
+        diagnostics = Diagnostics::default();
+        diagnostics.push(e)
+    }
     if !diagnostics.is_empty() {
         // what is refused is not also criticised
         warnings.clear();
@@ -257,14 +299,31 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
     for item in &block.items {
         let ImplItem::Fn(item) = item else { continue };
         let Some(attribute) = item.attrs.iter().find(|a| is_handler_attribute(a)) else { continue };
-        let parsed = HandlerOptions::of(attribute).and_then(|o| Signature::of(item, &o).map(|s| (o, s)));
-        let (options, signature) = match parsed {
-            Ok(both) => both,
+        let options = HandlerOptions::of(attribute).unwrap_or_else(|e| {
+            diagnostics.push(e);
+            HandlerOptions { misread: true, ..HandlerOptions::default() }
+        });
+        let signature = match Signature::of(item, &options) {
+            Ok(signature) => signature,
             Err(e) => {
-                diagnostics.push(e);
+                // the shape depends on the options
+                if !options.misread {
+                    diagnostics.push(e)
+                }
                 continue;
             }
         };
+        if let Some(span) = options.observes
+            && signature::answers(&item.sig.output)
+        {
+            diagnostics.at(
+                span,
+                format!(
+                    "`{}` answers, so it does not only observe\nhelp: leave `observes` out, or let it return nothing",
+                    item.sig.ident
+                ),
+            )
+        }
         let handler = Handler { item, options, signature, index: handlers.len() };
         let words = handler.message_words();
         match handlers.iter().find(|h| h.signature.message.is_some() && h.message_words() == words) {

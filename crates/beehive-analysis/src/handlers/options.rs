@@ -44,6 +44,8 @@ pub(crate) struct HandlerOptions {
     pub kind: Option<(&'static str, Span)>,
     /// Its cells are tied together on purpose.
     pub joins: bool,
+    /// It answers nothing, on purpose.
+    pub observes: Option<Span>,
     /// A hand-written map.
     pub map: Option<Path>,
     /// Dictionaries that the hand-written map uses whole.
@@ -53,9 +55,11 @@ pub(crate) struct HandlerOptions {
     pub each: Option<Ident>,
     /// A timer: its period in milliseconds, and as it was written.
     pub every: Option<(u64, String)>,
+    /// These are not what is written, which is wrong.
+    pub misread: bool,
 }
 
-const EXPECTED: &str = "expected `sharded`, `centralized`, `stateless`, `joins`, `each = dictionary`, \
+const EXPECTED: &str = "expected `sharded`, `centralized`, `stateless`, `joins`, `observes`, `each = dictionary`, \
     `expect = \"..\"` or `map = function`";
 
 impl HandlerOptions {
@@ -119,6 +123,7 @@ impl HandlerOptions {
             "centralized" | "centralised" => self.kind = Some(("centralised", name.span())),
             "stateless" => self.kind = Some(("stateless", name.span())),
             "joins" => self.joins = true,
+            "observes" => self.observes = Some(name.span()),
             "each" => {
                 input.parse::<Token![=]>()?;
                 self.each = Some(input.parse()?);

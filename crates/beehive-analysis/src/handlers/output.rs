@@ -6,7 +6,7 @@ use crate::emit::{allowances, field_constant, mapper};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{ImplItem, ItemImpl};
+use syn::{ImplItem, ItemImpl, ReturnType};
 
 /// The message in a map function, where the user's pattern does not stand in its place.
 pub(crate) fn message_name() -> Ident {
@@ -104,11 +104,21 @@ impl Output<'_> {
         let context = h.signature.context.as_ref().map(|_| quote!(ctx));
         let call = quote!(self.#method(#arguments #context));
         // what the compiler says about an answer it says where its type is written
+        let returned = match &h.item.sig.output {
+            ReturnType::Type(_, of) => of.span(),
+            ReturnType::Default => declared_at(h),
+        };
         let call = match answers {
-            true => quote_spanned!(h.item.sig.output.span()=> ::beehive::__private::answer::<#ty, _>(#call)),
+            true => quote_spanned!(returned=> ::beehive::__private::answer::<#ty, _>(#call)),
             false => {
                 let none = quote!(::core::option::Option::None);
-                quote!(::core::result::Result::map(::beehive::__private::outcome(#call), |()| #none))
+                let outcome = match h.options.observes {
+                    None if !h.options.misread => {
+                        quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#ty, _>(#call))
+                    }
+                    _ => quote!(::beehive::__private::outcome(#call)),
+                };
+                quote!(::core::result::Result::map(#outcome, |()| #none))
             }
         };
         let (mapper, allowances) = (mapper(), allowances());

@@ -3,7 +3,7 @@
 use super::Pass;
 use super::scope::Kind;
 use crate::diagnostics::extent;
-use crate::known::keyed_by_reference;
+use crate::known::{keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
 use crate::syntax::{peel, peel_references, self_field};
 use crate::value::{Taint, Value, Why};
@@ -56,7 +56,9 @@ impl Pass<'_, '_> {
             // a snapshot: no cell of this transaction
             "shared" if c.args.is_empty() => out.push(Node::Effect),
             _ => {
-                self.plain.push(Ident::new(&field.to_string(), c.method.span()));
+                if !needs_all_cells(&method) {
+                    self.plain.push(Ident::new(&field.to_string(), c.method.span()))
+                }
                 for a in &c.args {
                     let argument = self.value_argument(a, out);
                     self.dropped(&argument, a.span());

@@ -118,7 +118,7 @@ impl Pass<'_, '_> {
                     Some(span) => self.error_at(span, ESCAPE),
                     None => self.error(
                         other,
-                        "Beehive does not look into this syntax\nhelp: write it in another way",
+                        "Beehive does not know this syntax, so it cannot tell which cells are touched\nhelp: write it with `if`, `match`, loops and calls",
                     ),
                 }
                 out.push(Node::Effect);

@@ -7,8 +7,8 @@
 use super::scope::{Kind, Known};
 use super::{Enclosing, Pass};
 use crate::node::Node;
-use crate::syntax::{conjuncts, is_endless, self_field};
-use crate::value::{Site, Value};
+use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
+use crate::value::{Site, Value, Why};
 use crate::words::plain_words;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -68,7 +68,14 @@ impl Pass<'_, '_> {
 
     pub(super) fn for_(&mut self, f: &syn::ExprForLoop, out: &mut Vec<Node>) -> Value {
         let mut head = vec![];
-        let value = self.expression(&f.expr, &mut head);
+        let value = match self_field(peel_references(&f.expr)) {
+            // refused by the type of a dictionary
+            Some(field) => {
+                head.push(Node::Effect);
+                Value::tainted(Why::Field(field.to_string()), field.span())
+            }
+            None => self.expression(&f.expr, &mut head),
+        };
         let site = Site::of(f);
         if Self::is_clean(&value, &head) {
             self.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);

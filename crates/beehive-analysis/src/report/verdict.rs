@@ -45,12 +45,9 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
                 let line = line_of(field);
                 (format!("it uses all of `{field}` (line {line})"), line)
             }
-            (None, None, Some(((by, line), field))) => (
-                format!(
-                    "`{by}` owns all of `{field}` (line {line}), so every cell of `{field}` is on one bee"
-                ),
-                line,
-            ),
+            (None, None, Some(((by, line), field))) => {
+                (format!("`{by}` owns all of `{field}` (line {line}), with every cell of it"), line)
+            }
             (None, None, None) => (format!("its map is `{cells}`"), 0),
         };
         Verdict {

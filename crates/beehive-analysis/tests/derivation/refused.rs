@@ -190,7 +190,7 @@ fn bodies_are_refused_for_their_reason() {
             "for i in m.items.iter().cycle() { if self.d.contains(i) { break; } self.e.put(*i, 1); }",
             "the map would not end",
         ),
-        ("let p = &raw mut m.a; self.d.get(&m.a);", "does not look into this syntax"),
+        ("let p = &raw mut m.a; self.d.get(&m.a);", "does not know this syntax"),
         ("unsafe { let t = self as *mut T; (*t).d.put(m.a, 1); }", "`self` leaves the handler"),
         ("self.pick(m.a); } fn pick(k: u64) -> u64 { k", "takes no `self`"),
         ("let k = self.pick(m.a); self.d.get(&k); } fn pick(&self, k: u64) -> u64 { k", "drop its `self`"),

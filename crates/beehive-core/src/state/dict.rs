@@ -69,13 +69,15 @@ struct Undo<K, V> {
     old: Option<V>,
 }
 
-impl<K: Key, V: Value> Dict<K, V> {
+impl<K, V> Dict<K, V> {
     /// An empty dictionary; called by the derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Dict { meta, cells: Slots::None, undo: UndoLog::default() }
     }
+}
 
+impl<K: Key, V: Value> Dict<K, V> {
     /// The value of `key`.
     #[inline]
     pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>

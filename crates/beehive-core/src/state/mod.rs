@@ -1,5 +1,6 @@
 //! The state of an app: typed dictionaries that undo, guard and describe their changes.
 
+mod all;
 pub(crate) mod column;
 pub(crate) mod config;
 mod dict;

@@ -19,13 +19,15 @@ pub struct Table<K: 'static, R, V> {
     touched: Vec<(CellId, K)>,
 }
 
-impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
+impl<K, R, V> Table<K, R, V> {
     /// An empty table; called by the derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Table { meta, cells: Slots::None, touched: Vec::new() }
     }
+}
 
+impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     /// The rows of the cell `key`. Looking creates nothing: a cell without rows is gone at the end of the transaction.
     #[inline]
     pub fn at(&mut self, key: K) -> &mut Rows<R, V> {

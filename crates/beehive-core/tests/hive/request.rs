@@ -94,7 +94,7 @@ struct Observer {
 }
 #[handlers]
 impl Observer {
-    #[rcv(sharded)]
+    #[rcv(sharded, observes)]
     fn ask(&mut self, msg: &Ask) -> Result<(), Error> {
         *self.seen.entry(msg.key).or_default() += 1;
         // an observer's failure is nobody's answer

@@ -25,11 +25,11 @@ else { self . e . put (m . b , 1) ; }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ElseBranchLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ElseBranchLost { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { if m . flag { __m . cell_val (Self :: __bh_d , & (m . a)) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -57,17 +57,17 @@ const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] w
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ViewsIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ViewsIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [m . a] ; for x in v . iter_mut () { __m . cell (Self :: __bh_d , & m . b) ; }
 for k in v { __m . cell (Self :: __bh_e , & k) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 2 > > for ViewsIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [m . a] ; for (x , y) in m . items . iter () . zip (v . iter_mut ()) { __m . cell (Self :: __bh_d , x) ; }
 for k in v { __m . cell (Self :: __bh_e , & k) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 2 > , _ > (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -89,11 +89,11 @@ const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for AssignmentsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for AssignmentsUnderStateIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut k = m . a ; __m . cell (Self :: __bh_d , & m . a) ; { k = m . b + 20 ; }
 __m . cell_val (Self :: __bh_e , & (k)) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -121,17 +121,17 @@ const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.b] togeth
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for ExitsLeaveTheWholeMap { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ExitsLeaveTheWholeMap { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { __m . cell (Self :: __bh_d , & m . a) ; '__bh1 : { return ; }
 __m . cell_val (Self :: __bh_e , & (m . b)) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 2 > > for ExitsLeaveTheWholeMap { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { for x in & m . items { __m . cell (Self :: __bh_d , x) ; '__bh1 : { if * x > m . b { return ; }
 }
 __m . cell_val (Self :: __bh_e , & (* x)) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 2 > , _ > (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -154,12 +154,12 @@ const _ : () = { # [deprecated (note = "a message ties d[x] for x in m.items; d[
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for JumpsUnderStateIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for JumpsUnderStateIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut n = 0 ; for x in & m . items { __m . cell (Self :: __bh_d , x) ; { break ; }
 n += 1 ; }
 __m . cell_val (Self :: __bh_e , & (n)) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -180,10 +180,10 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for LoopBodyLost { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for LoopBodyLost { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 
 #[derive(App)]
@@ -208,13 +208,13 @@ const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[k] together
 ; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { registrar . rcv :: < Load > () ; registrar . rcv :: < M < 1 > > () ; registrar . rcv :: < M < 2 > > () ; }
 }
 # [automatically_derived] impl :: beehive :: Handles < Load > for DroppedChangesIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << Load as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < Load , _ > (self . load (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 1 > > for DroppedChangesIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut it = m . items . iter () ; __m . cell_val (Self :: __bh_d , & (m . a)) ; if let Some (k) = it . next () { __m . cell (Self :: __bh_e , k) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 1 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 1 > , _ > (self . h1 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 2 > > for DroppedChangesIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut it = m . items . iter () ; __m . effect () ; if let Some (k) = it . next () { __m . cell (Self :: __bh_e , k) ; }
 }
-# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: outcome (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option << M < 2 > as :: beehive :: Message > :: Reply > , :: beehive :: Error > { :: core :: result :: Result :: map (:: beehive :: __private :: unanswered :: < M < 2 > , _ > (self . h2 (msg ,)) , | () | :: core :: option :: Option :: None) }
 }

@@ -337,7 +337,7 @@ mod wrong {
 
     #[handlers]
     impl Wrong {
-        #[rcv(map = destination_lost)]
+        #[rcv(map = destination_lost, observes)]
         fn packet_in(&mut self, msg: &PacketIn) {
             *self.seen.entry(number(msg.source())).or_default() += 1;
             *self.seen.entry(number(msg.destination())).or_default() += 1;

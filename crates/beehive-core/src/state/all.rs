@@ -1,0 +1,72 @@
+//! What goes over all cells of a dictionary, and is refused: each may be with another bee.
+//!
+//! The methods exist so that who looks for them is told what to do instead. Nobody can call them.
+
+use crate::key::Key;
+use crate::message::Value;
+use crate::state::dict::Dict;
+use crate::state::rows::RowKey;
+use crate::state::table::Table;
+use std::iter::{Empty, empty};
+
+/// A dictionary whose cells are all with one bee: none is, before `whole()`.
+#[diagnostic::on_unimplemented(
+    message = "this needs all cells of a dictionary, and each may be with another bee",
+    label = "all cells of which bee?",
+    note = "to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`",
+    note = "to do something with each of them, wherever it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
+    note = "what belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
+    note = "more: beehive::guide::errors::all_cells"
+)]
+pub trait OnOneBee {}
+
+macro_rules! refuse {
+    ($($self:ty => $name:ident($($argument:ty),*) -> $returned:ty = $value:expr;)*) => {
+        $(
+            #[doc(hidden)]
+            #[allow(missing_docs)]
+            pub fn $name(self: $self, $(_: $argument),*) -> $returned
+            where
+                Self: OnOneBee,
+            {
+                $value
+            }
+        )*
+    };
+}
+
+#[allow(clippy::should_implement_trait, clippy::len_without_is_empty)]
+impl<K: Key, V: Value> Dict<K, V> {
+    refuse! {
+        &Self => iter() -> Empty<(&K, &V)> = empty();
+        &mut Self => iter_mut() -> Empty<(&K, &mut V)> = empty();
+        &Self => into_iter() -> Empty<(&K, &V)> = empty();
+        &mut Self => drain() -> Empty<(K, V)> = empty();
+        &Self => range(impl Sized) -> Empty<(&K, &V)> = empty();
+        &Self => keys() -> Empty<&K> = empty();
+        &Self => values() -> Empty<&V> = empty();
+        &mut Self => values_mut() -> Empty<&mut V> = empty();
+        &mut Self => retain(impl FnMut(&K, &V) -> bool) -> () = ();
+        &mut Self => clear() -> () = ();
+        &Self => len() -> usize = 0;
+        &Self => is_empty() -> bool = true;
+    }
+}
+
+#[allow(clippy::should_implement_trait, clippy::len_without_is_empty)]
+impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
+    refuse! {
+        &Self => iter() -> Empty<(&K, &R, &V)> = empty();
+        &mut Self => iter_mut() -> Empty<(&K, &R, &mut V)> = empty();
+        &Self => into_iter() -> Empty<(&K, &R, &V)> = empty();
+        &mut Self => drain() -> Empty<(K, R, V)> = empty();
+        &Self => range(impl Sized) -> Empty<(&K, &R, &V)> = empty();
+        &Self => keys() -> Empty<&K> = empty();
+        &Self => values() -> Empty<&V> = empty();
+        &mut Self => values_mut() -> Empty<&mut V> = empty();
+        &mut Self => retain(impl FnMut(&K, &R, &V) -> bool) -> () = ();
+        &mut Self => clear() -> () = ();
+        &Self => len() -> usize = 0;
+        &Self => is_empty() -> bool = true;
+    }
+}

@@ -1,0 +1,22 @@
+use beehive::prelude::*;
+
+#[derive(Message)]
+struct Sold(u64);
+
+#[derive(App)]
+#[app(name = "The Shop")] // a mistake
+struct Shop {
+    stock: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Shop {
+    #[rcv]
+    fn sold(&mut self, msg: &Sold) {
+        self.stock.remove(&msg.0);
+    }
+}
+
+fn main() {
+    let _ = Hive::builder().app::<Shop>();
+}

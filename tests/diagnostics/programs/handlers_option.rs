@@ -1,0 +1,23 @@
+use beehive::prelude::*;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Count(u64);
+
+#[derive(App)]
+struct Counters {
+    counts: Dict<u64, u64>,
+}
+
+#[handlers(trust(shard_of))] // a mistake
+impl Counters {
+    #[rcv]
+    fn count(&mut self, msg: &Count) -> Option<u64> {
+        self.counts.get(&msg.0).copied()
+    }
+}
+
+fn main() {
+    let _ = Hive::builder().app::<Counters>();
+    let _ = <Counters as beehive::Handles<Count>>::HANDLER;
+}
