@@ -180,11 +180,6 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 self.refuse(batch, run.first..end, position, remembered, lane, turn)
             }
             Outcome::Cells => {
-                if let Some(admitted) = &batch.admitted
-                    && self.app.link.is_some()
-                {
-                    admitted.open()
-                }
                 let delivery = Delivery {
                     run: run_delivery::<A, M>,
                     batch: batch.clone(),
@@ -197,6 +192,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 if turn.gate.is_some() {
                     return self.hold(batch, delivery, turn);
                 }
+                self.open(batch);
                 let missing = |cells: &CellSet| self.missing(batch, run.first, cells, ahead);
                 if deliver(&self.app, delivery, lane, turn, missing) {
                     self.app.handlers[A::HANDLER].waited.fetch_add(1, Ordering::Relaxed);
@@ -205,7 +201,17 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         }
     }
 
-    /// Delivers when the record is committed that says so.
+    /// A delivery of the batch has to be committed.
+    fn open(&self, batch: &Batch<M>) {
+        if let Some(admitted) = &batch.admitted
+            && self.app.link.is_some()
+        {
+            admitted.open()
+        }
+    }
+
+    /// Delivers when the record is committed that says so. Until then nothing is open: a record that is refused is made
+    /// again, and what it held is thrown away.
     fn hold(&self, batch: &Arc<Batch<M>>, delivery: Delivery<A>, turn: &mut Turn) {
         let range = delivery.first..delivery.first + delivery.count;
         let emits = self.emits(batch, range.clone(), delivery.position, None);
@@ -215,9 +221,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
             gate.hold(move |lane, turn| {
                 // others may have taken the last cells meanwhile
                 if !receiver.app.may_own(&delivery.cells) {
-                    receiver.refuse(&batch, range, delivery.position, true, lane, turn);
-                    return delivery.batch.committed(delivery.cells.len());
+                    return receiver.refuse(&batch, range, delivery.position, true, lane, turn);
                 }
+                receiver.open(&batch);
                 deliver(&receiver.app, delivery, lane, turn, |cells| Some(vec![cells.clone()]));
             })
         }
