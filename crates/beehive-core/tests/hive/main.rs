@@ -15,6 +15,7 @@ mod order;
 mod overtaking;
 mod owed;
 mod postpone;
+mod questions;
 mod record;
 mod remembering;
 mod request;

@@ -1,0 +1,387 @@
+//! A crowd of questions whose handlers do whatever handlers do, and a hive that stops in the middle: one end for each, in
+//! time, and it is the right one.
+
+use crate::load::{Chance, On, on_workers, start};
+use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What is to happen to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Fate {
+    Answered,
+    Failed,
+    Panicked,
+    /// The handler blocks for so many milliseconds.
+    Slow(u64),
+    /// Put off for so many milliseconds, and answered then.
+    PutOff(u64),
+    /// The first app's map says drop; the second answers.
+    Dropped,
+    /// The first app has no answer; the second does.
+    PassedOn,
+    /// Nobody has an answer.
+    LeftByAll,
+    /// Answered by a handler without state.
+    Stateless,
+    /// No app handles the message.
+    Unheard,
+}
+
+const KEYS: u64 = 40;
+
+#[derive(Message, Clone, Debug)]
+#[message(reply = (u64, u64))]
+struct Ask {
+    number: u64,
+    fate: Fate,
+    put_off: Vec<u64>,
+}
+#[derive(Message)]
+#[message(reply = (u64, u64))]
+struct AskStateless(u64);
+#[derive(Message)]
+#[message(reply = (u64, u64))]
+struct AskNobody(#[allow(dead_code)] u64);
+/// How many questions with this key left something behind, with the first app and with the second.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Left(u64);
+#[derive(Message)]
+#[message(reply = u64)]
+struct LeftWithSecond(u64);
+
+#[derive(App)]
+struct First {
+    handled: Dict<u64, u64>,
+    waiting: Dict<u64, bool>,
+}
+#[handlers]
+impl First {
+    #[rcv(joins)]
+    fn ask(&mut self, msg: &Ask, ctx: &mut Ctx) -> Result<Option<(u64, u64)>, Error> {
+        if msg.fate == Fate::Dropped {
+            return Ok(None);
+        }
+        // undone unless the question is answered here
+        *self.handled.entry(msg.number % KEYS).or_default() += 1;
+        match msg.fate {
+            Fate::Failed => Err(format!("{} fails", msg.number))?,
+            // without the report that a panic of its own would make
+            Fate::Panicked => std::panic::resume_unwind(Box::new("as asked")),
+            Fate::Slow(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
+            _ => {}
+        }
+        for milliseconds in &msg.put_off {
+            if self.waiting.put(msg.number, true).is_none() {
+                *self.handled.entry(msg.number % KEYS).or_default() -= 1;
+                ctx.postpone(Duration::from_millis(*milliseconds));
+                return Ok(None);
+            }
+            self.waiting.remove(&msg.number);
+        }
+        Ok((!matches!(msg.fate, Fate::PassedOn | Fate::LeftByAll)).then_some((1, msg.number)))
+    }
+    #[rcv(stateless)]
+    fn stateless(&mut self, msg: &AskStateless) -> (u64, u64) {
+        (1, msg.0)
+    }
+    #[rcv(sharded)]
+    fn left(&mut self, msg: &Left) -> u64 {
+        self.handled.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+#[derive(App)]
+struct Second {
+    handled: Dict<u64, u64>,
+}
+#[handlers]
+impl Second {
+    #[rcv(sharded)]
+    fn ask(&mut self, msg: &Ask) -> Option<(u64, u64)> {
+        if msg.fate == Fate::LeftByAll {
+            return None;
+        }
+        *self.handled.entry(msg.number % KEYS).or_default() += 1;
+        Some((2, msg.number))
+    }
+    #[rcv(sharded)]
+    fn left(&mut self, msg: &LeftWithSecond) -> u64 {
+        self.handled.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+fn apps() -> Builder {
+    Hive::builder().app::<First>().app::<Second>()
+}
+
+type Answer = Result<(u64, u64), RequestError>;
+
+async fn ask(hive: &Hive, number: u64, fate: Fate, limit: Duration) -> Answer {
+    let put_off = match fate {
+        Fate::PutOff(milliseconds) => vec![milliseconds],
+        _ => vec![],
+    };
+    match fate {
+        Fate::Stateless => hive.request_within(limit, AskStateless(number)).await,
+        Fate::Unheard => hive.request_within(limit, AskNobody(number)).await,
+        _ => hive.request_within(limit, Ask { number, fate, put_off }).await,
+    }
+}
+
+/// Whether this is how the question has to end.
+fn is_right(number: u64, fate: Fate, answer: &Answer) -> bool {
+    let error_of = |kind: ErrorKind, text: &str| match answer {
+        Err(RequestError::Handler(error)) => error.kind() == kind && error.text() == text,
+        _ => false,
+    };
+    match fate {
+        Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::Stateless => *answer == Ok((1, number)),
+        Fate::Dropped | Fate::PassedOn => *answer == Ok((2, number)),
+        Fate::Failed => error_of(ErrorKind::Handler, &format!("{number} fails")),
+        Fate::Panicked => error_of(ErrorKind::Panicked, "as asked"),
+        Fate::LeftByAll => *answer == Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }),
+        Fate::Unheard => *answer == Err(RequestError::NoAnswer { message: <AskNobody as Message>::NAME }),
+    }
+}
+
+fn any_fate(chance: &mut Chance) -> Fate {
+    match chance.below(400) {
+        0..2 => Fate::Slow(1 + chance.below(3)),
+        2..5 => Fate::PutOff(1 + chance.below(10)),
+        n => match n % 8 {
+            0 | 1 => Fate::Answered,
+            2 => Fate::Failed,
+            3 => Fate::Panicked,
+            4 => Fate::Dropped,
+            5 => Fate::PassedOn,
+            6 => {
+                if n % 16 == 6 {
+                    Fate::LeftByAll
+                } else {
+                    Fate::Unheard
+                }
+            }
+            _ => Fate::Stateless,
+        },
+    }
+}
+
+/// How late this machine is when nothing of a hive has a part in it: a thread of its own that sleeps, over and over.
+struct Lateness {
+    over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Duration>,
+}
+
+impl Lateness {
+    fn measure() -> Lateness {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = over.clone();
+        let thread = std::thread::spawn(move || {
+            const NAP: Duration = Duration::from_millis(1);
+            let mut worst = Duration::ZERO;
+            while !seen.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                std::thread::sleep(NAP);
+                worst = worst.max(began.elapsed().saturating_sub(NAP))
+            }
+            worst
+        });
+        Lateness { over, thread }
+    }
+
+    fn worst(self) -> Duration {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// How late an answer may be.
+const LATE_MAX: Duration = Duration::from_millis(50);
+
+/// What a machine that does other things, too, is late by itself comes on top.
+fn may_be_late(machine: Duration) -> Duration {
+    LATE_MAX + machine
+}
+
+const QUESTIONS: u64 = 100_000;
+
+/// What came of the questions of one asker.
+#[derive(Default)]
+struct Ends {
+    all: u64,
+    /// Of those that left something with the first app: those that certainly did, and those that perhaps did.
+    first: (u64, u64),
+    second: (u64, u64),
+    timeouts: u64,
+    unavailable: u64,
+    latest: Duration,
+}
+
+impl Ends {
+    fn add(&mut self, fate: Fate, answer: &Answer, late: Duration) {
+        self.all += 1;
+        self.latest = self.latest.max(late);
+        let unknown = match answer {
+            Err(RequestError::Timeout { .. }) => {
+                self.timeouts += 1;
+                true
+            }
+            Err(RequestError::Unavailable) => {
+                self.unavailable += 1;
+                true
+            }
+            _ => false,
+        };
+        let left = |(certain, perhaps): &mut (u64, u64)| {
+            *certain += u64::from(!unknown);
+            *perhaps += u64::from(unknown)
+        };
+        match fate {
+            Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::LeftByAll => left(&mut self.first),
+            Fate::PassedOn => {
+                left(&mut self.first);
+                left(&mut self.second)
+            }
+            Fate::Dropped => left(&mut self.second),
+            Fate::Failed | Fate::Panicked | Fate::Stateless | Fate::Unheard => {}
+        }
+    }
+
+    fn join(&mut self, other: Ends) {
+        self.all += other.all;
+        self.timeouts += other.timeouts;
+        self.unavailable += other.unavailable;
+        self.latest = self.latest.max(other.latest);
+        for (one, other) in [(&mut self.first, other.first), (&mut self.second, other.second)] {
+            one.0 += other.0;
+            one.1 += other.1
+        }
+    }
+}
+
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// Asks `count` questions one after the other.
+async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
+    let (mut chance, mut ends) = (Chance(seed), Ends::default());
+    for _ in 0..count {
+        let (number, mut fate) = (NUMBERS.fetch_add(1, Ordering::Relaxed), any_fate(&mut chance));
+        let mut limit = Duration::from_secs(20);
+        // some have no time: they wait behind others, or their handler takes longer
+        if chance.below(100) == 0 {
+            limit = Duration::from_millis(chance.below(12));
+            if chance.below(4) == 0 {
+                fate = Fate::Slow(20)
+            }
+        }
+        let began = Instant::now();
+        let answer = ask(&hive, number, fate, limit).await;
+        let took = began.elapsed();
+        let right = match &answer {
+            Err(RequestError::Timeout { after }) => {
+                *after == limit && took >= limit && limit < Duration::from_secs(1)
+            }
+            Err(RequestError::Unavailable) => stopping,
+            answer => is_right(number, fate, answer),
+        };
+        assert!(right, "question {number}, {fate:?} within {limit:?}: {answer:?} after {took:?}");
+        ends.add(fate, &answer, took.saturating_sub(limit));
+    }
+    ends
+}
+
+/// What all questions left behind.
+async fn left(hive: &Hive) -> (u64, u64) {
+    let mut sums = (0, 0);
+    for key in 0..KEYS {
+        sums.0 += hive.request(Left(key)).await.unwrap();
+        sums.1 += hive.request(LeftWithSecond(key)).await.unwrap();
+    }
+    sums
+}
+
+fn all_end(on: On, askers: u64, count: u64) {
+    let lateness = Lateness::measure();
+    let ends = on_workers(2, async {
+        let (hive, _journal) = start(apps(), on);
+        let tasks: Vec<_> =
+            (0..askers).map(|seed| tokio::spawn(asker(hive.clone(), seed, count / askers, false))).collect();
+        let mut ends = Ends::default();
+        for task in tasks {
+            ends.join(task.await.unwrap())
+        }
+        hive.idle().await;
+        // what was put off may still come
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        hive.idle().await;
+        // each was handled once, or, where that is not known, at most once
+        let left = left(&hive).await;
+        for (left, (certain, perhaps)) in [(left.0, ends.first), (left.1, ends.second)] {
+            assert!(
+                (certain..=certain + perhaps).contains(&left),
+                "{left} of {certain} and {perhaps} unknown"
+            );
+        }
+        hive.stop(Duration::from_secs(5)).await;
+        ends
+    });
+    let machine = lateness.worst();
+    assert_eq!(ends.all, count / askers * askers, "each has ended once");
+    assert!(ends.timeouts > 0 && ends.unavailable == 0, "{} timeouts", ends.timeouts);
+    println!(
+        "{on:?}: {} questions, {} too late, the latest by {:?}; machine {machine:?}",
+        ends.all, ends.timeouts, ends.latest
+    );
+    assert!(ends.latest <= may_be_late(machine), "late by {:?}; the machine by {machine:?}", ends.latest);
+}
+
+#[test]
+fn every_question_has_one_end_in_time() {
+    all_end(On::Memory, 64, QUESTIONS * 8 / 10)
+}
+
+#[test]
+fn every_question_has_one_end_in_time_on_a_journal() {
+    all_end(On::Journal, 64, QUESTIONS / 10)
+}
+
+#[test]
+fn every_question_has_one_end_when_the_hive_stops() {
+    let (hives, lateness) = (20, Lateness::measure());
+    let (askers, count) = (32, QUESTIONS / 10 / hives / 32);
+    let mut all = Ends::default();
+    for seed in 0..hives {
+        let ends = on_workers(2, async {
+            let (hive, _journal) = start(apps(), if seed % 2 == 0 { On::Memory } else { On::Journal });
+            let first = NUMBERS.load(Ordering::Relaxed);
+            let tasks: Vec<_> = (0..askers)
+                .map(|n| tokio::spawn(asker(hive.clone(), seed * 1_000 + n, count, true)))
+                .collect();
+            // somewhere in the middle, with and without time to finish what is under way
+            let so_far = first + Chance(seed).below(askers * count);
+            while NUMBERS.load(Ordering::Relaxed) < so_far && tasks.iter().any(|task| !task.is_finished()) {
+                tokio::task::yield_now().await
+            }
+            hive.stop(Duration::from_millis(seed % 3 * 20)).await;
+            let stopped = Instant::now();
+            let mut ends = Ends::default();
+            for task in tasks {
+                ends.join(task.await.unwrap())
+            }
+            // nobody waits for a hive that is no more
+            ends.latest = ends.latest.max(stopped.elapsed());
+            ends
+        });
+        all.join(ends)
+    }
+    let machine = lateness.worst();
+    assert_eq!(all.all, hives * askers * count, "each has ended once");
+    assert!(all.unavailable > 0);
+    println!(
+        "{} questions, {} unavailable, {} too late, the latest by {:?}; machine {machine:?}",
+        all.all, all.unavailable, all.timeouts, all.latest
+    );
+    assert!(all.latest <= may_be_late(machine), "late by {:?}; the machine by {machine:?}", all.latest);
+}
