@@ -11,6 +11,7 @@ mod isolation;
 mod journal;
 mod load;
 mod merge;
+mod one_bee;
 mod order;
 mod overtaking;
 mod owed;
