@@ -46,7 +46,7 @@ const APPS: [App; 7] = [
         name: "discovery",
         files: &["discovery/mod.rs", "discovery/probe.rs"],
         paper: None,
-        most: 300,
+        most: 313,
         more: "authenticated probes that are good once",
     },
     App {

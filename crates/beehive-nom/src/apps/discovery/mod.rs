@@ -32,6 +32,9 @@ pub struct Discovery {
     heard: Table<NodeId, PortNo, Time>,
     #[volatile]
     sent: Table<NodeId, PortNo, Sent>,
+    /// When links were last looked at.
+    #[volatile]
+    ticked: Dict<NodeId, Time>,
     config: Config<DiscoverySettings>,
 }
 
@@ -58,8 +61,10 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Watched {
     since: Time,
-    /// Packets of hosts came in on it.
+    /// Packets of hosts came in on it, and no link was ever there.
     hosted: bool,
+    /// A link was there: whatever comes in while it is not heard comes from the other switch.
+    linked: bool,
 }
 
 /// What goes out of a port, and comes in, since the last tick.
@@ -91,6 +96,8 @@ struct PeerLost(Link);
 const AGE_MAX: Duration = Duration::from_secs(1);
 /// A link that was not heard for so long is down.
 const LOST: Duration = Duration::from_secs(4);
+/// Later than this a tick is late.
+const LATE: Duration = Duration::from_secs(2);
 /// What comes in so soon after a port came up may be from a switch that is not known yet.
 const SETTLING: Duration = Duration::from_secs(3);
 
@@ -105,14 +112,16 @@ impl Discovery {
         let ports = self.ports.at(msg.node);
         ports.clear();
         for port in msg.ports.iter().filter(|port| port.up) {
-            ports.insert(port.number, Watched { since: ctx.now(), hosted: false });
+            ports.insert(port.number, Watched { since: ctx.now(), hosted: false, linked: false });
         }
         self.probe_all(msg.node, ctx);
     }
 
     #[rcv(sharded)]
     fn port_up(&mut self, msg: &PortUp, ctx: &mut Ctx) {
-        self.ports.at(msg.node).insert(msg.port.number, Watched { since: ctx.now(), hosted: false });
+        self.ports
+            .at(msg.node)
+            .insert(msg.port.number, Watched { since: ctx.now(), hosted: false, linked: false });
         self.probe(msg.node, msg.port.number, ctx);
     }
 
@@ -133,6 +142,7 @@ impl Discovery {
         self.drivers.remove(&msg.node);
         self.ports.at(msg.node).clear();
         self.sent.at(msg.node).clear();
+        self.ticked.remove(&msg.node);
         for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
             self.lose(Link { from, to: PortId { node: msg.node, port } }, ctx);
         }
@@ -142,6 +152,15 @@ impl Discovery {
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
         let heard = self.heard.at(*node);
+        // a pause of our own does not count against links: what came in meanwhile may be read after this
+        let last = self.ticked.entry(*node).or_insert(now);
+        let pause = now.since(*last).saturating_sub(LATE);
+        *last = now;
+        if pause > Duration::ZERO {
+            for port in self.links.at(*node).keys() {
+                heard.entry(*port).and_modify(|heard| *heard = now.min(*heard + pause));
+            }
+        }
         let silent =
             self.links.at(*node).take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LOST);
         for (port, from) in silent {
@@ -172,9 +191,8 @@ impl Discovery {
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
         let now = ctx.now();
         let Some(watched) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
-        let linked = self.links.at(msg.node).contains(&msg.port);
         if msg.ethernet().is_none_or(|header| header.ethertype != LLDP) {
-            if !watched.hosted && !linked && now.since(watched.since) >= SETTLING {
+            if !watched.hosted && !watched.linked && now.since(watched.since) >= SETTLING {
                 watched.hosted = true;
             }
             return;
@@ -219,8 +237,10 @@ impl Discovery {
     /// At the receiver's cell.
     #[rcv(sharded)]
     fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
-        if !self.ports.at(link.to.node).contains(&link.to.port) {
-            return; // down since
+        match self.ports.at(link.to.node).get_mut(&link.to.port) {
+            Some(watched) if !watched.linked => watched.linked = true,
+            Some(_) => {}
+            None => return, // down since
         }
         self.heard.at(link.to.node).insert(link.to.port, ctx.now());
         let old = self.links.at(link.to.node).insert(link.to.port, link.from);

@@ -147,6 +147,12 @@ impl Network {
         }
     }
 
+    /// Moves the clock all at once, as if nothing had run meanwhile.
+    pub(crate) async fn pause(&self, time: Duration) {
+        self.clock.pass(time);
+        self.settled().await
+    }
+
     /// `from` sends a frame; returns how often it came out of each port of a host's that nothing is plugged into.
     pub(crate) async fn send(&self, from: Host, data: &Bytes) -> Vec<(u64, u32, usize)> {
         self.clear();

@@ -99,6 +99,39 @@ async fn a_link_that_is_not_heard_any_more_is_lost() {
 }
 
 #[tokio::test]
+async fn a_link_that_was_lost_comes_back_though_hosts_talk_over_it() {
+    let network = network(2, &[((1, 1), (2, 2))]).await;
+    network.pass(40).await;
+    assert_eq!(links(&network).await.len(), 2);
+    network.wires[0].deafen(true);
+    network.pass(60).await;
+    assert_eq!(links(&network).await, []);
+    // what flows forward goes on coming in at both ends
+    network.wires[0].deafen(false);
+    let (one, other) = (host(1, 1, 9), host(2, 2, 8));
+    for from in [one, other] {
+        network.switch(from.node).receive(PortNo(from.port), from.arp(other));
+    }
+    network.pass(30).await;
+    assert_eq!(links(&network).await.len(), 2, "hosts seem to be behind both ports");
+}
+
+#[tokio::test]
+async fn a_pause_of_ours_does_not_count_against_links() {
+    let network = network(2, &[((1, 1), (2, 2))]).await;
+    network.pass(20).await;
+    for _ in 0..3 {
+        network.pause(std::time::Duration::from_secs(7)).await;
+        network.pass(20).await;
+    }
+    let (links, changes) = network.hive.request(Which).await.expect("answers");
+    assert_eq!((links.len(), changes), (2, 2), "links were lost and found again");
+    network.wires[0].deafen(true);
+    network.pass(70).await;
+    assert_eq!(network.hive.request(Which).await.expect("answers").0, [], "and one that is silent is lost");
+}
+
+#[tokio::test]
 async fn forged_and_replayed_probes_make_no_link() {
     let network = network(2, &[]).await;
     network.pass(5).await;
