@@ -429,6 +429,13 @@ mod tests {
         assert!(FlowMatch::ANY.covers(&matching) && !matching.covers(&FlowMatch::ANY));
     }
 
+    /// One goes through three mailboxes for each packet-in of a learning switch.
+    #[test]
+    fn flows_are_small() {
+        assert_eq!((size_of::<FlowMatch>(), size_of::<Flow>()), (40, 72));
+        assert_eq!((size_of::<AddFlow>(), size_of::<InstallFlow>()), (80, 72));
+    }
+
     #[test]
     fn timeouts_are_whole_seconds_and_never_none() {
         let flow = AddFlow::new(NodeId(1), Owner::named("x"), FlowMatch::ANY, Actions::None);
