@@ -220,7 +220,7 @@ impl Peer {
     /// As [`Peer::settle`], with these flows.
     pub(crate) async fn settle_with(&mut self, flows: FlowStatistics<'_>) {
         self.tell(flows).await;
-        if self.version == Version::V1_3 {
+        if self.version >= Version::V1_3 {
             let added = |message: &Message<'_>, _| matches!(message, Message::FlowMod(_)).then_some(());
             self.until(added).await.expect("is given a flow that brings packets up");
         }
