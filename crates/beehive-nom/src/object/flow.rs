@@ -168,8 +168,8 @@ pub enum Actions {
     None,
     /// One thing; needs no memory of its own.
     One(Action),
-    /// Several things.
-    Several(Box<[Action]>),
+    /// Several things. Two pointers away, so that flows are small: most do one thing.
+    Several(Box<Box<[Action]>>),
 }
 
 impl Actions {
@@ -186,6 +186,19 @@ impl Actions {
     /// Whether one of them sends the packet out of `port`.
     pub fn output_to(&self, port: PortNo) -> bool {
         self.as_slice().contains(&Action::Output(port))
+    }
+}
+
+impl From<Vec<Action>> for Actions {
+    fn from(mut actions: Vec<Action>) -> Actions {
+        match (actions.pop(), actions.is_empty()) {
+            (None, _) => Actions::None,
+            (Some(one), true) => Actions::One(one),
+            (Some(last), false) => {
+                actions.push(last);
+                Actions::Several(Box::new(actions.into()))
+            }
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 use crate::peer::{Controller, Peer, eventually, no_flows};
 use beehive_nom::driver::Directory;
 use beehive_nom::limits;
-use beehive_nom::object::{
-    Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag,
-};
+use beehive_nom::object::{Action, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag};
 use beehive_of::Version;
 use beehive_of::any::{ErrorMessage, FlowCommand, Message};
 use bytes::BytesMut;
@@ -24,12 +22,12 @@ fn flow(node: u64, number: u32) -> AddFlow {
         tag: Some(Tag::Untagged),
         ..FlowMatch::ANY
     };
-    let actions = [
+    let actions = vec![
         Action::SetSource(Mac([2, 9, 0, 0, 0, 1])),
         Action::SetDestination(Mac([2, 9, 0, 0, 0, 2])),
         Action::Output(PortNo(2)),
     ];
-    AddFlow::new(NodeId(node), Owner::named("acl"), matching, Actions::Several(actions.into()))
+    AddFlow::new(NodeId(node), Owner::named("acl"), matching, actions.into())
 }
 
 async fn want(controller: &Controller, flows: impl Iterator<Item = AddFlow>) {

@@ -36,10 +36,7 @@ impl Session {
             let ports = self.ports.values().filter(|port| port.is_flooded() && port.number != packet.port);
             actions.extend(ports.map(|port| Action::Output(port.number)));
         }
-        match actions.is_empty() {
-            true => Actions::None,
-            false => Actions::Several(actions.into()),
-        }
+        actions.into()
     }
 }
 

@@ -97,7 +97,7 @@ fn add(words: &mut String, word: std::fmt::Arguments<'_>) {
 }
 
 fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
-    let mut list = Vec::new();
+    let mut list: Vec<Action> = Vec::new();
     for action in entry.actions.iter().flatten() {
         match wire::action_from(&action) {
             Some(action) => list.push(action),
@@ -110,11 +110,7 @@ fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
     if entry.other_instructions > 0 {
         add(more, format_args!("{} more instructions", entry.other_instructions))
     }
-    match *list.as_slice() {
-        [] => Actions::None,
-        [action] => Actions::One(action),
-        _ => Actions::Several(list.into_boxed_slice() as Box<[Action]>),
-    }
+    list.into()
 }
 
 /// What of a match has no place in [`FlowMatch`](crate::object::FlowMatch).
