@@ -20,12 +20,11 @@ pub struct Header {
     pub xid: u32,
 }
 
-/// One message: its header, checked, and its bytes.
+/// One message: its bytes, at least as many as a header has and as many as its header says.
+// Two words, so that it is handed on in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
-    header: Header,
     bytes: &'a [u8],
-    body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
@@ -49,13 +48,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn split_limited(bytes: &'a [u8], length_max: usize) -> Result<Option<(Self, usize)>, Error> {
         let Some(start) = bytes.first_chunk::<HEADER_LENGTH>() else { return Ok(None) };
-        let header = Header {
-            version: be8::<0, _>(start),
-            message_type: be8::<1, _>(start),
-            length: be16::<2, _>(start),
-            xid: be32::<4, _>(start),
-        };
-        let length = usize::from(header.length);
+        let length = usize::from(be16::<2, _>(start));
         if length < HEADER_LENGTH {
             return Err(Error::new(ErrorKind::LengthTooSmall, Part::Header, 2, "message length"));
         }
@@ -63,8 +56,7 @@ impl<'a> Frame<'a> {
             return Err(Error::new(ErrorKind::LengthTooLarge, Part::Header, 2, "message length"));
         }
         let Some(message) = bytes.get(..length) else { return Ok(None) };
-        let Some(body) = message.get(HEADER_LENGTH..) else { return Ok(None) };
-        Ok(Some((Self { header, bytes: message, body }, length)))
+        Ok(Some((Self { bytes: message }, length)))
     }
 
     /// The one message that `bytes` are.
@@ -85,22 +77,35 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// The header as it is on the wire.
+    #[inline]
+    fn start(&self) -> &'a [u8; HEADER_LENGTH] {
+        // A frame has as many bytes: it is made in `split_limited` only.
+        self.bytes.first_chunk().unwrap_or(&[0; HEADER_LENGTH])
+    }
+
     /// The header.
     #[inline]
-    pub const fn header(&self) -> Header {
-        self.header
+    pub fn header(&self) -> Header {
+        let start = self.start();
+        Header {
+            version: be8::<0, _>(start),
+            message_type: be8::<1, _>(start),
+            length: be16::<2, _>(start),
+            xid: be32::<4, _>(start),
+        }
     }
 
     /// The transaction identifier.
     #[inline]
-    pub const fn xid(&self) -> u32 {
-        self.header.xid
+    pub fn xid(&self) -> u32 {
+        be32::<4, _>(self.start())
     }
 
     /// The version, if it is one of ours.
     #[inline]
-    pub const fn version(&self) -> Option<Version> {
-        Version::from_wire(self.header.version)
+    pub fn version(&self) -> Option<Version> {
+        Version::from_wire(be8::<0, _>(self.start()))
     }
 
     /// All bytes of the message, header included.
@@ -111,8 +116,8 @@ impl<'a> Frame<'a> {
 
     /// The bytes after the header.
     #[inline]
-    pub const fn body(&self) -> &'a [u8] {
-        self.body
+    pub fn body(&self) -> &'a [u8] {
+        self.bytes.get(HEADER_LENGTH..).unwrap_or(&[])
     }
 }
 

@@ -25,3 +25,6 @@ pub const VLAN_PRIORITY_MAX: u8 = 7;
 
 /// Largest differentiated services code point (6 bits).
 pub const DSCP_MAX: u8 = 63;
+
+/// How many actions an action of a decoded message can be inside of: enough for any use, and little enough for any stack.
+pub const ACTION_DEPTH_MAX: u8 = 16;

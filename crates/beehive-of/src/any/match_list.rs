@@ -5,6 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::match_fields::{Match, VlanMatch};
 use crate::address::{MacAddress, Masked};
 use crate::error::{Error, ErrorKind, Part};
+use crate::field::{be32, bounded, fixed};
 use crate::limits::VLAN_ID_MAX;
 use crate::oxm::{OxmField, OxmFields, class};
 use crate::port_number::PortNo;
@@ -44,12 +45,38 @@ pub(super) mod number {
 /// The match without its version; fields without a name there are counted in `other`.
 pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
     let mut to = Match::ANY;
-    let mut elements = fields.0.iter();
-    loop {
-        let offset = elements.offset();
-        let Some(field) = elements.next() else { return Ok(to) };
-        assign(&mut to, &Located { field: &field?, offset })?;
+    let Some(reader) = fields.0.reader() else {
+        for field in fields.0 {
+            assign(&mut to, &Located { field: &field?, offset: 0 })?;
+        }
+        return Ok(to);
+    };
+    // The fields of a message, several in each: looked at in place.
+    let (mut rest, mut offset) = (reader.rest(), reader.offset());
+    while !rest.is_empty() {
+        let (head, payload) = fixed::<4>(rest, Part::Match, offset, "match field")?;
+        let header = be32::<0, _>(head);
+        let length = usize::from(header as u8);
+        let class = (header >> 16) as u16;
+        let least = if class == class::EXPERIMENTER { 4 } else { 1 };
+        let (payload, next) = bounded(payload, length, least, Part::Match, offset + 3, "match field length")?;
+        let (value, mask) = if header & 0x100 == 0 {
+            (payload, None)
+        } else {
+            let (value, mask) = payload.split_at_checked(payload.len() / 2).unwrap_or((payload, &[]));
+            if value.len() != mask.len() {
+                return Err(Error::new(ErrorKind::LengthWrong, Part::Match, offset + 3, "match field length"));
+            }
+            (value, Some(mask))
+        };
+        let number = (header >> 9 & 0x7f) as u8;
+        // What an experimenter's field says is not looked at: it has no name here.
+        let field = OxmField { class, number, experimenter: 0, value, mask };
+        assign(&mut to, &Located { field: &field, offset })?;
+        offset += 4 + length;
+        rest = next;
     }
+    Ok(to)
 }
 
 /// A field, and where it starts in its message.

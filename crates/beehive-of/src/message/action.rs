@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use super::experimenter::Experimenter;
+use super::extension::ExperimenterAction;
 use super::number::{GroupId, MeterId, PacketLength, QueueId};
 use crate::address::MacAddress;
 use crate::oxm::{FieldId, OxmField};
@@ -75,7 +75,7 @@ tagged! {
         /// Counts it against a meter.
         Meter(Meter) "meter" = [29 in 5..],
         /// An experimenter's.
-        Experimenter(Experimenter<'a>) "experimenter" = [0xffff in _],
+        Experimenter(ExperimenterAction<'a>) "experimenter" = [0xffff in _],
     }
 }
 

@@ -49,7 +49,7 @@ structure! {
 structure! {
     /// A request of another controller, for those that asked to be told.
     pub struct RequestForward<'a> in Message { request: InnerMessage<'a> }
-    4.. => [request],
+    _ => [request],
 }
 
 structure! {

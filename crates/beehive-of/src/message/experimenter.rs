@@ -4,7 +4,7 @@ use super::number::ExperimenterId;
 use crate::schema::structure;
 
 structure! {
-    /// An experimenter's property, instruction or action.
+    /// An experimenter's property or instruction.
     pub struct Experimenter<'a> in Message {
         experimenter: ExperimenterId,
         body: &'a [u8],
@@ -30,15 +30,4 @@ structure! {
         body: &'a [u8],
     }
     _ => [4, experimenter, 4, body],
-}
-
-structure! {
-    /// An experimenter's message or multipart body: what the experimenter's own number means is the experimenter's.
-    pub struct ExperimenterMessage<'a> in Message {
-        experimenter: ExperimenterId,
-        experimenter_type: u32,
-        body: &'a [u8],
-    }
-    0 => [experimenter, body],
-    1.. => [experimenter, experimenter_type, body],
 }

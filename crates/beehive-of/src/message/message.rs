@@ -5,7 +5,7 @@ use core::fmt;
 use bytes::BytesMut;
 
 use super::bundle::{BundleAdd, BundleControl, RequestForward};
-use super::experimenter::ExperimenterMessage;
+use super::extension::ExperimenterMessage;
 use super::flow::{FlowMod, FlowRemoved};
 use super::group::GroupMod;
 use super::meter::MeterMod;

@@ -8,6 +8,7 @@
 mod action;
 mod bundle;
 mod experimenter;
+mod extension;
 mod flow;
 mod flow_statistics;
 mod group;
@@ -35,6 +36,7 @@ pub use action::{
 };
 pub use bundle::*;
 pub use experimenter::*;
+pub use extension::*;
 pub use flow::*;
 pub use flow_statistics::*;
 pub use group::*;

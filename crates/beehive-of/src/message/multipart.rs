@@ -1,7 +1,7 @@
 //! Statistics (1.0 to 1.2) and multipart (1.3 on) messages: one kind of request and one of reply for each number.
 
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
-use super::experimenter::ExperimenterMessage;
+use super::extension::{ExperimenterReply, ExperimenterRequest};
 use super::flow_statistics::{
     Aggregate, FlowEntry, FlowRequest, FlowStatistics, PortDescriptionRequest, PortRequest, PortStatistics,
     SwitchDescription,
@@ -64,7 +64,7 @@ choice! {
         /// What bundles can do.
         BundleFeatures(BundleFeaturesRequest<'a>) "bundle_features" = [19 in 5..],
         /// An experimenter's.
-        Experimenter(ExperimenterMessage<'a>) "experimenter" = [0xffff in _],
+        Experimenter(ExperimenterRequest<'a>) "experimenter" = [0xffff in _],
     }
 }
 
@@ -112,7 +112,7 @@ choice! {
         /// What bundles can do.
         BundleFeatures(BundleFeatures<'a>) "bundle_features" = [19 in 5..],
         /// An experimenter's.
-        Experimenter(ExperimenterMessage<'a>) "experimenter" = [0xffff in _],
+        Experimenter(ExperimenterReply<'a>) "experimenter" = [0xffff in _],
     }
 }
 

@@ -253,3 +253,57 @@ bits! {
     /// When a statistics trigger fires.
     pub struct StatTriggerFlags(u32) { PERIODIC = 1, ONLY_FIRST = 2 }
 }
+
+named! {
+    /// A controller's role, as Nicira numbers it (before 1.2).
+    pub struct NiciraRole(u32) { EQUAL = 0, MASTER = 1, SLAVE = 2 }
+}
+
+named! {
+    /// The format of packet-ins that Open vSwitch sends.
+    pub struct PacketInFormat(u32) { STANDARD = 0, NICIRA = 1, NICIRA2 = 2 }
+}
+
+named! {
+    /// What a change of the numbers of tunnel options does.
+    pub struct TlvTableCommand(u16) { ADD = 0, DELETE = 1, CLEAR = 2 }
+}
+
+named! {
+    /// What happened to a flow that is monitored by Nicira's or the ONF's means (before 1.4).
+    pub struct NiciraFlowEvent(u16) { ADDED = 0, DELETED = 1, MODIFIED = 2, ABBREV = 3 }
+}
+
+named! {
+    /// Why a flow that is monitored by Nicira's or the ONF's means is gone.
+    pub struct MonitorReason(u16) {
+        IDLE_TIMEOUT = 0, HARD_TIMEOUT = 1, DELETE = 2, GROUP_DELETE = 3, METER_DELETE = 4, EVICTION = 5,
+    }
+}
+
+bits! {
+    /// What the connection tracker does with a packet.
+    pub struct ConnectionFlags(u16) { COMMIT = 1, FORCE = 2 }
+}
+
+bits! {
+    /// Which end of a connection is translated, and how its port is chosen.
+    pub struct NatFlags(u16) { SRC = 1, DST = 2, PERSISTENT = 4, PROTO_HASH = 8, PROTO_RANDOM = 16 }
+}
+
+bits! {
+    /// Which parts of a range of addresses and ports there are.
+    pub struct NatRange(u16) {
+        IPV4_MIN = 1, IPV4_MAX = 2, IPV6_MIN = 4, IPV6_MAX = 8, PORT_MIN = 16, PORT_MAX = 32,
+    }
+}
+
+bits! {
+    /// Options of learned flows.
+    pub struct LearnFlags(u16) { SEND_FLOW_REMOVED = 1, DELETE_LEARNED = 2, WRITE_RESULT = 4 }
+}
+
+named! {
+    /// In which direction packets are sampled.
+    pub struct SampleDirection(u8) { DEFAULT = 0, INGRESS = 1, EGRESS = 2 }
+}

@@ -56,7 +56,7 @@ structure! {
         generation_id: u64,
         properties: List<'a, ExperimenterProperty<'a>>,
     }
-    4.. => [role, reason, 3, generation_id as Hex, properties],
+    3.. => [role, reason, 3, generation_id as Hex, properties],
 }
 
 tagged! {
@@ -91,37 +91,37 @@ tagged! {
     /// Which messages of a kind a switch sends unasked (1.4 on).
     pub enum AsyncProperty<'a> in Property, "asynchronous configuration property length", padded true, minimum 4 {
         /// Packet-in to slaves.
-        PacketInSlave(Mask) "packet_in_slave" = [0 in 4..],
+        PacketInSlave(Mask) "packet_in_slave" = [0 in _],
         /// Packet-in to masters and equals.
-        PacketInMaster(Mask) "packet_in_master" = [1 in 4..],
+        PacketInMaster(Mask) "packet_in_master" = [1 in _],
         /// Port-status to slaves.
-        PortStatusSlave(Mask) "port_status_slave" = [2 in 4..],
+        PortStatusSlave(Mask) "port_status_slave" = [2 in _],
         /// Port-status to masters and equals.
-        PortStatusMaster(Mask) "port_status_master" = [3 in 4..],
+        PortStatusMaster(Mask) "port_status_master" = [3 in _],
         /// Flow-removed to slaves.
-        FlowRemovedSlave(Mask) "flow_removed_slave" = [4 in 4..],
+        FlowRemovedSlave(Mask) "flow_removed_slave" = [4 in _],
         /// Flow-removed to masters and equals.
-        FlowRemovedMaster(Mask) "flow_removed_master" = [5 in 4..],
+        FlowRemovedMaster(Mask) "flow_removed_master" = [5 in _],
         /// Role-status to slaves.
-        RoleStatusSlave(Mask) "role_status_slave" = [6 in 4..],
+        RoleStatusSlave(Mask) "role_status_slave" = [6 in _],
         /// Role-status to masters and equals.
-        RoleStatusMaster(Mask) "role_status_master" = [7 in 4..],
+        RoleStatusMaster(Mask) "role_status_master" = [7 in _],
         /// Table-status to slaves.
-        TableStatusSlave(Mask) "table_status_slave" = [8 in 4..],
+        TableStatusSlave(Mask) "table_status_slave" = [8 in _],
         /// Table-status to masters and equals.
-        TableStatusMaster(Mask) "table_status_master" = [9 in 4..],
+        TableStatusMaster(Mask) "table_status_master" = [9 in _],
         /// Request-forward to slaves.
-        RequestForwardSlave(Mask) "requestforward_slave" = [10 in 4..],
+        RequestForwardSlave(Mask) "requestforward_slave" = [10 in _],
         /// Request-forward to masters and equals.
-        RequestForwardMaster(Mask) "requestforward_master" = [11 in 4..],
+        RequestForwardMaster(Mask) "requestforward_master" = [11 in _],
         /// Flow statistics to slaves.
-        FlowStatisticsSlave(Mask) "flow_stats_slave" = [12 in 5..],
+        FlowStatisticsSlave(Mask) "flow_stats_slave" = [12 in _],
         /// Flow statistics to masters and equals.
-        FlowStatisticsMaster(Mask) "flow_stats_master" = [13 in 5..],
+        FlowStatisticsMaster(Mask) "flow_stats_master" = [13 in _],
         /// Controller-status to slaves.
-        ControllerStatusSlave(Mask) "cont_status_slave" = [14 in 5..],
+        ControllerStatusSlave(Mask) "cont_status_slave" = [14 in _],
         /// Controller-status to masters and equals.
-        ControllerStatusMaster(Mask) "cont_status_master" = [15 in 5..],
+        ControllerStatusMaster(Mask) "cont_status_master" = [15 in _],
         /// An experimenter's to slaves.
         ExperimenterSlave(Experimenter<'a>) "experimenter_slave" = [0xfffe in 4..],
         /// An experimenter's to masters and equals.

@@ -28,7 +28,12 @@ pub struct FieldId {
 impl FieldId {
     /// The field in the registry, if it has a name.
     pub fn known(&self) -> Option<&'static Known> {
-        known(self.class, self.number)
+        known(self.class, self.number, self.experimenter)
+    }
+
+    /// How many bytes of the length are the experimenter's number.
+    fn overhead(&self) -> u8 {
+        if self.class == class::EXPERIMENTER { 4 } else { 0 }
     }
 
     #[inline]
@@ -67,11 +72,14 @@ impl fmt::Display for FieldId {
 /// The field that a name as [`FieldId`] displays it stands for.
 fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     if let Some(known) = named_field(name) {
-        let (class, number) = (known.class, known.number);
-        return Some((
-            FieldId { class, number, length: known.kind.length(), ..FieldId::default() },
-            Some(known),
-        ));
+        let mut id = FieldId {
+            class: known.class,
+            number: known.number,
+            experimenter: known.experimenter,
+            ..FieldId::default()
+        };
+        id.length = known.kind.length() + id.overhead();
+        return Some((id, Some(known)));
     }
     let (space, name) = name.split_once('_')?;
     let (group, number) = name.split_once('_')?;
@@ -107,7 +115,7 @@ impl<'a> Value<'a> for FieldId {
     fn show(&self, _version: Version, sink: &mut dyn Sink) {
         let plain = self.known().is_some_and(|known| match known.kind {
             FieldKind::Bytes(_) => false,
-            kind => self.length == kind.length() << u8::from(self.masked),
+            kind => self.length == (kind.length() << u8::from(self.masked)) + self.overhead(),
         });
         match (plain, self.masked) {
             (true, false) => sink.text(format_args!("{self}")),
@@ -126,7 +134,7 @@ impl<'a> Value<'a> for FieldId {
         id.masked = masked;
         id.length = match length {
             Some(length) => length.parse().map_err(|_| wrong)?,
-            None => id.length << u8::from(masked),
+            None => (id.length.saturating_sub(id.overhead()) << u8::from(masked)) + id.overhead(),
         };
         id.write(writer)
     }

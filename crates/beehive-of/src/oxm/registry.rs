@@ -1,6 +1,6 @@
 //! The fields that have names: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
 
-use super::class::{BASIC, NXM_NX, NXM_OF, PACKET_REGISTERS};
+use super::class::{BASIC, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
 
 /// A field that has a name.
@@ -8,6 +8,8 @@ use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
 pub struct Known {
     /// Its class.
     pub class: u16,
+    /// Whose it is, for class 0xffff; 0 for others.
+    pub experimenter: u32,
     /// Its number in the class.
     pub number: u8,
     /// Its name.
@@ -53,9 +55,10 @@ const MPLS: &[Need] = &[need(5, 0x8847), need(5, 0x8848)];
 const PBB: &[Need] = &[need(5, 0x88e7)];
 
 macro_rules! fields {
-    ($($class:ident { $($number:literal $name:literal $kind:expr, $mask:ident, $since:literal, $needs:ident;)* })*) => {
+    ($($class:ident of $experimenter:literal { $($number:literal $name:literal $kind:expr, $mask:ident, $since:literal, $needs:ident;)* })*) => {
         &[$($( Known {
             class: $class,
+            experimenter: $experimenter,
             number: $number,
             name: $name,
             kind: $kind,
@@ -70,7 +73,7 @@ macro_rules! fields {
 
 /// Every field that has a name. Those of a class are in the order of their numbers.
 pub const FIELDS: &[Known] = fields! {
-    BASIC {
+    BASIC of 0 {
         0 "in_port" Port, exact, 2, NONE;
         1 "in_phy_port" Port, exact, 2, NONE;
         2 "metadata" Hex(8), masks, 2, NONE;
@@ -116,7 +119,7 @@ pub const FIELDS: &[Known] = fields! {
         43 "actset_output" Port, exact, 5, NONE;
         44 "packet_type" Hex(4), exact, 5, NONE;
     }
-    PACKET_REGISTERS {
+    PACKET_REGISTERS of 0 {
         0 "xreg0" Hex(8), masks, 5, NONE;
         1 "xreg1" Hex(8), masks, 5, NONE;
         2 "xreg2" Hex(8), masks, 5, NONE;
@@ -126,7 +129,7 @@ pub const FIELDS: &[Known] = fields! {
         6 "xreg6" Hex(8), masks, 5, NONE;
         7 "xreg7" Hex(8), masks, 5, NONE;
     }
-    NXM_OF {
+    NXM_OF of 0 {
         0 "nxm_in_port" Decimal(2), exact, 0, NONE;
         1 "nxm_eth_dst" Mac, masks, 0, NONE;
         2 "nxm_eth_src" Mac, masks, 0, NONE;
@@ -146,7 +149,7 @@ pub const FIELDS: &[Known] = fields! {
         16 "nxm_arp_spa" Ipv4, masks, 0, NONE;
         17 "nxm_arp_tpa" Ipv4, masks, 0, NONE;
     }
-    NXM_NX {
+    NXM_NX of 0 {
         0 "reg0" Hex(4), masks, 0, NONE;
         1 "reg1" Hex(4), masks, 0, NONE;
         2 "reg2" Hex(4), masks, 0, NONE;
@@ -214,14 +217,32 @@ pub const FIELDS: &[Known] = fields! {
         124 "ct_tp_src" Decimal(2), masks, 0, NONE;
         125 "ct_tp_dst" Decimal(2), masks, 0, NONE;
     }
+    EXPERIMENTER of 0x4f4e_4600 {
+        42 "onf_tcp_flags" Hex(2), masks, 2, NONE;
+        43 "onf_actset_output" Port, exact, 2, NONE;
+    }
+    EXPERIMENTER of 0x005a_d650 {
+        1 "nsh_flags" Hex(1), masks, 2, NONE;
+        2 "nsh_mdtype" Decimal(1), exact, 2, NONE;
+        3 "nsh_np" Decimal(1), exact, 2, NONE;
+        4 "nsh_spi" Hex(4), masks, 2, NONE;
+        5 "nsh_si" Decimal(1), masks, 2, NONE;
+        6 "nsh_c1" Hex(4), masks, 2, NONE;
+        7 "nsh_c2" Hex(4), masks, 2, NONE;
+        8 "nsh_c3" Hex(4), masks, 2, NONE;
+        9 "nsh_c4" Hex(4), masks, 2, NONE;
+        10 "nsh_ttl" Decimal(1), masks, 2, NONE;
+    }
 };
 
-/// The field with this number, if it has a name.
-pub fn known(class: u16, number: u8) -> Option<&'static Known> {
+/// The field with this number of a class, if it has a name; of an experimenter, for class 0xffff.
+pub fn known(class: u16, number: u8, experimenter: u32) -> Option<&'static Known> {
     // Numbers 0 to 39 of the specification's own class are their places.
     match FIELDS.get(usize::from(number)) {
         Some(field) if field.class == class && field.number == number => Some(field),
-        _ => FIELDS.iter().find(|field| field.class == class && field.number == number),
+        _ => FIELDS
+            .iter()
+            .find(|field| (field.class, field.number, field.experimenter) == (class, number, experimenter)),
     }
 }
 
@@ -237,7 +258,7 @@ mod tests {
     #[test]
     fn numbers_and_names_are_used_once() {
         for (index, field) in FIELDS.iter().enumerate() {
-            assert_eq!(known(field.class, field.number), Some(field));
+            assert_eq!(known(field.class, field.number, field.experimenter), Some(field));
             assert_eq!(named_field(field.name), Some(field), "{}", field.name);
             assert!(
                 FIELDS.iter().skip(index + 1).all(|other| other.name != field.name),

@@ -1,5 +1,6 @@
 //! Values that have another form on the wire of some versions.
 
+use super::list::List;
 use super::reader::Reader;
 use super::sink::Sink;
 use super::source::Source;
@@ -109,6 +110,83 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         writer.announced(|writer| T::compose(source, writer))
+    }
+}
+
+/// A value whose length an earlier field announces, and padding to a multiple of 8 bytes.
+pub(crate) struct Padded;
+
+impl<'a, T: Value<'a>> Adaptor<'a, T> for Padded {
+    fn read(reader: &mut Reader<'a>) -> Result<T, Error> {
+        let start = reader.offset();
+        let value = <Sized as Adaptor<'a, T>>::read(reader)?;
+        let length = reader.offset() - start;
+        reader.name("padding").skip(crate::field::padded(length) - length)?;
+        Ok(value)
+    }
+
+    fn write(value: &T, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let start = writer.position();
+        <Sized as Adaptor<'a, T>>::write(value, field, writer)?;
+        writer.pad_to_8(start);
+        Ok(())
+    }
+
+    fn show(value: &T, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
+    fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let start = writer.position();
+        <Sized as Adaptor<'a, T>>::compose(source, field, writer)?;
+        writer.pad_to_8(start);
+        Ok(())
+    }
+}
+
+/// A list of 16-bit numbers, so many as an earlier field announces.
+pub(crate) struct Words;
+
+impl<'a> Adaptor<'a, List<'a, u16>> for Words {
+    fn read(reader: &mut Reader<'a>) -> Result<List<'a, u16>, Error> {
+        reader.announce(2 * reader.announcement());
+        Ok(List::wire(reader.announced()?))
+    }
+
+    fn write(value: &List<'a, u16>, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.announced_words(|writer| value.write(writer))
+    }
+
+    fn show(value: &List<'a, u16>, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
+    fn compose(source: &dyn Source, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        writer.announced_words(|writer| List::<u16>::compose(source, writer))
+    }
+}
+
+/// Actions inside of an action: only so deep, for whoever walks them keeps a place for each level.
+pub(crate) struct Nested;
+
+impl<'a, T: Value<'a>> Adaptor<'a, T> for Nested {
+    fn read(reader: &mut Reader<'a>) -> Result<T, Error> {
+        reader.deepen()?;
+        let value = T::read(reader)?;
+        reader.surface();
+        Ok(value)
+    }
+
+    fn write(value: &T, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        value.write(writer)
+    }
+
+    fn show(value: &T, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
+    fn compose(source: &dyn Source, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        T::compose(source, writer)
     }
 }
 

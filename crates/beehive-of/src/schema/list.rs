@@ -71,6 +71,15 @@ impl<'a, T: Value<'a>> List<'a, T> {
         Elements { source: self.source }
     }
 
+    /// What is read of a message; `None` for the elements of a slice.
+    #[inline]
+    pub(crate) const fn reader(&self) -> Option<&Reader<'a>> {
+        match &self.source {
+            Source::Wire(reader) => Some(reader),
+            Source::Slice(_) => None,
+        }
+    }
+
     /// Whether there is no element.
     #[inline]
     pub const fn is_empty(&self) -> bool {
@@ -215,25 +224,16 @@ impl<'a, T: Value<'a>> Iterator for Elements<'a, T> {
                 if reader.is_empty() {
                     return None;
                 }
-                let mut next = *reader;
-                let read = T::read(&mut next).and_then(|element| {
-                    let length = next.offset() - reader.offset();
+                let start = reader.offset();
+                let read = match T::read(reader) {
                     // An element that takes no bytes would be read for ever.
-                    match reader.without(length) {
-                        Some(rest) if length > 0 => Ok((element, rest)),
-                        _ => Err(reader.error(ErrorKind::LengthTooSmall)),
-                    }
-                });
-                match read {
-                    Ok((element, rest)) => {
-                        *reader = rest;
-                        Some(Ok(element))
-                    }
-                    Err(error) => {
-                        reader.take_rest();
-                        Some(Err(error))
-                    }
+                    Ok(_) if reader.offset() == start => Err(reader.error(ErrorKind::LengthTooSmall)),
+                    read => read,
+                };
+                if read.is_err() {
+                    reader.take_rest();
                 }
+                Some(read)
             }
         }
     }

@@ -24,7 +24,7 @@ pub use tagged::Tagged;
 pub use value::{Fixed, Value};
 pub use writer::Writer;
 
-pub(crate) use adaptor::{Adaptor, Byte, Hex, Port16, Sized};
+pub(crate) use adaptor::{Adaptor, Byte, Hex, Nested, Padded, Port16, Sized, Words};
 pub(crate) use named::{bits, named, narrowing, parse_bits, parse_named, show_bits, show_named};
 pub(crate) use sink::Checker;
 pub(crate) use structure::{

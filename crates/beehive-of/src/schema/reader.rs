@@ -1,6 +1,7 @@
 //! Reading structures from the bytes of a message, every read checked.
 
 use crate::error::{Error, ErrorKind, Part};
+use crate::limits::ACTION_DEPTH_MAX;
 use crate::version::Version;
 
 /// The part of a message that is not read yet; knows where in the message it is, for errors.
@@ -16,12 +17,14 @@ pub struct Reader<'a> {
     announced: usize,
     /// Whether padding must be zero.
     strict: bool,
+    /// How many actions this is inside of.
+    depth: u8,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes`, which start at `offset` of a message of `version`.
     pub(crate) const fn new(version: Version, bytes: &'a [u8], offset: usize, part: Part) -> Self {
-        Self { rest: bytes, offset, version, part, field: "message", announced: 0, strict: false }
+        Self { rest: bytes, offset, version, part, field: "message", announced: 0, strict: false, depth: 0 }
     }
 
     /// The reader that wants padding to be zero.
@@ -179,13 +182,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the length of the structure that started at `start`, and reads no further than its end from now on.
+    /// Reads the length of the structure that started at `start`, and reads no further than its end from now on; what
+    /// follows it is returned.
     #[inline]
-    pub(crate) fn read_length(&mut self, start: usize) -> Result<(), Error> {
+    pub(crate) fn read_length(&mut self, start: usize) -> Result<&'a [u8], Error> {
         let at = self.offset;
         let length = usize::from(self.u16()?);
-        *self = self.inner(length, self.offset - start, at, "length")?;
-        Ok(())
+        let inner = self.inner(length, self.offset - start, at, "length")?;
+        Ok(core::mem::replace(self, inner).rest)
+    }
+
+    /// Reads what follows the structure that was read to its end.
+    #[inline]
+    pub(crate) fn go_on(&mut self, after: &'a [u8]) {
+        self.rest = after;
     }
 
     /// Reads the length that a later field has.
@@ -193,6 +203,42 @@ impl<'a> Reader<'a> {
     pub(crate) fn read_announcement(&mut self) -> Result<(), Error> {
         self.announced = usize::from(self.u16()?);
         Ok(())
+    }
+
+    /// What was announced for a later field.
+    #[inline]
+    pub(crate) const fn announcement(&self) -> usize {
+        self.announced
+    }
+
+    /// Announces something for a later field.
+    #[inline]
+    pub(crate) fn announce(&mut self, announced: usize) {
+        self.announced = announced;
+    }
+
+    /// Goes inside of an action.
+    ///
+    /// # Errors
+    ///
+    /// It is too deep.
+    pub(crate) fn deepen(&mut self) -> Result<(), Error> {
+        if self.depth >= ACTION_DEPTH_MAX {
+            return Err(Error::new(ErrorKind::LengthTooLarge, self.part, self.offset, "depth of nested actions"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Comes out of an action.
+    pub(crate) fn surface(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// The reader of what is between here and where `later` is in the same message.
+    pub(crate) fn up_to(mut self, later: &Self) -> Self {
+        self.rest = self.rest.get(..later.offset.saturating_sub(self.offset)).unwrap_or(&[]);
+        self
     }
 
     /// A reader of the bytes whose length was announced, which this one skips.
@@ -215,12 +261,5 @@ impl<'a> Reader<'a> {
     #[cold]
     pub(crate) fn not_in_version(&self, structure: &'static str) -> Error {
         Error::new(ErrorKind::Value, self.part, self.offset, structure)
-    }
-
-    /// The reader without its first `length` bytes.
-    pub(crate) fn without(mut self, length: usize) -> Option<Self> {
-        self.rest = self.rest.get(length..)?;
-        self.offset += length;
-        Some(self)
     }
 }

@@ -68,15 +68,17 @@ macro_rules! structure {
                 let mut value = Self::default();
                 let outer = reader.enter($crate::error::Part::$part);
                 let start = reader.offset();
-                let mut ends = false;
+                // What follows the structure, when it says where it ends.
+                let mut after: Option<&$life [u8]> = None;
                 match reader.version().minor() {
                     $( $versions => {
-                        $( $crate::schema::read_item!(reader, value, start, ends, $item $(as $adaptor)?); )*
+                        $( $crate::schema::read_item!(reader, value, start, after, $item $(as $adaptor)?); )*
                     } )+
                     _ => return Err(reader.not_in_version(stringify!($name))),
                 }
-                if ends {
+                if let Some(after) = after {
                     reader.finish()?;
+                    reader.go_on(after);
                 }
                 reader.enter(outer);
                 Ok(value)
@@ -168,23 +170,22 @@ macro_rules! default_of {
 }
 
 macro_rules! read_item {
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, len) => {
-        $reader.read_length($start)?;
-        $ends = true;
+    ($reader:ident, $value:ident, $start:ident, $after:ident, len) => {
+        $after = Some($reader.read_length($start)?);
     };
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, size) => {
+    ($reader:ident, $value:ident, $start:ident, $after:ident, size) => {
         $reader.name("length").read_announcement()?;
     };
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, fill) => {
+    ($reader:ident, $value:ident, $start:ident, $after:ident, fill) => {
         $reader.name("padding").fill()?;
     };
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, $padding:literal) => {
+    ($reader:ident, $value:ident, $start:ident, $after:ident, $padding:literal) => {
         $reader.name("padding").skip($padding)?;
     };
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, $field:ident) => {
+    ($reader:ident, $value:ident, $start:ident, $after:ident, $field:ident) => {
         $value.$field = $crate::schema::Value::read($reader.name(stringify!($field)))?;
     };
-    ($reader:ident, $value:ident, $start:ident, $ends:ident, $field:ident as $adaptor:ty) => {
+    ($reader:ident, $value:ident, $start:ident, $after:ident, $field:ident as $adaptor:ty) => {
         $value.$field = <$adaptor as $crate::schema::Adaptor<'_, _>>::read($reader.name(stringify!($field)))?;
     };
 }

@@ -93,6 +93,21 @@ impl<'w> Writer<'w> {
         }
     }
 
+    /// Appends the list of 16-bit numbers that was announced, and writes how many they are there.
+    pub(crate) fn announced_words(
+        &mut self,
+        list: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let at = self.announcement.take();
+        let start = self.position();
+        list(self)?;
+        let count = u16::try_from((self.position() - start) / 2).map_err(|_| EncodeError::TooLong)?;
+        if let Some(field) = at.and_then(|at| self.out.get_mut(at..)).and_then(<[u8]>::first_chunk_mut::<2>) {
+            *field = count.to_be_bytes();
+        }
+        Ok(())
+    }
+
     /// The error that names what the version cannot express.
     #[cold]
     pub(crate) fn unsupported(&self, field: &'static str) -> EncodeError {

@@ -22,7 +22,7 @@ impl Messages {
         let mut out = BytesMut::new();
         message
             .encode_into(self.version, 0x2a, &mut out)
-            .unwrap_or_else(|error| panic!("{} {}: {error}", words[0], self.version));
+            .unwrap_or_else(|error| panic!("{words:?} {}: {error}", self.version));
         self.list.push((out.to_vec(), words.to_vec()));
     }
 
@@ -94,6 +94,7 @@ pub(crate) fn complete(version: Version) -> Vec<Judged> {
     if version >= Version::V1_5 {
         recent::since_1_5(&mut messages);
     }
+    crate::extensions::extensions(&mut messages);
     messages.list
 }
 

@@ -4,6 +4,7 @@ mod allocation;
 mod complete;
 mod corpus;
 mod coverage;
+mod extensions;
 mod hostile;
 mod known_bytes;
 mod limits;

@@ -1,0 +1,111 @@
+//! The ONF's extensions of 1.3: bundles, flow monitors, role status, forwarded requests, copying fields.
+
+use super::nicira_message::MonitorCancel;
+use super::nicira_statistics::NiciraUpdate;
+use super::{Extension, Form};
+use crate::message::bundle::{BundleAdd, BundleControl, RequestForward};
+use crate::message::match_::Match;
+use crate::message::number::{FlowMonitorFlags, TableId};
+use crate::message::session::Empty;
+use crate::message::switch::RoleStatus;
+use crate::oxm::FieldId;
+use crate::port_number::PortNo;
+use crate::schema::{List, choice, structure};
+
+choice! {
+    /// A message of the ONF's.
+    pub enum OnfMessage<'a> {
+        /// Ends a flow monitor.
+        FlowMonitorCancel(MonitorCancel) "flow_monitor_cancel" = [1870 in 3],
+        /// Too many changes of flows to tell of.
+        FlowMonitorPaused(Empty) "flow_monitor_paused" = [1871 in 3],
+        /// All changes of flows are told.
+        FlowMonitorResumed(Empty) "flow_monitor_resumed" = [1872 in 3],
+        /// The controller's role changed.
+        RoleStatus(RoleStatus<'a>) "role_status" = [1911 in 3],
+        /// Opens, closes, commits or discards a bundle.
+        BundleControl(BundleControl<'a>) "bundle_control" = [2300 in 3],
+        /// Adds a message to a bundle.
+        BundleAdd(BundleAdd<'a>) "bundle_add_message" = [2301 in 3],
+        /// A request of another controller.
+        RequestForward(RequestForward<'a>) "requestforward" = [2350 in 3],
+    }
+}
+
+choice! {
+    /// What is asked for by the ONF's means.
+    pub enum OnfRequest<'a> {
+        /// To be told of changes of flows.
+        FlowMonitor(OnfMonitors<'a>) "flow_monitor" = [1870 in 3],
+    }
+}
+
+choice! {
+    /// What is told by the ONF's means.
+    pub enum OnfReply<'a> {
+        /// Changes of flows.
+        FlowMonitor(OnfUpdates<'a>) "flow_monitor" = [1870 in 3],
+    }
+}
+
+choice! {
+    /// An action of the ONF's.
+    pub enum OnfAction<'a> {
+        /// Copies bits of a field to another.
+        CopyField(OnfCopyField) "copy_field" = [3200 in 3..=4],
+    }
+}
+
+impl<'a> Extension<'a> for OnfMessage<'a> {
+    const FORM: Form = Form::Message;
+}
+
+impl<'a> Extension<'a> for OnfRequest<'a> {
+    const FORM: Form = Form::Statistics;
+}
+
+impl<'a> Extension<'a> for OnfReply<'a> {
+    const FORM: Form = Form::Statistics;
+}
+
+impl<'a> Extension<'a> for OnfAction<'a> {
+    const FORM: Form = Form::Action;
+}
+
+structure! {
+    /// Flow monitors.
+    pub struct OnfMonitors<'a> in Statistics { monitors: List<'a, OnfMonitorRequest<'a>> }
+    _ => [monitors],
+}
+
+structure! {
+    /// Asks to be told of changes of flows.
+    pub struct OnfMonitorRequest<'a> in Statistics {
+        monitor_id: u32,
+        flags: FlowMonitorFlags,
+        /// The number of bytes of the match; the match has its own.
+        match_len: u16,
+        out_port: PortNo = PortNo::ANY,
+        table_id: TableId = TableId::ALL,
+        match_fields: Match<'a>,
+    }
+    _ => [monitor_id, flags, match_len, out_port, table_id, 3, match_fields],
+}
+
+structure! {
+    /// Changes of flows.
+    pub struct OnfUpdates<'a> in Statistics { updates: List<'a, NiciraUpdate<'a>> }
+    _ => [updates],
+}
+
+structure! {
+    /// Copies bits of a field to another.
+    pub struct OnfCopyField in Action {
+        bit_count: u16,
+        source_offset: u16,
+        destination_offset: u16,
+        source: FieldId,
+        destination: FieldId,
+    }
+    _ => [2, bit_count, source_offset, destination_offset, 2, source, destination, fill],
+}

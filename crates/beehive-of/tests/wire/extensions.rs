@@ -1,0 +1,715 @@
+//! Open vSwitch's and the ONF's extensions, in every version that has them: for round trips, for the judge, and for those
+//! who break them.
+
+use beehive_of::message::*;
+use beehive_of::oxm::{FieldId, OxmField, OxmFields};
+use beehive_of::schema::List;
+use beehive_of::{PortNo, Version};
+
+use crate::complete::Messages;
+
+/// A field of Nicira's own classes, without a value.
+fn field(class: u16, number: u8, length: u8) -> FieldId {
+    FieldId { class, number, length, ..FieldId::default() }
+}
+
+const REGISTER: FieldId = FieldId { class: 1, number: 0, masked: false, length: 4, experimenter: 0 };
+/// All 32 bits of a register, "in bits".
+const WHOLE: u16 = 31;
+
+fn nicira(action: NiciraAction<'_>) -> Action<'_> {
+    Action::Experimenter(Extended::Nicira(action))
+}
+
+/// Every extension that the version has.
+pub(crate) fn extensions(messages: &mut Messages) {
+    actions(messages);
+    lists(messages);
+    controller_messages(messages);
+    packets(messages);
+    if messages.version == Version::V1_0 {
+        statistics(messages);
+    }
+    if messages.version <= Version::V1_2 {
+        monitors(messages);
+    }
+    if messages.version == Version::V1_3 {
+        onf(messages);
+    }
+    unknown(messages);
+}
+
+fn done(messages: &mut Messages, action: NiciraAction<'_>, words: &'static str) {
+    let kind = messages.version.wire();
+    // A packet's actions are not checked for the packets that they are possible for, so all can be judged.
+    let list = [nicira(action)];
+    let packet = PacketOut {
+        in_port: if kind == 1 { PortNo::ANY } else { PortNo::CONTROLLER },
+        match_fields: Match::Any(&FROM_CONTROLLER),
+        actions: (&list).into(),
+        data: &[0; 60],
+        ..Default::default()
+    };
+    let packet = match messages.version {
+        Version::V1_5 => PacketOut { in_port: PortNo::default(), ..packet },
+        _ => PacketOut { match_fields: Match::default(), ..packet },
+    };
+    let expected = ["OFPT_PACKET_OUT", words];
+    let expected = if words.is_empty() { &expected[..0] } else { &expected[..] };
+    messages.add(Message::PacketOut(packet), expected);
+}
+
+const FROM_CONTROLLER: beehive_of::any::Match =
+    beehive_of::any::Match { in_port: Some(PortNo::CONTROLLER), ..beehive_of::any::Match::ANY };
+
+fn actions(messages: &mut Messages) {
+    use NiciraAction as A;
+    let mac = |number| field(0, number, 6);
+    let output = [Action::Output(Output { port: PortNo(2), ..Default::default() })];
+    let range = Nat {
+        flags: NatFlags::SRC.with(NatFlags::PROTO_RANDOM),
+        ipv4_min: Some([10, 0, 0, 1].into()),
+        ipv4_max: Some([10, 0, 0, 9].into()),
+        port_min: Some(100),
+        port_max: Some(200),
+        ..Nat::default()
+    };
+    let six = Nat {
+        flags: NatFlags::DST,
+        ipv6_min: Some("fe80::1".parse().unwrap()),
+        ipv6_max: Some("fe80::9".parse().unwrap()),
+        ..Nat::default()
+    };
+    let translate = [nicira(A::Nat(range))];
+    let translate6 = [nicira(A::Nat(six))];
+    let specs = [
+        LearnSpec {
+            bit_count: 12,
+            source: LearnSource::Field(field(0, 4, 2), 0),
+            destination: LearnDestination::Match(field(0, 4, 2), 0),
+        },
+        LearnSpec {
+            bit_count: 48,
+            source: LearnSource::Field(mac(2), 0),
+            destination: LearnDestination::Match(mac(1), 0),
+        },
+        LearnSpec {
+            bit_count: 32,
+            source: LearnSource::Value(&[0, 0, 0, 7]),
+            destination: LearnDestination::Load(REGISTER, 0),
+        },
+        LearnSpec {
+            bit_count: 16,
+            source: LearnSource::Field(field(0, 0, 2), 0),
+            destination: LearnDestination::Output,
+        },
+    ];
+    let learn = Learn { idle_timeout: 10, table_id: TableId(1), specs: (&specs).into(), ..Learn::default() };
+    let learn2 = Learn2 {
+        table_id: TableId(1),
+        flags: LearnFlags::WRITE_RESULT,
+        limit: 5,
+        result_offset: 3,
+        rest: LearnRest { result: Some(REGISTER), specs: (&specs).into() },
+        ..Learn2::default()
+    };
+    let bundle = HashBundle {
+        member_type: field(0, 0, 2),
+        members: List::new(&[4, 8]),
+        ..HashBundle::default()
+    };
+    let properties = [
+        ControllerActionProperty::MaxLength(MaxLength { max_len: PacketLength(1234) }),
+        ControllerActionProperty::ControllerId(ControllerId { controller_id: 5678 }),
+        ControllerActionProperty::UserData(PropertyBytes { data: &[1, 2, 3, 4, 5] }),
+        ControllerActionProperty::Pause(PauseProperty {}),
+    ];
+    let sample = Sample2 {
+        probability: 12_345,
+        collector_set_id: 23_456,
+        observation_domain_id: 34_567,
+        observation_point_id: 45_678,
+        sampling_port: PortNo(5),
+        direction: SampleDirection::DEFAULT,
+    };
+    let stack = StackField { offset: 4, field: field(1, 2, 4), bit_count: 6 };
+    let multipath = Multipath { basis: 50, bits: WHOLE, destination: REGISTER, ..Multipath::default() };
+    let tracked = ConnectionTracking {
+        flags: ConnectionFlags::COMMIT,
+        zone: 5,
+        recirc_table: TableId(1),
+        actions: (&translate).into(),
+        ..ConnectionTracking::default()
+    };
+    let all: Vec<(NiciraAction<'_>, &'static str)> = vec![
+        (A::Resubmit(Resubmit { in_port: PortNo(3) }), "resubmit:3"),
+        (A::ResubmitTable(ResubmitTable { in_port: PortNo(2), table_id: TableId(5) }), "resubmit(2,5)"),
+        (A::ResubmitTableCt(ResubmitTable { in_port: PortNo(2), table_id: TableId(5) }), "resubmit(2,5,ct)"),
+        (A::SetTunnel(SetTunnel { tunnel_id: 7 }), "set_tunnel:0x7"),
+        (A::SetTunnel64(SetTunnel64 { tunnel_id: 7 << 32 }), "set_tunnel64:0x700000000"),
+        (A::PopQueue(NiciraNothing {}), "pop_queue"),
+        (A::Note(Note { note: &[1, 2, 3, 4, 5, 6] }), "note:01.02.03.04.05.06"),
+        (A::Multipath(multipath), "multipath(eth_src,50,modulo_n,1,0,NXM_NX_REG0[])"),
+        (A::Bundle(bundle), "bundle(eth_src,0,active_backup,ofport,"),
+        (
+            A::BundleLoad(HashBundle { bits: WHOLE, destination: REGISTER, ..bundle }),
+            "bundle_load(eth_src,0,active_backup,ofport,NXM_NX_REG0[]",
+        ),
+        (
+            A::OutputReg(OutputReg { bits: WHOLE, source: REGISTER, ..Default::default() }),
+            "output:NXM_NX_REG0[]",
+        ),
+        (
+            A::OutputReg2(OutputReg2 { bits: WHOLE, source: REGISTER, ..Default::default() }),
+            "output:NXM_NX_REG0[]",
+        ),
+        (
+            A::Learn(learn),
+            "learn(table=1,idle_timeout=10,NXM_OF_VLAN_TCI[0..11],NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],load:0x7->NXM_NX_REG0[],output:NXM_OF_IN_PORT[])",
+        ),
+        (A::Learn2(learn2), "learn(table=1,limit=5,result_dst=NXM_NX_REG0[3],NXM_OF_VLAN_TCI[0..11]"),
+        (A::Exit(NiciraNothing {}), "exit"),
+        (
+            A::FinTimeout(FinTimeout { fin_idle_timeout: 10, fin_hard_timeout: 20 }),
+            "fin_timeout(idle_timeout=10,hard_timeout=20)",
+        ),
+        (
+            A::Controller(Controller {
+                max_len: PacketLength(1234),
+                controller_id: 5678,
+                reason: PacketInReason::INVALID_TTL,
+            }),
+            "controller(reason=invalid_ttl,max_len=1234,id=5678)",
+        ),
+        (
+            A::Controller2(Controller2 { properties: (&properties).into() }),
+            "controller(max_len=1234,id=5678,userdata=01.02.03.04.05,pause)",
+        ),
+        (A::DecTtlCntIds(DecTtlCntIds { controllers: List::new(&[1, 2, 3]) }), "dec_ttl(1,2,3)"),
+        // An instruction in all but form: not for packets. See below for flows.
+        (A::WriteMetadata(NiciraWriteMetadata { metadata: 0x12, mask: 0xff }), ""),
+        (A::StackPush(stack), "push:NXM_NX_REG2[4..9]"),
+        (A::StackPop(stack), "pop:NXM_NX_REG2[4..9]"),
+        (
+            A::Sample(Sample {
+                probability: 12_345,
+                collector_set_id: 23_456,
+                observation_domain_id: 34_567,
+                observation_point_id: 45_678,
+            }),
+            "sample(probability=12345,collector_set_id=23456,obs_domain_id=34567,obs_point_id=45678)",
+        ),
+        (
+            A::Sample2(sample),
+            "sample(probability=12345,collector_set_id=23456,obs_domain_id=34567,obs_point_id=45678,sampling_port=5)",
+        ),
+        (A::Sample3(Sample2 { direction: SampleDirection::EGRESS, ..sample }), "sampling_port=5,egress)"),
+        (A::Conjunction(Conjunction { clause: 0, clauses: 3, conjunction_id: 5 }), "conjunction(5,1/3)"),
+        (
+            A::ConnectionTracking(tracked),
+            "ct(commit,table=1,zone=5,nat(src=10.0.0.1-10.0.0.9:100-200,random))",
+        ),
+        (
+            A::ConnectionTracking(ConnectionTracking { actions: (&translate6).into(), ..tracked }),
+            "nat(dst=fe80::1-fe80::9)",
+        ),
+        (
+            A::ConnectionTracking(ConnectionTracking {
+                zone_source: REGISTER,
+                zone: 15,
+                alg: 21,
+                actions: List::EMPTY,
+                ..tracked
+            }),
+            "ct(commit,table=1,zone=NXM_NX_REG0[0..15],alg=ftp)",
+        ),
+        (A::CtClear(NiciraNothing {}), "ct_clear"),
+        (A::OutputTrunc(OutputTrunc { port: PortNo(2), max_len: 100 }), "output(port=2,max_len=100)"),
+        (A::Clone(CloneActions { actions: (&output).into() }), "clone(output:2)"),
+        (
+            A::CheckPacketLarger(CheckPacketLarger { packet_length: 1000, offset: 0, destination: REGISTER }),
+            "check_pkt_larger(1000)->NXM_NX_REG0[0]",
+        ),
+        // Only what an option is mapped to can be removed: nothing is, here.
+        (A::DeleteField(DeleteField { field: field(1, 40, 124) }), ""),
+    ];
+    for (action, words) in all {
+        done(messages, action, words);
+    }
+    if messages.version <= Version::V1_4 {
+        let moved = RegMove { bit_count: 48, source: mac(2), destination: mac(1), ..Default::default() };
+        done(messages, A::RegMove(moved), "move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[]");
+        let loaded = RegLoad { bits: 4 << 6 | 7, destination: REGISTER, value: 5 };
+        done(messages, A::RegLoad(loaded), "load:0x5->NXM_NX_REG0[4..11]");
+        let set = OxmField { class: 1, ..OxmField::basic(1, &[0, 0, 0, 9]) };
+        done(messages, A::RegLoad2(RegLoad2 { field: set }), "set_field:0x9->reg1");
+    }
+    if messages.version == Version::V1_0 {
+        let list = [nicira(A::WriteMetadata(NiciraWriteMetadata { metadata: 0x12, mask: 0xff }))];
+        let flow = FlowMod { actions: (&list).into(), ..Default::default() };
+        messages.add(Message::FlowMod(flow), &["OFPT_FLOW_MOD", "actions=write_metadata:0x12/0xff"]);
+        for (action, words) in [
+            (A::SetQueue(NiciraSetQueue { queue_id: QueueId(3) }), "set_queue:3"),
+            (A::DecTtl(NiciraNothing {}), "dec_ttl"),
+            (A::PushMpls(NiciraEtherType { eth_type: 0x8847 }), "push_mpls:0x8847"),
+            (A::PopMpls(NiciraEtherType { eth_type: 0x0800 }), "pop_mpls:0x0800"),
+            (A::SetMplsTtl(NiciraSetByte { value: 63 }), "set_mpls_ttl(63)"),
+            (A::DecMplsTtl(NiciraNothing {}), "dec_mpls_ttl"),
+            (A::SetMplsLabel(NiciraSetWord { value: 10 }), "set_mpls_label(10)"),
+            (A::SetMplsTc(NiciraSetByte { value: 4 }), "set_mpls_tc(4)"),
+            (A::Group(NiciraGroup { group_id: GroupId(5) }), "group:5"),
+        ] {
+            done(messages, action, words);
+        }
+    }
+    if messages.version >= Version::V1_3 {
+        done(messages, A::Encap(Encap::default()), "encap(ethernet)");
+        done(messages, A::Decap(Decap { packet_type: 0xfffe }), "decap()");
+        done(messages, A::DecNshTtl(NiciraNothing {}), "dec_nsh_ttl");
+    }
+}
+
+/// Fields of Nicira's, which every version has where it has lists of fields, and 1.0 in messages of their own.
+fn lists(messages: &mut Messages) {
+    let fields = [
+        OxmField { class: 0, ..OxmField::basic(0, &[0, 3]) },
+        OxmField { class: 1, ..OxmField::basic(0, &[0, 0, 0, 5]) },
+        OxmField { class: 1, mask: Some(&[0, 0, 0xff, 0]), ..OxmField::basic(1, &[0, 0, 7, 0]) },
+        OxmField { class: 1, mask: Some(&[0, 0, 0, 0x21]), ..OxmField::basic(105, &[0, 0, 0, 0x21]) },
+    ];
+    let words = "reg0=0x5,reg1=0x700/0xff00,in_port=3";
+    let state = "ct_state=+new+trk";
+    let output = [Action::Output(Output { port: PortNo(2), ..Default::default() })];
+    let apply = [Instruction::ApplyActions(ActionList { actions: (&output).into() })];
+    let mut flow = NiciraFlowMod {
+        cookie: 0x12,
+        priority: 5,
+        idle_timeout: 6,
+        match_fields: OxmFields((&fields).into()),
+        ..Default::default()
+    };
+    if messages.version == Version::V1_0 {
+        flow.actions = (&output).into();
+    } else {
+        flow.instructions = (&apply).into();
+    }
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))),
+        &["NXT_FLOW_MOD", "ADD priority=5", words, state, "cookie:0x12 idle:6 actions=output:2"],
+    );
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowRemoved(NiciraFlowRemoved {
+            cookie: 0x12,
+            priority: 5,
+            table_id_plus_one: 3,
+            duration_sec: 1,
+            packet_count: 3,
+            byte_count: 4,
+            match_fields: OxmFields((&fields).into()),
+            ..Default::default()
+        }))),
+        &["NXT_FLOW_REMOVED", words, state, "table_id=2", "pkts3 bytes4"],
+    );
+    if messages.version >= Version::V1_2 {
+        messages.add(
+            Message::FlowMod(FlowMod {
+                priority: 5,
+                match_fields: Match::Fields(OxmFields((&fields).into())),
+                instructions: (&apply).into(),
+                ..Default::default()
+            }),
+            &["OFPT_FLOW_MOD", words, state],
+        );
+        // An experimenter's field: the TCP flags of the ONF's, and one that nobody knows.
+        let flags = OxmField {
+            class: 0xffff,
+            experimenter: 0x4f4e_4600,
+            mask: Some(&[0, 2]),
+            ..OxmField::basic(42, &[0, 2])
+        };
+        let tcp = [OxmField::basic(5, &[8, 0]), OxmField::basic(10, &[6]), flags];
+        messages.add(
+            Message::FlowMod(FlowMod {
+                match_fields: Match::Fields(OxmFields((&tcp).into())),
+                ..Default::default()
+            }),
+            &["OFPT_FLOW_MOD", "tcp,tcp_flags=+syn"],
+        );
+        let nobody = [OxmField { class: 0xffff, experimenter: 0xfe_dcba, ..OxmField::basic(99, &[1, 2, 3]) }];
+        messages.add(
+            Message::FlowMod(FlowMod {
+                match_fields: Match::Fields(OxmFields((&nobody).into())),
+                ..Default::default()
+            }),
+            &[],
+        );
+    }
+}
+
+fn controller_messages(messages: &mut Messages) {
+    use NiciraMessage as M;
+    let asynchronous = NiciraAsyncConfig {
+        packet_in_mask: 7,
+        packet_in_mask_slave: 4,
+        port_status_mask: 7,
+        port_status_mask_slave: 3,
+        flow_removed_mask: 5,
+        flow_removed_mask_slave: 0,
+    };
+    let maps = [TlvMap { option_class: 0xffff, option_type: 1, option_len: 8, index: 2 }];
+    let properties = [AsyncProperty::PacketInMaster(Mask { mask: 2 })];
+    let role = NiciraRoleMessage { role: NiciraRole::MASTER };
+    let mut all: Vec<(NiciraMessage<'_>, Vec<&'static str>)> = vec![
+        (M::RoleRequest(role), vec!["NXT_ROLE_REQUEST", "role=primary"]),
+        (M::RoleReply(role), vec!["NXT_ROLE_REPLY", "role=primary"]),
+        (M::FlowModTableId(FlowModTableId { set: 1 }), vec!["NXT_FLOW_MOD_TABLE_ID", "enable"]),
+        (
+            M::SetPacketInFormat(SetPacketInFormat { format: PacketInFormat::NICIRA2 }),
+            vec!["NXT_SET_PACKET_IN_FORMAT", "format=nxt_packet_in2"],
+        ),
+        (M::FlowAge(Empty {}), vec!["NXT_FLOW_AGE"]),
+        (M::SetAsyncConfig(asynchronous), vec!["NXT_SET_ASYNC_CONFIG", "PACKET_IN: no_match action invalid_ttl"]),
+        (M::SetControllerId(SetControllerId { controller_id: 123 }), vec!["NXT_SET_CONTROLLER_ID", "id=123"]),
+        (
+            M::TlvTableMod(TlvTableMod { command: TlvTableCommand::ADD, maps: (&maps).into() }),
+            vec!["NXT_TLV_TABLE_MOD", "ADD mapping table", "0xffff", "tun_metadata2"],
+        ),
+        (M::TlvTableRequest(Empty {}), vec!["NXT_TLV_TABLE_REQUEST"]),
+        (
+            M::TlvTableReply(TlvTable { max_option_space: 256, max_fields: 64, maps: (&maps).into() }),
+            vec!["NXT_TLV_TABLE_REPLY", "max option space=256 max fields=64", "tun_metadata2"],
+        ),
+        (M::CtFlushZone(CtFlushZone { zone_id: 13 }), vec!["NXT_CT_FLUSH_ZONE", "zone_id=13"]),
+    ];
+    if messages.version == Version::V1_0 {
+        all.push((M::SetFlowFormat(FlowFormat { format: 2 }), vec!["NXT_SET_FLOW_FORMAT", "nxm"]));
+    }
+    if messages.version <= Version::V1_3 {
+        all.push((
+            M::SetAsyncConfig2(AsyncProperties { properties: (&properties).into() }),
+            vec!["NXT_SET_ASYNC_CONFIG2", "PACKET_IN: action"],
+        ));
+    }
+    for (message, words) in all {
+        messages.add(Message::Experimenter(Extended::Nicira(message)), &words);
+    }
+}
+
+fn packets(messages: &mut Messages) {
+    let fields = [
+        OxmField { class: 0, ..OxmField::basic(0, &[0, 3]) },
+        OxmField { class: 1, ..OxmField::basic(16, &[0, 0, 0, 0, 0, 0, 0, 6]) },
+    ];
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::PacketIn(NiciraPacketIn {
+            total_len: 64,
+            reason: PacketInReason::INVALID_TTL,
+            table_id: TableId(7),
+            cookie: 0x1234,
+            match_fields: OxmFields((&fields).into()),
+            data: &[0; 64],
+            ..Default::default()
+        }))),
+        &["NXT_PACKET_IN", "table_id=7 cookie=0x1234 total_len=64", "tun_id=0x6,in_port=3", "via invalid_ttl"],
+    );
+    let properties = [
+        PacketProperty::Packet(PropertyBytes { data: &[0; 60] }),
+        PacketProperty::FullLength(FullLength { full_len: 60 }),
+        PacketProperty::TableId(TableIdProperty { table_id: TableId(7) }),
+        PacketProperty::Cookie(CookieProperty { cookie: 0xfedc }),
+        PacketProperty::Reason(ReasonProperty { reason: PacketInReason::ACTION }),
+        PacketProperty::Metadata(MetadataProperty { fields: OxmFields((&fields).into()) }),
+        PacketProperty::UserData(PropertyBytes { data: &[1, 2, 3, 4, 5] }),
+    ];
+    let properties = PacketProperties { properties: (&properties).into() };
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::PacketIn2(properties))),
+        &[
+            "NXT_PACKET_IN2",
+            "table_id=7 cookie=0xfedc total_len=60",
+            "tun_id=0x6,in_port=3",
+            "via action",
+            "userdata=01.02.03.04.05",
+        ],
+    );
+    let resumed = [
+        PacketProperty::Packet(PropertyBytes { data: &[0; 60] }),
+        PacketProperty::Metadata(MetadataProperty { fields: OxmFields((&fields).into()) }),
+        PacketProperty::Continuation(PropertyBytes { data: &[0, 0, 0, 0, 0x80, 2, 0, 8, 0, 0, 0, 1] }),
+    ];
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::Resume(PacketProperties {
+            properties: (&resumed).into(),
+        }))),
+        &["NXT_RESUME", "tun_id=0x6,in_port=3"],
+    );
+}
+
+fn statistics(messages: &mut Messages) {
+    let fields = [OxmField { class: 0, ..OxmField::basic(0, &[0, 3]) }];
+    let match_fields = OxmFields((&fields).into());
+    let request = NiciraFlowRequest { out_port: PortNo(2), table_id: TableId(4), match_fields };
+    messages.request(
+        RequestBody::Experimenter(Extended::Nicira(NiciraRequest::Flow(request))),
+        &["NXST_FLOW request", "table=4 out_port=2 in_port=3"],
+    );
+    messages.request(
+        RequestBody::Experimenter(Extended::Nicira(NiciraRequest::Aggregate(request))),
+        &["NXST_AGGREGATE request", "table=4 out_port=2 in_port=3"],
+    );
+    let output = [Action::Output(Output { port: PortNo(2), ..Default::default() })];
+    let flows = [NiciraFlowEntry {
+        table_id: TableId(4),
+        duration_sec: 3,
+        priority: 9,
+        idle_age_plus_one: 6,
+        packet_count: 7,
+        byte_count: 8,
+        match_fields,
+        actions: (&output).into(),
+        ..Default::default()
+    }];
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Nicira(NiciraReply::Flow(NiciraFlows { flows: (&flows).into() }))),
+        &[
+            "NXST_FLOW reply",
+            "table=4, n_packets=7, n_bytes=8, idle_age=5, priority=9,in_port=3 actions=output:2",
+        ],
+    );
+    let aggregate = Aggregate { packet_count: 5, byte_count: 6, flow_count: 7, ..Default::default() };
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Nicira(NiciraReply::Aggregate(aggregate))),
+        &["NXST_AGGREGATE reply", "packet_count=5 byte_count=6 flow_count=7"],
+    );
+    messages.request(
+        RequestBody::Experimenter(Extended::Nicira(NiciraRequest::IpfixBridge(Empty {}))),
+        &["NXST_IPFIX_BRIDGE request"],
+    );
+    messages.request(
+        RequestBody::Experimenter(Extended::Nicira(NiciraRequest::IpfixFlow(Empty {}))),
+        &["NXST_IPFIX_FLOW request"],
+    );
+    let export = Ipfix { total_flows: 9, sent_packets: 8, collector_set_id: 7, ..Default::default() };
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Nicira(NiciraReply::IpfixBridge(export))),
+        &["NXST_IPFIX_BRIDGE reply", "flows=9"],
+    );
+    let exports = [export, export];
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Nicira(NiciraReply::IpfixFlow(IpfixList {
+            exports: (&exports).into(),
+        }))),
+        &["NXST_IPFIX_FLOW reply", "id   7: flows=9"],
+    );
+}
+
+fn monitors(messages: &mut Messages) {
+    let fields = [OxmField { class: 0, ..OxmField::basic(0, &[0, 3]) }];
+    let match_fields = OxmFields((&fields).into());
+    let monitors = [NiciraMonitorRequest {
+        monitor_id: 5,
+        flags: FlowMonitorFlags::INITIAL.with(FlowMonitorFlags::ADD),
+        table_id: TableId(1),
+        match_fields,
+        ..Default::default()
+    }];
+    messages.request(
+        RequestBody::Experimenter(Extended::Nicira(NiciraRequest::FlowMonitor(NiciraMonitors {
+            monitors: (&monitors).into(),
+        }))),
+        &["NXST_FLOW_MONITOR request", "id=5 flags=initial,add table=1 in_port=3"],
+    );
+    let output = [Action::Output(Output { port: PortNo(2), ..Default::default() })];
+    let updates = [
+        NiciraUpdate {
+            event: NiciraFlowEvent::ADDED,
+            body: NiciraUpdateBody::Full(NiciraFullUpdate {
+                priority: 4,
+                table_id: TableId(1),
+                cookie: 0x123,
+                match_fields,
+                actions: (&output).into(),
+                ..Default::default()
+            }),
+        },
+        NiciraUpdate {
+            event: NiciraFlowEvent::ABBREV,
+            body: NiciraUpdateBody::Abbreviated(AbbreviatedUpdate { xid: 0x1234_5678 }),
+        },
+    ];
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Nicira(NiciraReply::FlowMonitor(NiciraUpdates {
+            updates: (&updates).into(),
+        }))),
+        &[
+            "NXST_FLOW_MONITOR reply",
+            "event=ADDED table=1 cookie=0x123 in_port=3 actions=output:2",
+            "event=ABBREV xid=0x12345678",
+        ],
+    );
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMonitorCancel(MonitorCancel {
+            monitor_id: 5,
+        }))),
+        &["NXT_FLOW_MONITOR_CANCEL", "id=5"],
+    );
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMonitorPaused(Empty {}))),
+        &["NXT_FLOW_MONITOR_PAUSED"],
+    );
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMonitorResumed(Empty {}))),
+        &["NXT_FLOW_MONITOR_RESUMED"],
+    );
+}
+
+fn onf(messages: &mut Messages) {
+    use OnfMessage as M;
+    let send = |messages: &mut Messages, message: OnfMessage<'_>, words: &[&'static str]| {
+        messages.add(Message::Experimenter(Extended::Onf(message)), words);
+    };
+    let flags = BundleFlags::ATOMIC.with(BundleFlags::ORDERED);
+    let control = BundleControl { bundle_id: 5, flags, ..Default::default() };
+    send(
+        messages,
+        M::BundleControl(control),
+        &["ONFT_BUNDLE_CONTROL", "bundle_id=0x5 type=OPEN_REQUEST flags=atomic ordered"],
+    );
+    let mut flow = vec![4, 14, 0, 56, 0, 0, 0, 0x2a];
+    flow.extend([0; 24]);
+    flow.extend([0xff; 12]);
+    flow.extend([0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0]);
+    send(
+        messages,
+        M::BundleAdd(BundleAdd {
+            bundle_id: 5,
+            flags,
+            message: InnerMessage { bytes: &flow, padded: false },
+            ..Default::default()
+        }),
+        &["ONFT_BUNDLE_ADD_MESSAGE", "bundle_id=0x5 flags=atomic ordered", "OFPT_FLOW_MOD", "ADD priority=0 actions=drop"],
+    );
+    send(
+        messages,
+        M::RoleStatus(RoleStatus { role: ControllerRole::SLAVE, generation_id: 7, ..Default::default() }),
+        &["ONFT_ROLE_STATUS", "role=secondary generation_id=7 reason=primary_request"],
+    );
+    let group = [4, 15, 0, 16, 0, 0, 0, 0x2a, 0, 0, 1, 0, 0, 0, 0, 9];
+    send(
+        messages,
+        M::RequestForward(RequestForward { request: InnerMessage { bytes: &group, padded: false } }),
+        &["ONFT_REQUESTFORWARD", "ADD group_id=9,type=select"],
+    );
+    let ip = beehive_of::any::Match { eth_type: Some(0x0800), ..beehive_of::any::Match::ANY };
+    let monitors = [OnfMonitorRequest {
+        monitor_id: 5,
+        flags: FlowMonitorFlags::INITIAL.with(FlowMonitorFlags::ADD),
+        match_len: 10,
+        table_id: TableId(1),
+        match_fields: Match::Any(&ip),
+        ..Default::default()
+    }];
+    messages.request(
+        RequestBody::Experimenter(Extended::Onf(OnfRequest::FlowMonitor(OnfMonitors {
+            monitors: (&monitors).into(),
+        }))),
+        &["ONFST_FLOW_MONITOR request", "id=5 flags=initial,add table=1 ip"],
+    );
+    let updates = [NiciraUpdate {
+        event: NiciraFlowEvent::ADDED,
+        body: NiciraUpdateBody::Full(NiciraFullUpdate {
+            priority: 4,
+            table_id: TableId(1),
+            cookie: 0x123,
+            match_len: 10,
+            standard_match: Match::Any(&ip),
+            ..Default::default()
+        }),
+    }];
+    messages.reply(
+        ReplyBody::Experimenter(Extended::Onf(OnfReply::FlowMonitor(OnfUpdates {
+            updates: (&updates).into(),
+        }))),
+        &["ONFST_FLOW_MONITOR reply", "event=ADDED table=1 cookie=0x123 ip"],
+    );
+    send(
+        messages,
+        M::FlowMonitorCancel(MonitorCancel { monitor_id: 5 }),
+        &["ONFT_FLOW_MONITOR_CANCEL", "id=5"],
+    );
+    send(messages, M::FlowMonitorPaused(Empty {}), &["ONFT_FLOW_MONITOR_PAUSED"]);
+    send(messages, M::FlowMonitorResumed(Empty {}), &["ONFT_FLOW_MONITOR_RESUMED"]);
+    let copied = OnfCopyField {
+        bit_count: 32,
+        source: FieldId { class: 0x8000, number: 11, length: 4, ..FieldId::default() },
+        destination: FieldId { class: 0x8000, number: 12, length: 4, ..FieldId::default() },
+        ..Default::default()
+    };
+    let list = [Action::Experimenter(Extended::Onf(OnfAction::CopyField(copied)))];
+    messages.add(
+        Message::PacketOut(PacketOut {
+            in_port: PortNo::CONTROLLER,
+            actions: (&list).into(),
+            data: &[0; 60],
+            ..Default::default()
+        }),
+        &["OFPT_PACKET_OUT", "move:NXM_OF_IP_SRC[]->NXM_OF_IP_DST[]"],
+    );
+}
+
+/// What nobody knows is kept as it is, wherever it is.
+fn unknown(messages: &mut Messages) {
+    let experimenter = ExperimenterId(0x00ab_cdef);
+    let kind = if messages.version == Version::V1_0 { 0 } else { 0x1234_5678 };
+    messages.add(
+        Message::Experimenter(Extended::Unknown { experimenter, experimenter_type: kind, body: b"whatever" }),
+        &[],
+    );
+    let body = b"of a type that is not known";
+    messages.add(
+        Message::Experimenter(Extended::Nicira(NiciraMessage::Unknown { kind: 999, body })),
+        &[],
+    );
+    messages.request(
+        RequestBody::Experimenter(Extended::Unknown { experimenter, experimenter_type: kind, body }),
+        &[],
+    );
+    messages.reply(ReplyBody::Experimenter(Extended::Onf(OnfReply::Unknown { kind: 9, body })), &[]);
+    let list = [
+        nicira(NiciraAction::Unknown { kind: 999, body: &[1; 6] }),
+        Action::Experimenter(Extended::Unknown { experimenter, experimenter_type: 0, body: &[2; 8] }),
+        Action::Unknown { kind: 999, body: &[3; 4] },
+    ];
+    let packet = PacketOut { actions: (&list).into(), data: b"a packet", ..Default::default() };
+    messages.add(Message::PacketOut(packet), &[]);
+}
+
+#[test]
+fn actions_nest_only_so_deep() {
+    use beehive_of::limits::ACTION_DEPTH_MAX;
+    let nested = |depth: usize| {
+        let mut bytes = Vec::new();
+        for level in 0..depth {
+            let length = (16 * (depth - level)) as u16;
+            bytes.extend([0xff, 0xff]);
+            bytes.extend(length.to_be_bytes());
+            bytes.extend([0, 0, 0x23, 0x20, 0, 42, 0, 0, 0, 0, 0, 0]);
+        }
+        let mut message = vec![4, 13, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd];
+        message.extend((bytes.len() as u16).to_be_bytes());
+        message.extend([0; 6]);
+        message.extend(bytes);
+        let length = (message.len() as u16).to_be_bytes();
+        message[2..4].copy_from_slice(&length);
+        message
+    };
+    let check = |depth: usize| {
+        let bytes = nested(depth);
+        let message = Message::parse(beehive_of::Frame::whole(&bytes).unwrap()).unwrap();
+        message.check(Version::V1_3)
+    };
+    assert_eq!(check(ACTION_DEPTH_MAX.into()), Ok(()));
+    let error = check(usize::from(ACTION_DEPTH_MAX) + 1).unwrap_err();
+    assert_eq!(error.field(), "depth of nested actions");
+    assert!(check(4_000).is_err());
+}
