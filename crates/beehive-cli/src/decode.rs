@@ -1,20 +1,23 @@
-//! `beehive decode`: hexadecimal digits on standard input, a message a line, to readable text or JSON; and JSON back.
+//! `beehive decode`: hexadecimal digits on standard input, or a capture of packets, to readable text or JSON; and JSON back.
 
+mod capture;
 mod digits;
-mod node;
-mod tree;
+mod told;
 
+use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use beehive_of::Frame;
 use beehive_of::limits::MESSAGE_LENGTH_MAX;
 use beehive_of::message::Message;
+use beehive_of::tree::Node;
+use beehive_of::{Frame, Frames};
 use bytes::BytesMut;
 use clap::Args;
 
-use node::Node;
-use tree::Tree;
+use capture::{CaptureError, Event, Packets, Streams, segment};
+use told::Told;
 
 /// Longest line that is read, in bytes: the longest message as digits, each byte of it with a prefix and a separator.
 const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;
@@ -24,12 +27,14 @@ const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 
 /// Decodes OpenFlow messages.
 ///
-/// Reads hexadecimal digits from standard input, one message a line, and prints each as a line of text. White space
-/// between digits and a leading 0x are ignored, and so are empty lines and lines that start with #. OpenFlow 1.0 to 1.5
-/// are decoded in full; hello, error and echo in any version.
+/// Reads hexadecimal digits from standard input, one or more messages a line, and prints each as a line of text. White
+/// space between digits and a leading 0x are ignored, and so are empty lines and lines that start with #. OpenFlow 1.0 to
+/// 1.5 are decoded in full, with the extensions of Open vSwitch and the ONF; hello, error and echo in any version.
 ///
 /// With --encode it goes the other way: a JSON object a line, as --json prints them, becomes hexadecimal digits. What an
-/// object leaves out has its usual value, and lengths are worked out.
+/// object leaves out has its usual value, and lengths are worked out; what it has and the message has not is refused.
+///
+/// With --pcap the messages are those of the TCP connections in a capture (pcap or pcapng) to or from --port.
 ///
 /// The exit status is 0 when every message was valid, and 1 otherwise.
 ///
@@ -40,7 +45,9 @@ const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 ///   echo 0x0600 0008 0000 0001 | beehive decode --json
 ///
 ///   echo '{"version":"1.3","type":"flow_mod","match":{"in_port":1}}' | beehive decode --encode
-#[derive(Args, Clone, Copy, Debug)]
+///
+///   tcpdump -i lo -w openflow.pcap port 6653; beehive decode --pcap openflow.pcap
+#[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DecodeArgs {
     /// Print a JSON object a line: {"version":..,"type":..,..}, or {"error":..,"line":..} for what is not valid
@@ -50,18 +57,34 @@ pub(crate) struct DecodeArgs {
     /// Read JSON objects, as --json prints them, and print hexadecimal digits
     #[arg(long, conflicts_with = "json")]
     encode: bool,
+
+    /// Read a capture of packets; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "encode")]
+    pcap: Option<PathBuf>,
+
+    /// The TCP ports whose connections of a capture are OpenFlow
+    #[arg(long = "port", value_name = "PORT", value_delimiter = ',', default_values_t = [6653, 6633], requires = "pcap")]
+    ports: Vec<u16>,
 }
 
 impl DecodeArgs {
     /// Longest line that is read, in bytes.
-    fn line_length_max(self) -> usize {
+    fn line_length_max(&self) -> usize {
         if self.encode { JSON_LENGTH_MAX } else { LINE_LENGTH_MAX }
     }
 }
 
 /// Decodes standard input; the status says whether every message was valid.
 pub(crate) fn run(args: DecodeArgs) -> ExitCode {
-    match decode(io::stdin().lock(), io::BufWriter::new(io::stdout().lock()), args) {
+    let output = io::BufWriter::new(io::stdout().lock());
+    let decoded = match &args.pcap {
+        Some(path) if path.as_os_str() == "-" => decode_capture(io::stdin().lock(), output, &args),
+        Some(path) => File::open(path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            .and_then(|file| decode_capture(io::BufReader::new(file), output, &args)),
+        None => decode(io::stdin().lock(), output, &args),
+    };
+    match decoded {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         // Whoever reads us has seen enough.
@@ -74,7 +97,7 @@ pub(crate) fn run(args: DecodeArgs) -> ExitCode {
 }
 
 /// Decodes every line of `input`; returns whether all were valid.
-fn decode(mut input: impl BufRead, mut output: impl Write, args: DecodeArgs) -> io::Result<bool> {
+fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) -> io::Result<bool> {
     let line_length_max = args.line_length_max();
     let mut line = Vec::new();
     let mut valid = true;
@@ -84,28 +107,23 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: DecodeArgs) -> 
         if input.by_ref().take(line_length_max as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        let described = if line.len() > line_length_max && line.last() != Some(&b'\n') {
+        if line.len() > line_length_max && line.last() != Some(&b'\n') {
             skip_line(&mut input)?;
-            Err(format!("longer than {line_length_max} characters, which no message is"))
+            let error = format!("longer than {line_length_max} characters, which no message is");
+            write_error(error, number, &mut output, args)?;
+            valid = false;
         } else if line.trim_ascii().is_empty() || line.trim_ascii_start().starts_with(b"#") {
             continue;
         } else if args.encode {
-            encode_line(&line)
+            match encode_line(&line) {
+                Ok(node) => write_node(&node, &mut output, args)?,
+                Err(error) => {
+                    write_error(error, number, &mut output, args)?;
+                    valid = false;
+                }
+            }
         } else {
-            decode_line(&line)
-        };
-        valid &= described.is_ok();
-        let node = described.unwrap_or_else(|error| {
-            Node::Record(vec![
-                ("error".to_owned(), Node::Text(error)),
-                ("line".to_owned(), Node::Number(number)),
-            ])
-        });
-        if args.json {
-            serde_json::to_writer(&mut output, &node)?;
-            writeln!(output)?;
-        } else {
-            writeln!(output, "{node}")?;
+            valid &= decode_line(&line, number, &mut output, args)?;
         }
         // A person may be typing: what is known is shown at once.
         output.flush()?;
@@ -131,22 +149,106 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// What the message of a line says, or why it is none.
-fn decode_line(line: &[u8]) -> Result<Node, String> {
-    let bytes = digits::parse(line).map_err(|error| error.to_string())?;
-    let frame = Frame::whole(&bytes).map_err(|error| error.to_string())?;
-    let message = Message::parse(frame).map_err(|error| error.to_string())?;
-    let mut tree = Tree::default();
-    message.show(frame.header(), &mut tree);
-    tree.finish().map_err(|error| error.to_string())
+fn write_node(node: &Node, output: &mut impl Write, args: &DecodeArgs) -> io::Result<()> {
+    if args.json {
+        serde_json::to_writer(&mut *output, node)?;
+        writeln!(output)
+    } else {
+        writeln!(output, "{node}")
+    }
+}
+
+fn write_error(error: String, line: u64, output: &mut impl Write, args: &DecodeArgs) -> io::Result<()> {
+    let record = vec![("error".to_owned(), Node::Text(error)), ("line".to_owned(), Node::Number(line))];
+    write_node(&Node::Record(record), output, args)
+}
+
+/// Decodes the messages of a line; returns whether all were valid.
+fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeArgs) -> io::Result<bool> {
+    let bytes = match digits::parse(line) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            write_error(error.to_string(), number, output, args)?;
+            return Ok(false);
+        }
+    };
+    let mut valid = true;
+    let mut frames = Frames::new(&bytes);
+    for frame in frames.by_ref().map_while(Result::ok) {
+        match describe(frame) {
+            Ok(node) => write_node(&node, output, args)?,
+            Err(error) => {
+                write_error(error, number, output, args)?;
+                valid = false;
+            }
+        }
+    }
+    // What is left is no message: say why.
+    let rest = bytes.get(frames.consumed()..).unwrap_or(&[]);
+    if (!rest.is_empty() || bytes.is_empty())
+        && let Err(error) = Frame::whole(rest)
+    {
+        write_error(error.to_string(), number, output, args)?;
+        valid = false;
+    }
+    Ok(valid)
+}
+
+/// What a message says, or why it is none.
+fn describe(frame: Frame<'_>) -> Result<Node, String> {
+    Message::parse(frame).and_then(|message| message.tree(frame.header())).map_err(|error| error.to_string())
+}
+
+/// Decodes the OpenFlow connections of a capture; returns whether all messages were valid.
+fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -> io::Result<bool> {
+    let failed = |error: CaptureError| match error {
+        CaptureError::Io(error) => error,
+        error => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
+    };
+    let mut packets = Packets::new(input).map_err(failed)?;
+    let mut streams = Streams::default();
+    let mut valid = true;
+    while let Some((link, packet)) = packets.next().map_err(failed)? {
+        let Some(part) = segment(link, packet) else { continue };
+        if ![part.from.port(), part.to.port()].iter().any(|port| args.ports.contains(port)) {
+            continue;
+        }
+        streams.take(&part, |event| {
+            let (from, to, described) = match event {
+                Event::Message(from, to, bytes) => {
+                    (from, to, Frame::whole(bytes).map_err(|error| error.to_string()).and_then(describe))
+                }
+                Event::Failed(from, to, error) => (from, to, Err(error)),
+            };
+            let mut record = vec![
+                ("from".to_owned(), Node::Text(from.to_string())),
+                ("to".to_owned(), Node::Text(to.to_string())),
+            ];
+            match described {
+                Ok(Node::Record(values)) => record.extend(values),
+                Ok(other) => record.push(("message".to_owned(), other)),
+                Err(error) => {
+                    record.push(("error".to_owned(), Node::Text(error)));
+                    valid = false;
+                }
+            }
+            write_node(&Node::Record(record), &mut output, args)
+        })?;
+    }
+    output.flush()?;
+    Ok(valid)
 }
 
 /// The message that a line of JSON tells, as digits; or why there is none.
 fn encode_line(line: &[u8]) -> Result<Node, String> {
     let node: Node = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let mut out = BytesMut::new();
-    Message::compose(&node, &mut out).map_err(|error| error.to_string())?;
-    Ok(Node::bytes(&out))
+    let told = Told::new(&node);
+    Message::compose(&told, &mut out).map_err(|error| error.to_string())?;
+    match told.unused() {
+        Some(field) => Err(format!("the message has no field {field}")),
+        None => Ok(Node::bytes(&out)),
+    }
 }
 
 #[cfg(test)]
@@ -154,12 +256,16 @@ mod tests {
     use super::*;
 
     fn decoded(input: &str, json: bool) -> (bool, Vec<String>) {
-        ran(input, DecodeArgs { json, encode: false })
+        ran(input, arguments(json, false))
+    }
+
+    fn arguments(json: bool, encode: bool) -> DecodeArgs {
+        DecodeArgs { json, encode, pcap: None, ports: vec![6653, 6633] }
     }
 
     fn ran(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
         let mut output = Vec::new();
-        let valid = decode(input.as_bytes(), &mut output, args).unwrap();
+        let valid = decode(input.as_bytes(), &mut output, &args).unwrap();
         (valid, String::from_utf8(output).unwrap().lines().map(str::to_owned).collect())
     }
 
@@ -212,7 +318,8 @@ mod tests {
             [
                 "15 hexadecimal digits are no whole number of bytes",
                 "'z' at column 15 is no hexadecimal digit",
-                "message length (more bytes follow) is wrong for this structure at byte 8",
+                "valid",
+                "message is cut off at byte 1",
                 "message is cut off at byte 8",
                 "message is cut off at byte 8",
                 "version is not a version spoken here at byte 0",
@@ -280,7 +387,7 @@ mod tests {
             .collect();
         let (valid, json) = decoded(&digits.join("\n"), true);
         assert!(valid);
-        let (valid, again) = ran(&json.join("\n"), DecodeArgs { json: false, encode: true });
+        let (valid, again) = ran(&json.join("\n"), arguments(false, true));
         assert!(valid, "{}", again.join("\n"));
         for ((before, told), after) in digits.iter().zip(&json).zip(&again) {
             assert_eq!(before, after, "{told}");
@@ -297,7 +404,7 @@ mod tests {
             {"version":"1.3","type"
             [1,2]
             {"version":"1.3","type":"flow_mod","match":{"in_port":1}}"#;
-        let (valid, lines) = ran(input, DecodeArgs { json: false, encode: true });
+        let (valid, lines) = ran(input, arguments(false, true));
         assert!(!valid);
         for (line, words) in
             lines.iter().zip(["version", "type", "type", "priority", "match field", "EOF", "version"])
@@ -305,6 +412,86 @@ mod tests {
             assert!(line.starts_with("error=") && line.contains(words), "{line} lacks {words}");
         }
         assert!(lines[7].starts_with("040e0040"), "{}", lines[7]);
+    }
+
+    #[test]
+    fn a_line_may_have_several_messages() {
+        let (valid, lines) = decoded("0400000800000001 0405000800000002 04060008", false);
+        assert!(!valid);
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].contains("type=hello xid=1") && lines[1].contains("type=features_request xid=2"));
+        assert_eq!(lines[2], "error=message is cut off at byte 4 line=1");
+        let (valid, lines) = decoded("04000008000000010405000800000002", true);
+        assert!(valid && lines.len() == 2, "{lines:?}");
+    }
+
+    #[test]
+    fn fields_that_a_message_does_not_have_are_refused() {
+        for (line, field) in [
+            (r#"{"version":"1.3","type":"flow_mod","prioirty":5}"#, "prioirty"),
+            (r#"{"version":"1.0","type":"flow_mod","cookie_mask":5}"#, "cookie_mask"),
+            (
+                r#"{"version":"1.3","type":"flow_mod","instructions":[{"type":"goto_table","table_id":1},{"type":"goto_table","table":2}]}"#,
+                "instructions.1.table",
+            ),
+        ] {
+            let (valid, lines) = ran(line, arguments(false, true));
+            assert!(!valid);
+            assert_eq!(lines, [format!("error=the message has no field {field} line=1")]);
+        }
+    }
+
+    /// A capture of Ethernet packets that carry these TCP payloads from and to these ports.
+    fn captured(parts: &[(u16, u16, u32, &[u8])]) -> Vec<u8> {
+        let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+        capture.extend([0; 8]);
+        capture.extend([0, 0, 4, 0, 1, 0, 0, 0]);
+        for (from, to, sequence, data) in parts {
+            let mut packet = vec![0; 12];
+            packet.extend([0x81, 0, 0, 5, 8, 0]);
+            packet.extend([0x45, 0]);
+            packet.extend((40 + data.len() as u16).to_be_bytes());
+            packet.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            packet.extend([from.to_be_bytes(), to.to_be_bytes()].concat());
+            packet.extend(sequence.to_be_bytes());
+            packet.extend([0, 0, 0, 0, 0x50, 0x18, 0, 0, 0, 0, 0, 0]);
+            packet.extend(*data);
+            capture.extend([0; 8]);
+            capture.extend((packet.len() as u32).to_le_bytes());
+            capture.extend((packet.len() as u32).to_le_bytes());
+            capture.extend(packet);
+        }
+        capture
+    }
+
+    #[test]
+    fn the_messages_of_a_capture_are_told_with_their_ends() {
+        let hello = [4, 0, 0, 8, 0, 0, 0, 7];
+        let request = [4, 5, 0, 8, 0, 0, 0, 9];
+        let capture = captured(&[
+            (40_000, 6653, 100, &hello[..5]),
+            (6653, 40_000, 900, &request),
+            (80, 50_000, 1, b"not OpenFlow at all"),
+            (40_000, 6653, 105, &hello[5..]),
+            (40_000, 6653, 105, &hello[5..]),
+            (6633, 40_001, 1, &[9, 9, 0, 8, 0, 0, 0, 1]),
+        ]);
+        let mut output = Vec::new();
+        let valid = decode_capture(&capture[..], &mut output, &arguments(true, false)).unwrap();
+        let lines: Vec<serde_json::Value> = String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(!valid);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            (&lines[0]["from"], &lines[0]["type"]),
+            (&"10.0.0.1:6653".into(), &"features_request".into())
+        );
+        assert_eq!((&lines[1]["to"], &lines[1]["type"]), (&"10.0.0.2:6653".into(), &"hello".into()));
+        assert_eq!(lines[2]["error"], "version is not a version spoken here at byte 0");
+        assert!(decode_capture(&b"nothing"[..], Vec::new(), &arguments(true, false)).is_err());
     }
 
     #[test]

@@ -57,7 +57,9 @@ fn decode(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let frame = Frame::whole(black_box(&flow)).expect("ours");
                 match Message::parse(frame) {
-                    Ok(Message::FlowMod(flow)) => u32::from(flow.priority) ^ u32::from(flow.match_fields.other),
+                    Ok(Message::FlowMod(flow)) => {
+                        u32::from(flow.priority) ^ u32::from(flow.match_fields.other)
+                    }
                     _ => 0,
                 }
             });

@@ -1,12 +1,79 @@
 //! Zero-copy, checked OpenFlow 1.0 to 1.5 codec.
 //!
-//! Three layers, each usable alone:
+//! Layers, each usable alone:
 //!
 //! | layer | what it knows | entry point |
 //! |---|---|---|
 //! | framing | the 8-byte header and where a message ends | [`Frame::split`], [`FrameBuffer`] |
-//! | [`message`] | every message of every version, complete | [`message::Message::parse`], `encode_into`, `show`, `compose` |
+//! | [`message`] | every message of every version, complete, with the extensions in use | [`message::Message::parse`], `encode_into`, `show`, `compose` |
 //! | [`any`] | messages without their version, both ways | [`any::Message::parse`], `encode_into` |
+//! | [`text`] | flows as `ovs-ofctl` writes them | [`text::Flow::parse`], [`text::show_flow`] |
+//! | [`tree`] | messages as named values, for JSON and the like | [`message::Message::tree`], [`message::Message::compose`] |
+//!
+//! Features: `serde` (trees are serialized), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is `no_std` with
+//! `alloc`; `codec` alone needs the standard library.
+//!
+//! # Reading what a switch sends
+//!
+//! ```
+//! use beehive_of::any::{Action, FlowMod, Match, Message, PacketOut};
+//! use beehive_of::{FrameBuffer, PortNo, Version};
+//! use bytes::BytesMut;
+//!
+//! let mut received = FrameBuffer::new();
+//! let mut answers = BytesMut::new();
+//! // Whatever a read of the connection gave: here, the first half of a packet-in of 1.0, then the rest.
+//! let bytes = [1, 10, 0, 20, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 2, 0, 3, 0, 0, 0xab, 0xcd];
+//! for part in bytes.chunks(10) {
+//!     received.read_target().extend_from_slice(part);
+//!     while let Some(frame) = received.next_frame().expect("a stream that can be followed") {
+//!         let version = frame.version().expect("a version that is spoken");
+//!         match Message::parse(frame) {
+//!             Ok(Message::PacketIn(packet)) => {
+//!                 let actions = [Action::output(PortNo::FLOOD)];
+//!                 let out = PacketOut {
+//!                     buffer_id: packet.buffer_id,
+//!                     in_port: packet.in_port,
+//!                     actions: (&actions).into(),
+//!                     data: packet.data,
+//!                 };
+//!                 out.encode_into(version, frame.xid(), &mut answers).unwrap();
+//!                 let from = Match { in_port: Some(packet.in_port), ..Match::ANY };
+//!                 FlowMod::add(1, from, (&actions).into()).encode_into(version, 1, &mut answers).unwrap();
+//!             }
+//!             Ok(_) => {}
+//!             // What OpenFlow wants answered.
+//!             Err(error) => println!("{error}: {:?}", error.answer(version)),
+//!         }
+//!     }
+//! }
+//! assert_eq!(answers[1], 13);
+//! assert_eq!(answers[0], Version::V1_0.wire());
+//! ```
+//!
+//! # What only one version has
+//!
+//! ```
+//! use beehive_of::message::{GroupCommand, GroupId, GroupMod, GroupType, Message};
+//! use beehive_of::{Frame, Version};
+//! use bytes::BytesMut;
+//!
+//! let group = Message::GroupMod(GroupMod {
+//!     command: GroupCommand::ADD,
+//!     group_type: GroupType::SELECT,
+//!     group_id: GroupId(9),
+//!     ..Default::default()
+//! });
+//! let mut out = BytesMut::new();
+//! group.encode_into(Version::V1_3, 1, &mut out).unwrap();
+//! let frame = Frame::whole(&out).unwrap();
+//! let text = Message::parse(frame).unwrap().display(frame.header()).to_string();
+//! assert_eq!(text, "version=1.3 type=group_mod xid=1 command=add group_type=select group_id=9 buckets=[]");
+//! assert_eq!(
+//!     group.encode_into(Version::V1_0, 1, &mut out).unwrap_err().to_string(),
+//!     "OpenFlow 1.0 cannot express group_mod",
+//! );
+//! ```
 //!
 //! # Contract
 //!
@@ -15,7 +82,7 @@
 //!   first malformed element ends them. Every length is checked against its container and its minimum, so decoding
 //!   takes time linear in the length of the message.
 //! * Nothing in this crate panics on any input, allocates while decoding, or allocates while encoding into a buffer
-//!   that has room. `unsafe` is forbidden.
+//!   that has room. ([`text`], [`tree`] and [`message::Canonical`] do allocate.) `unsafe` is forbidden.
 //! * [`Error`] is `Copy`, says which field at which offset was wrong, and knows the OpenFlow error to answer with.
 //! * What a version cannot express is an [`EncodeError`] that names the field, never a silent loss; a failed encoding
 //!   leaves the buffer as it was.
@@ -35,14 +102,19 @@
     )
 )]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
 pub mod any;
+#[cfg(feature = "codec")]
+pub mod codec;
 pub mod limits;
 pub mod message;
 pub mod oxm;
 pub mod schema;
+pub mod text;
+pub mod tree;
 
 mod address;
 mod encode;

@@ -65,7 +65,12 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
         } else {
             let (value, mask) = payload.split_at_checked(payload.len() / 2).unwrap_or((payload, &[]));
             if value.len() != mask.len() {
-                return Err(Error::new(ErrorKind::LengthWrong, Part::Match, offset + 3, "match field length"));
+                return Err(Error::new(
+                    ErrorKind::LengthWrong,
+                    Part::Match,
+                    offset + 3,
+                    "match field length",
+                ));
             }
             (value, Some(mask))
         };

@@ -107,6 +107,10 @@ impl Upper {
         }
         let sctp = version == Version::V1_1 && fields.ip_protocol == Some(SCTP);
         let transport = ip && (sctp || matches!(fields.ip_protocol, Some(TCP | UDP)));
+        let ports = fields.transport_src.is_some() || fields.transport_dst.is_some();
+        if version == Version::V1_0 && ip && ports && fields.ip_protocol == Some(SCTP) {
+            return unsupported("the ports of SCTP");
+        }
         let icmp = ip && fields.ip_protocol == Some(ICMP);
         for (lacks, field) in [
             (fields.arp_operation.is_some() && !arp, "arp_operation"),

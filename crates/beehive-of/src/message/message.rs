@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Part};
 use crate::frame::{Frame, Header};
 use crate::limits::HEADER_LENGTH;
 use crate::schema::{Checker, Reader, Sink, Source, Tagged, Text, Writer, choice};
+use crate::tree::{Node, Tree};
 use crate::version::Version;
 
 choice! {
@@ -216,6 +217,17 @@ impl<'a> Message<'a> {
         sink.key("xid");
         sink.number(header.xid.into());
         self.show_body(version, sink);
+    }
+
+    /// The message as a tree of named values.
+    ///
+    /// # Errors
+    ///
+    /// A list of the message is malformed.
+    pub fn tree(&self, header: Header) -> Result<Node, Error> {
+        let mut tree = Tree::default();
+        self.show(header, &mut tree);
+        tree.finish()
     }
 
     /// The message as text.

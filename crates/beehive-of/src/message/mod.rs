@@ -7,6 +7,7 @@
 
 mod action;
 mod bundle;
+mod canonical;
 mod experimenter;
 mod extension;
 mod flow;
@@ -23,6 +24,7 @@ mod multipart;
 mod number;
 mod oxs;
 mod packet;
+mod parts;
 mod port;
 mod queue;
 mod session;
@@ -35,6 +37,7 @@ pub use action::{
     SetField, SetIpv4, SetQueue, SetTransport, SetVlanId, SetVlanPriority, SetWord,
 };
 pub use bundle::*;
+pub use canonical::Canonical;
 pub use experimenter::*;
 pub use extension::*;
 pub use flow::*;

@@ -153,7 +153,11 @@ impl<'a> Adaptor<'a, List<'a, u16>> for Words {
         Ok(List::wire(reader.announced()?))
     }
 
-    fn write(value: &List<'a, u16>, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn write(
+        value: &List<'a, u16>,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
         writer.announced_words(|writer| value.write(writer))
     }
 
@@ -161,7 +165,11 @@ impl<'a> Adaptor<'a, List<'a, u16>> for Words {
         value.show(version, sink);
     }
 
-    fn compose(source: &dyn Source, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn compose(
+        source: &dyn Source,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
         writer.announced_words(|writer| List::<u16>::compose(source, writer))
     }
 }
@@ -185,7 +193,11 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Nested {
         value.show(version, sink);
     }
 
-    fn compose(source: &dyn Source, _field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn compose(
+        source: &dyn Source,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
         T::compose(source, writer)
     }
 }

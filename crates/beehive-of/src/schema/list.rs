@@ -9,7 +9,7 @@ use super::source::Source as Told;
 use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Part};
 use crate::version::Version;
 
 /// Elements of a message: made from a slice to encode them, or found in a decoded message.
@@ -54,6 +54,11 @@ impl<'a, T: Value<'a>> List<'a, T> {
     #[inline]
     pub(crate) const fn wire(reader: Reader<'a>) -> Self {
         Self { source: Source::Wire(reader) }
+    }
+
+    /// The elements that `bytes` of a version hold.
+    pub(crate) const fn of_bytes(version: Version, bytes: &'a [u8]) -> Self {
+        Self::wire(Reader::new(version, bytes, 0, Part::Message))
     }
 
     /// The same bytes as elements of another type; an empty list when the elements are those of a slice.

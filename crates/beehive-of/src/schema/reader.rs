@@ -224,7 +224,12 @@ impl<'a> Reader<'a> {
     /// It is too deep.
     pub(crate) fn deepen(&mut self) -> Result<(), Error> {
         if self.depth >= ACTION_DEPTH_MAX {
-            return Err(Error::new(ErrorKind::LengthTooLarge, self.part, self.offset, "depth of nested actions"));
+            return Err(Error::new(
+                ErrorKind::LengthTooLarge,
+                self.part,
+                self.offset,
+                "depth of nested actions",
+            ));
         }
         self.depth += 1;
         Ok(())

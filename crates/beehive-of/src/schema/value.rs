@@ -122,8 +122,9 @@ impl Scalar for core::net::Ipv4Addr {
     }
 }
 
-scalar!(core::net::Ipv6Addr, 16, core::net::Ipv6Addr::from_octets, |value| value.octets(), |value, sink| sink
-    .text(format_args!("{value}")));
+scalar!(core::net::Ipv6Addr, 16, core::net::Ipv6Addr::from_octets, |value| value.octets(), |value, sink| {
+    sink.text(format_args!("{value}"))
+});
 
 impl Scalar for core::net::Ipv6Addr {
     fn parse(source: &dyn Source) -> Option<Self> {

@@ -1,7 +1,10 @@
 //! The table of what is covered is generated from the declarations, and must be the one in the documentation.
 
 use beehive_of::Version;
-use beehive_of::message::{Action, Instruction, Message, ReplyBody, RequestBody};
+use beehive_of::message::{
+    Action, Instruction, Message, NiciraAction, NiciraMessage, NiciraReply, NiciraRequest, OnfAction,
+    OnfMessage, OnfReply, OnfRequest, ReplyBody, RequestBody,
+};
 
 type Number = fn(&str, Version) -> Option<u16>;
 
@@ -32,6 +35,15 @@ fn the_documentation_has_the_table_of_what_is_covered() {
     document += &table("statistics or multipart reply", ReplyBody::NAMES, ReplyBody::number);
     document += &table("action", Action::NAMES, Action::number);
     document += &table("instruction", Instruction::NAMES, Instruction::number);
+    document += "# Extensions\n\n";
+    document += &table("Open vSwitch's message", NiciraMessage::NAMES, NiciraMessage::number);
+    document += &table("Open vSwitch's statistics request", NiciraRequest::NAMES, NiciraRequest::number);
+    document += &table("Open vSwitch's statistics reply", NiciraReply::NAMES, NiciraReply::number);
+    document += &table("Open vSwitch's action", NiciraAction::NAMES, NiciraAction::number);
+    document += &table("the ONF's message", OnfMessage::NAMES, OnfMessage::number);
+    document += &table("the ONF's multipart request", OnfRequest::NAMES, OnfRequest::number);
+    document += &table("the ONF's multipart reply", OnfReply::NAMES, OnfReply::number);
+    document += &table("the ONF's action", OnfAction::NAMES, OnfAction::number);
     let document = document.trim_end().to_owned() + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/COVERAGE.md");
     if std::env::var_os("BEEHIVE_BLESS").is_some_and(|value| value == "1") {

@@ -1,14 +1,21 @@
 //! What the codec promises: known bytes, round trips, hostile input, no allocation, and Open vSwitch's opinion.
 
 mod allocation;
+mod arbitrary;
 mod complete;
 mod corpus;
 mod coverage;
+mod extended_statistics;
 mod extensions;
+mod harness;
 mod hostile;
 mod known_bytes;
 mod limits;
+mod mutation;
 mod open_vswitch;
+mod pairs;
+mod parts;
 mod recent;
 mod round_trip;
 mod strategies;
+mod text;

@@ -5,8 +5,7 @@ use super::nicira_nat::Nat;
 use super::{Extension, Form};
 use crate::message::action::Actions;
 use crate::message::number::{
-    ConnectionFlags, GroupId, MeterId, PacketInReason, PacketLength, QueueId,
-    SampleDirection, TableId,
+    ConnectionFlags, GroupId, MeterId, PacketInReason, PacketLength, QueueId, SampleDirection, TableId,
 };
 use crate::oxm::{FieldId, OxmField};
 use crate::port_number::PortNo;

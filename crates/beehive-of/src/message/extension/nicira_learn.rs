@@ -290,7 +290,10 @@ impl<'a> Value<'a> for LearnSpec<'a> {
                 }
             }
             None => {
-                FieldId::compose(source.field("source").ok_or(EncodeError::Value { field: "source" })?, writer)?;
+                FieldId::compose(
+                    source.field("source").ok_or(EncodeError::Value { field: "source" })?,
+                    writer,
+                )?;
                 number("source_offset")?.write(writer)?;
             }
         }

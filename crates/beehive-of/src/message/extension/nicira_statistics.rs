@@ -161,6 +161,8 @@ pub struct NiciraUpdate<'a> {
 /// What is told about a change of a flow; what, depends on the event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
+// Each is read from a message, looked at and dropped; a box would cost what the codec does not.
+#[allow(clippy::large_enum_variant)]
 pub enum NiciraUpdateBody<'a> {
     /// The flow.
     Full(NiciraFullUpdate<'a>),
@@ -201,7 +203,10 @@ structure! {
 
 impl Default for NiciraUpdate<'_> {
     fn default() -> Self {
-        Self { event: NiciraFlowEvent::ABBREV, body: NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::default()) }
+        Self {
+            event: NiciraFlowEvent::ABBREV,
+            body: NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::default()),
+        }
     }
 }
 
@@ -216,9 +221,7 @@ impl<'a> Value<'a> for NiciraUpdate<'a> {
             NiciraFlowEvent::ADDED | NiciraFlowEvent::DELETED | NiciraFlowEvent::MODIFIED => {
                 NiciraUpdateBody::Full(NiciraFullUpdate::read(&mut inner)?)
             }
-            NiciraFlowEvent::ABBREV => {
-                NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::read(&mut inner)?)
-            }
+            NiciraFlowEvent::ABBREV => NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::read(&mut inner)?),
             _ => NiciraUpdateBody::Unknown(inner.take_rest()),
         };
         inner.finish()?;

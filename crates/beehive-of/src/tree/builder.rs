@@ -1,15 +1,17 @@
 //! Builds the tree of a message from what the message tells.
 
-use std::fmt;
-
-use beehive_of::Error;
-use beehive_of::schema::Sink;
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::node::Node;
+use crate::error::Error;
+use crate::schema::Sink;
 
 /// The tree, as far as it is told; and the first malformed list on the way.
-#[derive(Default)]
-pub(super) struct Tree {
+#[derive(Default, Debug)]
+pub struct Tree {
     open: Vec<Node>,
     keys: Vec<Option<String>>,
     key: Option<String>,
@@ -23,7 +25,7 @@ impl Tree {
     /// # Errors
     ///
     /// A list of the message is malformed.
-    pub(super) fn finish(self) -> Result<Node, Error> {
+    pub fn finish(self) -> Result<Node, Error> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.root.unwrap_or(Node::Nothing)),

@@ -1,0 +1,9 @@
+//! Every way of reading a message.
+
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../tests/wire/harness.rs"]
+mod harness;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::parse(bytes));

@@ -1,0 +1,9 @@
+//! What is decoded is encoded, in every version.
+
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../tests/wire/harness.rs"]
+mod harness;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::round_trip(bytes));

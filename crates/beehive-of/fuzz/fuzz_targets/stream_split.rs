@@ -1,0 +1,9 @@
+//! A stream in pieces is the same messages.
+
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../tests/wire/harness.rs"]
+mod harness;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::stream_split(bytes));

@@ -1,0 +1,427 @@
+//! What a flow does, from text.
+
+use alloc::vec::Vec;
+
+use bytes::BytesMut;
+
+use super::error::{Fault, Problem};
+use super::field_names::named;
+use super::match_parse::{Fields, basic, with_field};
+use super::subfield::Subfield;
+use super::token::{Token, Tokens};
+use super::value::{Value, ones, parse, port, small};
+use crate::address::MacAddress;
+use crate::encode::EncodeError;
+use crate::limits::ACTION_DEPTH_MAX;
+use crate::message::*;
+use crate::oxm::{FieldId, FieldKind, class, known};
+use crate::port_number::PortNo;
+use crate::schema::{List, Value as _, Writer};
+use crate::version::Version;
+
+/// Actions and instructions as they are read: what the flow's packets are says how some are written.
+pub(super) struct Program {
+    pub(super) version: Version,
+    /// Whether packets have a VLAN tag, as far as the actions went.
+    tagged: bool,
+    eth_type: Option<u16>,
+    protocol: Option<u8>,
+    /// How many actions this is inside of.
+    depth: u8,
+}
+
+/// Appends an action.
+pub(super) fn put(action: Action<'_>, out: &mut BytesMut, version: Version) -> Result<(), EncodeError> {
+    action.write(&mut Writer::new(version, out))
+}
+
+fn put_instruction(
+    instruction: Instruction<'_>,
+    out: &mut BytesMut,
+    version: Version,
+) -> Result<(), EncodeError> {
+    instruction.write(&mut Writer::new(version, out))
+}
+
+impl Program {
+    pub(super) fn new(version: Version, fields: &Fields<'_>) -> Self {
+        Self {
+            version,
+            tagged: fields.is_tagged(),
+            eth_type: fields.eth_type(),
+            protocol: fields.protocol(),
+            depth: 0,
+        }
+    }
+
+    /// Appends actions (1.0) or instructions.
+    pub(super) fn read<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let version = self.version;
+        let mut apply = BytesMut::new();
+        let mut instructions: Vec<(u8, BytesMut)> = Vec::new();
+        let mut tokens = 0;
+        let mut dropped = false;
+        for token in Tokens(text) {
+            let token = token?;
+            tokens += 1;
+            if token.whole == "drop" {
+                dropped = true;
+                continue;
+            }
+            let mut bytes = BytesMut::new();
+            let Some((order, instruction)) = self.instruction(&token, &mut bytes)? else {
+                self.action(&token, &mut apply)?;
+                continue;
+            };
+            if instructions.iter().any(|(known, _)| *known == order) {
+                return Err(token.fault(Problem::Twice));
+            }
+            let mut encoded = BytesMut::new();
+            put_instruction(instruction, &mut encoded, version)
+                .map_err(|error| token.fault(Problem::Version(error)))?;
+            instructions.push((order, encoded));
+        }
+        if tokens == 0 || (dropped && tokens > 1) {
+            return Err(Fault::new(text, Problem::Value));
+        }
+        if version == Version::V1_0 {
+            out.extend_from_slice(&apply);
+            return Ok(());
+        }
+        if !apply.is_empty() {
+            let mut encoded = BytesMut::new();
+            let list = ActionList { actions: List::of_bytes(version, &apply) };
+            put_instruction(Instruction::ApplyActions(list), &mut encoded, version)
+                .map_err(|error| Fault::new(text, Problem::Version(error)))?;
+            instructions.push((1, encoded));
+        }
+        instructions.sort_by_key(|(order, _)| *order);
+        for (_, encoded) in instructions {
+            out.extend_from_slice(&encoded);
+        }
+        Ok(())
+    }
+
+    /// The instruction that a token is, and its place among them; `None` when it is none.
+    fn instruction<'t, 'b>(
+        &mut self,
+        token: &Token<'t>,
+        bytes: &'b mut BytesMut,
+    ) -> Result<Option<(u8, Instruction<'b>)>, Fault<'t>> {
+        let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
+        if self.version == Version::V1_0 {
+            return Ok(None);
+        }
+        Ok(Some(match token.name {
+            "meter" if self.version < Version::V1_5 => {
+                let meter_id = MeterId(small(token.want()?).ok_or(wrong)?);
+                (0, Instruction::Meter(MeterInstruction { meter_id }))
+            }
+            "clear_actions" => (2, Instruction::ClearActions(Nothing {})),
+            "write_actions" => {
+                for action in Tokens(token.value.unwrap_or("")) {
+                    self.action(&action?, bytes)?;
+                }
+                let actions = List::of_bytes(self.version, bytes);
+                (3, Instruction::WriteActions(ActionList { actions }))
+            }
+            "write_metadata" => {
+                let (metadata, mask) = metadata(token)?;
+                (4, Instruction::WriteMetadata(WriteMetadata { metadata, mask }))
+            }
+            "goto_table" => {
+                let table_id = TableId(small(token.want()?).ok_or(wrong)?);
+                (5, Instruction::GotoTable(GotoTable { table_id }))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Refuses to go inside of one action more than a decoder would.
+    pub(super) fn check_depth<'t>(&self, text: &'t str) -> Result<(), Fault<'t>> {
+        if self.depth < ACTION_DEPTH_MAX { Ok(()) } else { Err(Fault::new(text, Problem::Parentheses)) }
+    }
+
+    /// Appends the actions that are inside of an action.
+    pub(super) fn actions<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        self.check_depth(text)?;
+        self.depth += 1;
+        let read = Tokens(text).try_for_each(|token| self.action(&token?, out));
+        self.depth -= 1;
+        read
+    }
+
+    /// Appends one action, or what it takes to say it in the version.
+    pub(super) fn action<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let version = self.version;
+        let told = match self.plain(token)? {
+            Some(action) => put(action, out, version),
+            None => match token.name {
+                "set_field" => return self.set_field(token, out),
+                name if name.starts_with("mod_") || matches!(name, "set_vlan_vid" | "set_vlan_pcp") => {
+                    return self.modify(token, out);
+                }
+                _ => return self.nicira(token, out),
+            },
+        };
+        told.map_err(|error| token.fault(Problem::Version(error)))
+    }
+
+    /// The actions that are the same in every version that has them.
+    fn plain<'t>(&mut self, token: &Token<'t>) -> Result<Option<Action<'static>>, Fault<'t>> {
+        let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
+        let old = self.version == Version::V1_0;
+        let nicira = |action| Action::Experimenter(Extended::Nicira(action));
+        if token.value.is_none()
+            && let Some(port) = port(token.name)
+        {
+            return Ok(Some(output(port, None)));
+        }
+        Ok(Some(match (token.name, token.value) {
+            ("controller" | "CONTROLLER", Some(length)) if !token.parenthesised => {
+                output(PortNo::CONTROLLER, Some(small(length).ok_or(wrong)?))
+            }
+            ("output", Some(text)) if !token.parenthesised => match port(text) {
+                Some(port) => output(port, None),
+                None => return Ok(None),
+            },
+            ("enqueue", Some(text)) => {
+                let (number, queue) = text.split_once([':', ',']).ok_or(wrong)?;
+                let port = port(number.trim()).ok_or(wrong)?;
+                let queue_id = QueueId(small(queue.trim()).ok_or(wrong)?);
+                Action::Enqueue(Enqueue { port, queue_id })
+            }
+            ("strip_vlan" | "pop_vlan", None) => {
+                self.tagged = false;
+                Action::PopVlan(NoArgument {})
+            }
+            ("push_vlan", Some(text)) => {
+                self.tagged = true;
+                Action::PushVlan(EtherType { eth_type: small(text).ok_or(wrong)? })
+            }
+            ("push_mpls", Some(text)) => {
+                let eth_type = small(text).ok_or(wrong)?;
+                if old {
+                    nicira(NiciraAction::PushMpls(NiciraEtherType { eth_type }))
+                } else {
+                    Action::PushMpls(EtherType { eth_type })
+                }
+            }
+            ("pop_mpls", Some(text)) => {
+                let eth_type = small(text).ok_or(wrong)?;
+                if old {
+                    nicira(NiciraAction::PopMpls(NiciraEtherType { eth_type }))
+                } else {
+                    Action::PopMpls(EtherType { eth_type })
+                }
+            }
+            ("dec_mpls_ttl", None) if old => nicira(NiciraAction::DecMplsTtl(NiciraNothing {})),
+            ("dec_mpls_ttl", None) => Action::DecMplsTtl(NoArgument {}),
+            ("set_mpls_ttl", Some(text)) => {
+                let value = small(text).ok_or(wrong)?;
+                if old {
+                    nicira(NiciraAction::SetMplsTtl(NiciraSetByte { value }))
+                } else {
+                    Action::SetMplsTtl(SetByte { value })
+                }
+            }
+            ("dec_ttl", None) if old => nicira(NiciraAction::DecTtl(NiciraNothing {})),
+            ("dec_ttl", None) => Action::DecIpTtl(NoArgument {}),
+            ("set_queue", Some(text)) => {
+                let queue_id = QueueId(small(text).ok_or(wrong)?);
+                if old {
+                    nicira(NiciraAction::SetQueue(NiciraSetQueue { queue_id }))
+                } else {
+                    Action::SetQueue(SetQueue { queue_id })
+                }
+            }
+            ("group", Some(text)) => {
+                let group_id = GroupId(small(text).ok_or(wrong)?);
+                if old {
+                    nicira(NiciraAction::Group(NiciraGroup { group_id }))
+                } else {
+                    Action::Group(Group { group_id })
+                }
+            }
+            ("meter", Some(text)) if self.version >= Version::V1_5 => {
+                Action::Meter(Meter { meter_id: MeterId(small(text).ok_or(wrong)?) })
+            }
+            ("copy_ttl_out", None) => Action::CopyTtlOut(NoArgument {}),
+            ("copy_ttl_in", None) => Action::CopyTtlIn(NoArgument {}),
+            ("push_pbb", Some(text)) => Action::PushPbb(EtherType { eth_type: small(text).ok_or(wrong)? }),
+            ("pop_pbb", None) => Action::PopPbb(NoArgument {}),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// `set_field:value[/mask]->field`.
+    fn set_field<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let text = token.want()?;
+        let wrong = Fault::new(text, Problem::Value);
+        let (text, name) = text.rsplit_once("->").ok_or(wrong)?;
+        let id = named(name.trim()).ok_or(Fault::new(name, Problem::Name))?;
+        let kind = known(id.class, id.number, 0).map(|known| known.kind).ok_or(wrong)?;
+        let value = parse(id, kind, text.trim()).ok_or(Fault::new(text, Problem::Value))?;
+        self.set(id, value, out).map_err(|problem| Fault::new(token.whole, problem))
+    }
+
+    /// Appends what sets a field, in the version's way.
+    fn set(&mut self, id: FieldId, value: Value, out: &mut BytesMut) -> Result<(), Problem> {
+        let version = self.version;
+        let unsupported = Problem::Version;
+        let number = value.value;
+        if version <= Version::V1_1 && id.class == class::BASIC && value.mask.is_none() {
+            let [.., a, b, c, d, e, f] = number.to_be_bytes();
+            let address = MacAddress([a, b, c, d, e, f]);
+            let port = (number & 0xffff) as u16;
+            let action = match id.number {
+                3 => Some(Action::SetEthDst(SetEthernet { address })),
+                4 => Some(Action::SetEthSrc(SetEthernet { address })),
+                6 => Some(Action::SetVlanId(SetVlanId { vlan_id: port & 0x0fff })),
+                7 => Some(Action::SetVlanPriority(SetVlanPriority { vlan_priority: number as u8 })),
+                8 => Some(Action::SetIpTos(SetByte { value: (number as u8) << 2 })),
+                9 if version == Version::V1_1 => Some(Action::SetIpEcn(SetByte { value: number as u8 })),
+                11 => Some(Action::SetIpv4Src(SetIpv4 { address: (number as u32).into() })),
+                12 => Some(Action::SetIpv4Dst(SetIpv4 { address: (number as u32).into() })),
+                13 | 15 => Some(Action::SetTransportSrc(SetTransport { port })),
+                14 | 16 => Some(Action::SetTransportDst(SetTransport { port })),
+                17 if version == Version::V1_1 => Some(Action::SetTransportSrc(SetTransport { port })),
+                18 if version == Version::V1_1 => Some(Action::SetTransportDst(SetTransport { port })),
+                34 if version == Version::V1_1 => {
+                    Some(Action::SetMplsLabel(SetWord { value: number as u32 }))
+                }
+                35 if version == Version::V1_1 => Some(Action::SetMplsTc(SetByte { value: number as u8 })),
+                34 => {
+                    Some(Action::Experimenter(Extended::Nicira(NiciraAction::SetMplsLabel(NiciraSetWord {
+                        value: number as u32,
+                    }))))
+                }
+                35 => Some(Action::Experimenter(Extended::Nicira(NiciraAction::SetMplsTc(NiciraSetByte {
+                    value: number as u8,
+                })))),
+                _ => None,
+            };
+            if let Some(action) = action {
+                return put(action, out, version).map_err(unsupported);
+            }
+        }
+        // Only 1.5 has masks, and 1.2 fields: before, runs of bits are loaded.
+        if version < Version::V1_2 || (value.mask.is_some() && version < Version::V1_5) {
+            return load_runs(id, value, out, version).map_err(unsupported);
+        }
+        with_field(id, value, |field| put(Action::SetField(SetField { field }), out, version))
+            .map_err(unsupported)
+    }
+
+    /// The actions of 1.0 and 1.1 that set a field, in any version.
+    fn modify<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let text = token.want()?;
+        let wrong = Fault::new(text, Problem::Value);
+        let old = self.version <= Version::V1_1;
+        let (id, kind) = match token.name {
+            "mod_vlan_vid" | "set_vlan_vid" => (basic(6, 2), FieldKind::Decimal(2)),
+            "mod_vlan_pcp" | "set_vlan_pcp" => (basic(7, 1), FieldKind::Decimal(1)),
+            "mod_dl_src" => (basic(4, 6), FieldKind::Mac),
+            "mod_dl_dst" => (basic(3, 6), FieldKind::Mac),
+            "mod_nw_src" => (basic(11, 4), FieldKind::Ipv4),
+            "mod_nw_dst" => (basic(12, 4), FieldKind::Ipv4),
+            "mod_nw_tos" => (basic(8, 1), FieldKind::Decimal(1)),
+            "mod_nw_ecn" => (basic(9, 1), FieldKind::Decimal(1)),
+            "mod_nw_ttl" => {
+                let value = small(text).ok_or(wrong)?;
+                let ttl = FieldId { class: class::NXM_NX, number: 29, length: 1, ..FieldId::default() };
+                let told = match self.version {
+                    Version::V1_0 => return self.load(ttl, u64::from(value), token, out),
+                    version => put(Action::SetIpTtl(SetByte { value }), out, version),
+                };
+                return told.map_err(|error| token.fault(Problem::Version(error)));
+            }
+            "mod_tp_src" | "mod_tp_dst" => {
+                let source = token.name == "mod_tp_src";
+                let number = match (self.eth_type, self.protocol) {
+                    (Some(0x0800 | 0x86dd), Some(6)) => 13,
+                    (Some(0x0800 | 0x86dd), Some(17)) => 15,
+                    (Some(0x0800 | 0x86dd), Some(132)) => 17,
+                    _ if old => 13,
+                    _ => return Err(token.fault(Problem::Prerequisite)),
+                };
+                (basic(number + u8::from(!source), 2), FieldKind::Decimal(2))
+            }
+            _ => return Err(Fault::new(token.name, Problem::Action)),
+        };
+        let mut value = parse(id, kind, text).filter(|value| value.mask.is_none()).ok_or(wrong)?;
+        match id.number {
+            6 if value.value > 0x0fff => return Err(wrong),
+            6 => value.value |= 0x1000,
+            7 if value.value > 7 => return Err(wrong),
+            8 if value.value % 4 != 0 => return Err(wrong),
+            8 => value.value >>= 2,
+            9 if value.value > 3 => return Err(wrong),
+            9 if self.version == Version::V1_0 => {
+                let ecn = FieldId { class: class::NXM_NX, number: 28, length: 1, ..FieldId::default() };
+                return self.load(ecn, value.value as u64, token, out);
+            }
+            _ => {}
+        }
+        if matches!(id.number, 6 | 7) && token.name.starts_with("mod_") {
+            // 1.0 adds a tag where there is none.
+            if !self.tagged && self.version >= Version::V1_1 {
+                put(Action::PushVlan(EtherType { eth_type: 0x8100 }), out, self.version)
+                    .map_err(|error| token.fault(Problem::Version(error)))?;
+            }
+            self.tagged = true;
+        }
+        self.set(id, value, out).map_err(|problem| token.fault(problem))
+    }
+
+    fn load<'t>(
+        &mut self,
+        destination: FieldId,
+        value: u64,
+        token: &Token<'t>,
+        out: &mut BytesMut,
+    ) -> Result<(), Fault<'t>> {
+        let whole = Subfield { field: destination, offset: 0, count: super::subfield::bits(destination) };
+        let bits = if destination.number == 28 { 1 } else { whole.packed().unwrap_or(7) };
+        let action = NiciraAction::RegLoad(RegLoad { bits, destination, value });
+        put(Action::Experimenter(Extended::Nicira(action)), out, self.version)
+            .map_err(|error| token.fault(Problem::Version(error)))
+    }
+}
+
+/// Sets every run of bits that count, of at most 64 bits, by an action of its own.
+fn load_runs(id: FieldId, value: Value, out: &mut BytesMut, version: Version) -> Result<(), EncodeError> {
+    let width = super::subfield::bits(id).min(128);
+    let mask = value.mask.unwrap_or(u128::MAX >> (128 - u32::from(width.max(1))));
+    let mut offset = 0u16;
+    while offset < width {
+        let rest = mask >> offset;
+        if rest & 1 == 0 {
+            offset += 1;
+            continue;
+        }
+        let count = (rest.trailing_ones() as u16).min(64).min(width - offset);
+        let run = Subfield { field: id, offset, count };
+        let bits = run.packed().ok_or(EncodeError::Value { field: "set_field" })?;
+        let loaded = (value.value >> offset) as u64 & (u64::MAX >> (64 - u32::from(count)));
+        let action = NiciraAction::RegLoad(RegLoad { bits, destination: id, value: loaded });
+        put(Action::Experimenter(Extended::Nicira(action)), out, version)?;
+        offset += count;
+    }
+    Ok(())
+}
+
+fn output(port: PortNo, max_len: Option<u16>) -> Action<'static> {
+    let length = if port == PortNo::CONTROLLER { 0xffff } else { 0 };
+    Action::Output(Output { port, max_len: PacketLength(max_len.unwrap_or(length)) })
+}
+
+/// A value with a mask, of 64 bits.
+pub(super) fn metadata<'t>(token: &Token<'t>) -> Result<(u64, u64), Fault<'t>> {
+    let text = token.want()?;
+    let wrong = Fault::new(text, Problem::Value);
+    match text.split_once('/') {
+        Some((value, mask)) => Ok((small(value).ok_or(wrong)?, small(mask).ok_or(wrong)?)),
+        None => Ok((small(text).ok_or(wrong)?, ones(8) as u64)),
+    }
+}

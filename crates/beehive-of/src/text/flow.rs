@@ -1,0 +1,314 @@
+//! A flow, from text and to text.
+
+use core::fmt;
+
+use bytes::BytesMut;
+
+use super::action_parse::Program;
+use super::action_show::{show_actions, show_instructions};
+use super::error::{Fault, Problem, TextError};
+use super::match_parse::Fields;
+use super::match_show::show_fields;
+use super::token::{Token, next};
+use super::value::{port, small};
+use crate::any;
+use crate::message::{
+    BufferId, Extended, FlowMod, FlowModCommand, FlowModFlags, GroupId, Match, Message, NiciraFlowMod,
+    NiciraMessage, TableId,
+};
+use crate::oxm::OxmFields;
+use crate::port_number::PortNo;
+use crate::schema::{List, Writer};
+use crate::version::Version;
+
+/// The priority of a flow that says none.
+const PRIORITY: u16 = 0x8000;
+
+/// A flow that was read from text, ready to be sent to a switch of a version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow {
+    version: Version,
+    /// What to do.
+    pub command: FlowModCommand,
+    /// The table.
+    pub table_id: TableId,
+    /// The priority.
+    pub priority: u16,
+    /// Seconds without a packet after which it goes; 0 is never.
+    pub idle_timeout: u16,
+    /// Seconds after which it goes; 0 is never.
+    pub hard_timeout: u16,
+    /// The controller's mark.
+    pub cookie: u64,
+    /// Which bits of the mark restrict a modification or deletion.
+    pub cookie_mask: u64,
+    /// Which flows are evicted last.
+    pub importance: u16,
+    /// Options.
+    pub flags: FlowModFlags,
+    /// Restricts deletions to flows with this output.
+    pub out_port: PortNo,
+    /// Restricts deletions to flows with this group.
+    pub out_group: GroupId,
+    /// The fields of the match, as a list.
+    fields: BytesMut,
+    /// The fields without their version, where they can be said so.
+    general: Option<any::Match>,
+    /// Actions of 1.0, instructions from 1.1 on.
+    program: BytesMut,
+}
+
+impl Flow {
+    /// Reads what `ovs-ofctl add-flow` takes: fields, options, and `actions=`.
+    ///
+    /// # Errors
+    ///
+    /// Something is misspelled or missing, or the version cannot express it; the error names the token.
+    pub fn parse(text: &str, version: Version) -> Result<Self, TextError<'_>> {
+        Self::read(text, version, FlowModCommand::ADD).map_err(|fault| fault.within(text))
+    }
+
+    /// Reads which flows to delete: fields and options, without actions. `strict` for the one flow with just these.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Flow::parse`].
+    pub fn parse_deletion(text: &str, version: Version, strict: bool) -> Result<Self, TextError<'_>> {
+        let command = if strict { FlowModCommand::DELETE_STRICT } else { FlowModCommand::DELETE };
+        Self::read(text, version, command).map_err(|fault| fault.within(text))
+    }
+
+    fn read(text: &str, version: Version, command: FlowModCommand) -> Result<Self, Fault<'_>> {
+        let deletes = matches!(command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let mut flow = Self {
+            version,
+            command,
+            table_id: if deletes && version != Version::V1_0 { TableId::ALL } else { TableId(0) },
+            priority: PRIORITY,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            cookie: 0,
+            cookie_mask: 0,
+            importance: 0,
+            flags: FlowModFlags::default(),
+            out_port: PortNo::ANY,
+            out_group: GroupId::ANY,
+            fields: BytesMut::new(),
+            general: None,
+            program: BytesMut::new(),
+        };
+        let mut fields = Fields::default();
+        let mut actions = None;
+        let mut rest = text.trim_end();
+        loop {
+            rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
+            // Actions go to the end, whatever is in them.
+            if let Some(text) = rest.strip_prefix("actions=").or_else(|| rest.strip_prefix("action=")) {
+                actions = Some(text);
+                break;
+            }
+            let Some((token, after)) = next(rest)? else { break };
+            if !fields.take(&token)? && !flow.option(&token)? {
+                return Err(Fault::new(token.name, Problem::Name));
+            }
+            rest = after;
+        }
+        fields.settle()?;
+        fields.write(&mut Writer::new(version, &mut flow.fields))?;
+        let list = OxmFields(List::of_bytes(version, &flow.fields));
+        flow.general = any::from_fields(&list).ok().filter(|fields| fields.other == 0);
+        match actions {
+            Some(actions) if !deletes => {
+                Program::new(version, &fields).read(actions, &mut flow.program)?;
+            }
+            Some(actions) => return Err(Fault::new(actions, Problem::Action)),
+            None if deletes => {}
+            None => return Err(Fault::new(text, Problem::NoActions)),
+        }
+        Ok(flow)
+    }
+
+    /// Takes an option; `false` when it is none.
+    fn option<'t>(&mut self, token: &Token<'t>) -> Result<bool, Fault<'t>> {
+        let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
+        let flag = match token.name {
+            "send_flow_rem" => Some(FlowModFlags::SEND_FLOW_REMOVED),
+            "check_overlap" => Some(FlowModFlags::CHECK_OVERLAP),
+            "reset_counts" => Some(FlowModFlags::RESET_COUNTS),
+            "no_packet_counts" => Some(FlowModFlags::NO_PACKET_COUNTS),
+            "no_byte_counts" => Some(FlowModFlags::NO_BYTE_COUNTS),
+            _ => None,
+        };
+        if let Some(flag) = flag {
+            if token.value.is_some() {
+                return Err(wrong);
+            }
+            self.flags = self.flags.with(flag);
+            return Ok(true);
+        }
+        match token.name {
+            "table" => self.table_id = TableId(small(token.want()?).ok_or(wrong)?),
+            "priority" => self.priority = small(token.want()?).ok_or(wrong)?,
+            "idle_timeout" => self.idle_timeout = small(token.want()?).ok_or(wrong)?,
+            "hard_timeout" => self.hard_timeout = small(token.want()?).ok_or(wrong)?,
+            "importance" => self.importance = small(token.want()?).ok_or(wrong)?,
+            "out_port" => self.out_port = port(token.want()?).ok_or(wrong)?,
+            "out_group" => self.out_group = GroupId(small(token.want()?).ok_or(wrong)?),
+            "cookie" => {
+                let text = token.want()?;
+                let (value, mask) = match text.split_once('/') {
+                    Some((value, mask)) => (value, Some(small(mask).ok_or(wrong)?)),
+                    None => (text, None),
+                };
+                self.cookie = small(value).ok_or(wrong)?;
+                self.cookie_mask = mask.unwrap_or(0);
+            }
+            // What a dump of flows tells besides: nothing that a flow is made of.
+            "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
+                token.want()?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The message. In 1.0 it is Nicira's where 1.0's own cannot say which packets.
+    pub fn message(&self) -> Message<'_> {
+        match &self.general {
+            None if self.version == Version::V1_0 => {
+                // Nicira's message has the table in the command.
+                Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(NiciraFlowMod {
+                    cookie: self.cookie,
+                    command: FlowModCommand(self.command.0 | u16::from(self.table_id.0) << 8),
+                    idle_timeout: self.idle_timeout,
+                    hard_timeout: self.hard_timeout,
+                    priority: self.priority,
+                    buffer_id: BufferId::NONE,
+                    out_port: self.out_port,
+                    flags: self.flags,
+                    match_fields: self.list(),
+                    actions: List::of_bytes(self.version, &self.program),
+                    ..Default::default()
+                })))
+            }
+            _ => Message::FlowMod(self.flow_mod()),
+        }
+    }
+
+    /// The fields of the match, as a list.
+    pub fn list(&self) -> OxmFields<'_> {
+        OxmFields(List::of_bytes(self.version, &self.fields))
+    }
+
+    fn flow_mod(&self) -> FlowMod<'_> {
+        let mut flow = FlowMod {
+            cookie: self.cookie,
+            cookie_mask: self.cookie_mask,
+            table_id: self.table_id,
+            command: self.command,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            priority: self.priority,
+            out_port: self.out_port,
+            out_group: self.out_group,
+            flags: self.flags,
+            importance: self.importance,
+            match_fields: match &self.general {
+                Some(general) if self.version <= Version::V1_1 => Match::Any(general),
+                _ => Match::Fields(self.list()),
+            },
+            ..Default::default()
+        };
+        match self.version {
+            Version::V1_0 => flow.actions = List::of_bytes(self.version, &self.program),
+            _ => flow.instructions = List::of_bytes(self.version, &self.program),
+        }
+        flow
+    }
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flow = FlowMod { match_fields: Match::Fields(self.list()), ..self.flow_mod() };
+        write!(formatter, "{}", show_flow(&flow, self.version))
+    }
+}
+
+/// Tells a flow as text that `ovs-ofctl` reads.
+pub fn show_flow<'f>(flow: &'f FlowMod<'_>, version: Version) -> impl fmt::Display + use<'f> {
+    ShownFlow { flow, version }
+}
+
+struct ShownFlow<'f, 'a> {
+    flow: &'f FlowMod<'a>,
+    version: Version,
+}
+
+impl fmt::Display for ShownFlow<'_, '_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flow = self.flow;
+        let deletes = matches!(flow.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let usual = if deletes && self.version != Version::V1_0 { TableId::ALL } else { TableId(0) };
+        let mut separator = "";
+        let mut put = |formatter: &mut fmt::Formatter<'_>, value: fmt::Arguments<'_>| {
+            formatter.write_str(separator)?;
+            separator = ",";
+            formatter.write_fmt(value)
+        };
+        match (flow.cookie, flow.cookie_mask) {
+            (0, 0) => {}
+            (cookie, 0) => put(formatter, format_args!("cookie={cookie:#x}"))?,
+            (cookie, mask) => put(formatter, format_args!("cookie={cookie:#x}/{mask:#x}"))?,
+        }
+        if flow.table_id != usual {
+            put(formatter, format_args!("table={}", flow.table_id.0))?;
+        }
+        for (name, value) in [
+            ("idle_timeout", flow.idle_timeout),
+            ("hard_timeout", flow.hard_timeout),
+            ("importance", flow.importance),
+        ] {
+            if value != 0 {
+                put(formatter, format_args!("{name}={value}"))?;
+            }
+        }
+        if flow.out_port != PortNo::ANY {
+            put(formatter, format_args!("out_port={}", flow.out_port))?;
+        }
+        if flow.out_group != GroupId::ANY {
+            put(formatter, format_args!("out_group={}", flow.out_group.0))?;
+        }
+        for (flag, name) in [
+            (FlowModFlags::SEND_FLOW_REMOVED, "send_flow_rem"),
+            (FlowModFlags::CHECK_OVERLAP, "check_overlap"),
+            (FlowModFlags::RESET_COUNTS, "reset_counts"),
+            (FlowModFlags::NO_PACKET_COUNTS, "no_packet_counts"),
+            (FlowModFlags::NO_BYTE_COUNTS, "no_byte_counts"),
+        ] {
+            if flow.flags.contains(flag) {
+                put(formatter, format_args!("{name}"))?;
+            }
+        }
+        if flow.priority != PRIORITY {
+            put(formatter, format_args!("priority={}", flow.priority))?;
+        }
+        if !is_empty(&flow.match_fields) {
+            put(formatter, format_args!("{}", show_fields(&flow.match_fields, self.version)))?;
+        }
+        if deletes {
+            return Ok(());
+        }
+        formatter.write_str(if separator.is_empty() { "actions=" } else { " actions=" })?;
+        match self.version {
+            Version::V1_0 => write!(formatter, "{}", show_actions(&flow.actions, self.version)),
+            _ => write!(formatter, "{}", show_instructions(&flow.instructions, self.version)),
+        }
+    }
+}
+
+fn is_empty(fields: &Match<'_>) -> bool {
+    match fields {
+        Match::Fields(fields) => fields.0.is_empty(),
+        other => other.generalise().is_ok_and(|fields| fields == any::Match::ANY),
+    }
+}

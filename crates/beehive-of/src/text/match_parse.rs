@@ -1,0 +1,286 @@
+//! Which packets, from text.
+
+use alloc::vec::Vec;
+
+use super::error::{Fault, Problem};
+use super::field_names::named;
+use super::token::Token;
+use super::value::{LENGTH_MAX, Value, ones, parse, small};
+use crate::encode::EncodeError;
+use crate::oxm::{FieldId, FieldKind, OxmField, class, known};
+use crate::schema::{Value as _, Writer};
+use crate::version::Version;
+
+/// The fields of a match, as far as they are read.
+#[derive(Default)]
+pub(super) struct Fields<'t> {
+    list: Vec<Entry<'t>>,
+    /// Fields whose meaning depends on others.
+    pending: Vec<Token<'t>>,
+}
+
+struct Entry<'t> {
+    token: &'t str,
+    id: FieldId,
+    value: Value,
+}
+
+/// The words that stand for an Ethernet type and a protocol.
+const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
+    ("ip", 0x0800, None),
+    ("icmp", 0x0800, Some(1)),
+    ("tcp", 0x0800, Some(6)),
+    ("udp", 0x0800, Some(17)),
+    ("sctp", 0x0800, Some(132)),
+    ("arp", 0x0806, None),
+    ("rarp", 0x8035, None),
+    ("ipv6", 0x86dd, None),
+    ("icmp6", 0x86dd, Some(58)),
+    ("tcp6", 0x86dd, Some(6)),
+    ("udp6", 0x86dd, Some(17)),
+    ("sctp6", 0x86dd, Some(132)),
+    ("mpls", 0x8847, None),
+    ("mplsm", 0x8848, None),
+];
+
+/// The word for an Ethernet type and a protocol, the longest one.
+pub(super) fn shorthand(eth_type: u16, protocol: Option<u8>) -> Option<(&'static str, bool)> {
+    let find = |wanted: Option<u8>| {
+        SHORTHANDS.iter().find(|(_, known, protocol)| *known == eth_type && *protocol == wanted)
+    };
+    match protocol {
+        Some(_) => {
+            find(protocol).map(|found| (found.0, true)).or_else(|| find(None).map(|found| (found.0, false)))
+        }
+        None => find(None).map(|found| (found.0, false)),
+    }
+}
+
+impl<'t> Fields<'t> {
+    /// Takes a word or a field with its value; `false` when it is none of a match.
+    pub(super) fn take(&mut self, token: &Token<'t>) -> Result<bool, Fault<'t>> {
+        let name = token.name;
+        if token.value.is_none() {
+            if name == "eth" {
+                return Ok(true);
+            }
+            let Some((_, eth_type, protocol)) = SHORTHANDS.iter().find(|(known, ..)| *known == name) else {
+                return Ok(false);
+            };
+            self.put(token.whole, basic(5, 2), exact((*eth_type).into()))?;
+            if let Some(protocol) = protocol {
+                self.put(token.whole, basic(10, 1), exact((*protocol).into()))?;
+            }
+            return Ok(true);
+        }
+        match name {
+            "nw_src" | "nw_dst" | "ip_src" | "ip_dst" | "nw_proto" | "ip_proto" | "tp_src" | "tp_dst"
+            | "icmp_type" | "icmp_code" => {
+                token.want()?;
+                self.pending.push(*token);
+            }
+            "dl_vlan" => {
+                let id: u16 = small(token.want()?).ok_or(value_fault(token))?;
+                let value = match id {
+                    0xffff => 0,
+                    id if id <= 0x0fff => 0x1000 | u128::from(id),
+                    _ => return Err(value_fault(token)),
+                };
+                self.put(token.whole, basic(6, 2), exact(value))?;
+            }
+            "dl_vlan_pcp" => {
+                let value: u8 = small(token.want()?).filter(|value| *value <= 7).ok_or(value_fault(token))?;
+                self.put(token.whole, basic(7, 1), exact(value.into()))?;
+            }
+            "nw_tos" => {
+                let value: u8 =
+                    small(token.want()?).filter(|value| value % 4 == 0).ok_or(value_fault(token))?;
+                self.put(token.whole, basic(8, 1), exact(u128::from(value >> 2)))?;
+            }
+            name => {
+                let Some(id) = named(name) else { return Ok(false) };
+                self.field(token, id)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn field(&mut self, token: &Token<'t>, id: FieldId) -> Result<(), Fault<'t>> {
+        let known = known(id.class, id.number, id.experimenter).ok_or(token.fault(Problem::Name))?;
+        if matches!(known.kind, FieldKind::Bytes(_)) {
+            return Err(token.fault(Problem::Name));
+        }
+        let text = token.want()?;
+        let value = parse(id, known.kind, text).ok_or(Fault::new(text, Problem::Value))?;
+        let most = most(id);
+        if value.value > most || value.mask.is_some_and(|mask| mask > most && id.number != 6) {
+            return Err(Fault::new(text, Problem::Value));
+        }
+        // Open vSwitch takes masks for ports of TCP, UDP and SCTP, too.
+        let maskable = known.maskable || (id.class == class::BASIC && (13..=18).contains(&id.number));
+        if value.mask.is_some() && !maskable {
+            return Err(Fault::new(text, Problem::Mask));
+        }
+        // A mask of zeros is no match at all.
+        if value.mask == Some(0) {
+            return Ok(());
+        }
+        self.put(token.whole, id, value)
+    }
+
+    fn put(&mut self, token: &'t str, id: FieldId, value: Value) -> Result<(), Fault<'t>> {
+        if self.list.iter().any(|entry| (entry.id.class, entry.id.number) == (id.class, id.number)) {
+            return Err(Fault::new(token, Problem::Twice));
+        }
+        self.list.push(Entry { token, id, value });
+        Ok(())
+    }
+
+    fn exact_value(&self, number: u8) -> Option<u128> {
+        let entry =
+            self.list.iter().find(|entry| entry.id.class == class::BASIC && entry.id.number == number)?;
+        entry.value.mask.is_none().then_some(entry.value.value)
+    }
+
+    /// The Ethernet type that packets must have.
+    pub(super) fn eth_type(&self) -> Option<u16> {
+        self.exact_value(5).and_then(|value| value.try_into().ok())
+    }
+
+    /// The protocol that packets must have.
+    pub(super) fn protocol(&self) -> Option<u8> {
+        self.exact_value(10).and_then(|value| value.try_into().ok())
+    }
+
+    /// Whether packets must have a VLAN tag.
+    pub(super) fn is_tagged(&self) -> bool {
+        self.list.iter().any(|entry| match (entry.id.class, entry.id.number) {
+            (class::BASIC, 6) | (class::NXM_OF, 4) => entry.value.value & 0x1000 != 0,
+            (class::BASIC, 7) => true,
+            _ => false,
+        })
+    }
+
+    /// Gives fields whose meaning depends on others that meaning, and orders all: what others depend on first.
+    pub(super) fn settle(&mut self) -> Result<(), Fault<'t>> {
+        let pending = core::mem::take(&mut self.pending);
+        // The protocol says what the ports are.
+        let (first, then): (Vec<Token<'t>>, Vec<Token<'t>>) =
+            pending.into_iter().partition(|token| token.name.ends_with("_proto"));
+        for token in first.iter().chain(&then) {
+            let arp = matches!(self.eth_type(), Some(0x0806 | 0x8035));
+            let ip = self.eth_type() == Some(0x0800);
+            let any_ip = ip || self.eth_type() == Some(0x86dd);
+            let id = match (token.name, self.protocol()) {
+                ("nw_src" | "ip_src", _) if arp => basic(22, 4),
+                ("nw_dst" | "ip_dst", _) if arp => basic(23, 4),
+                ("nw_src" | "ip_src", _) if ip => basic(11, 4),
+                ("nw_dst" | "ip_dst", _) if ip => basic(12, 4),
+                ("nw_proto" | "ip_proto", _) if arp => basic(21, 2),
+                ("nw_proto" | "ip_proto", _) if any_ip => basic(10, 1),
+                ("tp_src", Some(6)) if any_ip => basic(13, 2),
+                ("tp_dst", Some(6)) if any_ip => basic(14, 2),
+                ("tp_src", Some(17)) if any_ip => basic(15, 2),
+                ("tp_dst", Some(17)) if any_ip => basic(16, 2),
+                ("tp_src", Some(132)) if any_ip => basic(17, 2),
+                ("tp_dst", Some(132)) if any_ip => basic(18, 2),
+                ("icmp_type" | "tp_src", Some(1)) if ip => basic(19, 1),
+                ("icmp_code" | "tp_dst", Some(1)) if ip => basic(20, 1),
+                ("icmp_type" | "tp_src", Some(58)) if any_ip && !ip => basic(29, 1),
+                ("icmp_code" | "tp_dst", Some(58)) if any_ip && !ip => basic(30, 1),
+                _ => return Err(token.fault(Problem::Prerequisite)),
+            };
+            self.field(token, id)?;
+        }
+        self.list.sort_by_key(|entry| (entry.id.class != class::BASIC, entry.id.class, entry.id.number));
+        self.check_needs()
+    }
+
+    /// Refuses fields without those that they depend on.
+    fn check_needs(&self) -> Result<(), Fault<'t>> {
+        for entry in &self.list {
+            let needs = known(entry.id.class, entry.id.number, 0).map_or(&[][..], |known| known.needs);
+            let met = needs.iter().any(|need| match need.value {
+                Some(wanted) => self.exact_value(need.number) == Some(wanted.into()),
+                // A priority alone asks for a tag, too.
+                None => true,
+            });
+            if !needs.is_empty() && !met {
+                return Err(Fault::new(entry.token, Problem::Prerequisite));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the fields as a list, for a version.
+    pub(super) fn write(&self, writer: &mut Writer<'_>) -> Result<(), Fault<'t>> {
+        let version = writer.version();
+        let tag_missing = self.exact_value(7).is_some() && !self.list.iter().any(|entry| is_vlan(entry.id));
+        for entry in &self.list {
+            if version == Version::V1_1 && !fits_1_1(entry) {
+                let error = EncodeError::Unsupported { version, field: "this field" };
+                return Err(Fault::new(entry.token, Problem::Version(error)));
+            }
+            if tag_missing && entry.id.class == class::BASIC && entry.id.number == 7 {
+                let present = Value { value: 0x1000, mask: Some(0x1000) };
+                write(basic(6, 2), present, writer).map_err(|error| fault(entry, error))?;
+            }
+            write(entry.id, entry.value, writer).map_err(|error| fault(entry, error))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_vlan(id: FieldId) -> bool {
+    matches!((id.class, id.number), (class::BASIC, 6) | (class::NXM_OF, 4))
+}
+
+fn fault<'t>(entry: &Entry<'t>, error: EncodeError) -> Fault<'t> {
+    Fault::new(entry.token, Problem::Version(error))
+}
+
+fn value_fault<'t>(token: &Token<'t>) -> Fault<'t> {
+    Fault::new(token.value.unwrap_or(token.whole), Problem::Value)
+}
+
+/// The fields that the fixed match of 1.1 has.
+fn fits_1_1(entry: &Entry<'_>) -> bool {
+    entry.id.class == class::BASIC
+        && matches!(entry.id.number, 0 | 3..=8 | 10..=23)
+        && (entry.value.mask.is_none() || matches!(entry.id.number, 3 | 4 | 6 | 11 | 12 | 22 | 23))
+}
+
+/// The largest value of a field whose bits are fewer than its bytes.
+fn most(id: FieldId) -> u128 {
+    match super::subfield::bits(id) {
+        bits @ 0..128 => (1 << bits) - 1,
+        _ => u128::MAX,
+    }
+}
+
+fn exact(value: u128) -> Value {
+    Value { value, mask: None }
+}
+
+pub(super) fn basic(number: u8, length: u8) -> FieldId {
+    FieldId { class: class::BASIC, number, length, ..FieldId::default() }
+}
+
+/// Appends a field with a value. Bits outside of the mask become zero.
+pub(super) fn write(id: FieldId, value: Value, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    with_field(id, value, |field| field.write(writer))
+}
+
+/// Hands out the field with a value.
+pub(super) fn with_field<T>(id: FieldId, value: Value, then: impl FnOnce(OxmField<'_>) -> T) -> T {
+    let length = usize::from(id.length).min(LENGTH_MAX);
+    let mask = value.mask.unwrap_or(ones(length));
+    let (bytes, mask) = ((value.value & mask).to_be_bytes(), mask.to_be_bytes());
+    then(OxmField {
+        class: id.class,
+        number: id.number,
+        experimenter: id.experimenter,
+        value: bytes.get(16 - length..).unwrap_or(&bytes),
+        mask: value.mask.map(|_| mask.get(16 - length..).unwrap_or(&mask)),
+    })
+}

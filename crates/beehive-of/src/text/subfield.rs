@@ -1,0 +1,84 @@
+//! Some bits of a field: `reg0[4..11]`, `reg0[]`, `NXM_OF_ETH_SRC[]`.
+
+use core::fmt;
+
+use super::error::{Fault, Problem};
+use super::field_names::{name_of, named};
+use super::value::small;
+use crate::oxm::FieldId;
+
+/// Bits of a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Subfield {
+    pub(super) field: FieldId,
+    pub(super) offset: u16,
+    pub(super) count: u16,
+}
+
+/// How many bits a field has: fewer than its bytes for some.
+pub(super) fn bits(field: FieldId) -> u16 {
+    let basic = field.class == crate::oxm::class::BASIC;
+    match field.number {
+        6 if basic => 13,
+        7 if basic => 3,
+        8 if basic => 6,
+        9 if basic => 2,
+        28 if basic => 20,
+        34 if basic => 20,
+        35 if basic => 3,
+        36 if basic => 1,
+        42 if basic => 12,
+        _ => 8 * u16::from(field.length),
+    }
+}
+
+impl Subfield {
+    /// Reads one; without brackets it is the whole field.
+    pub(super) fn parse(text: &str) -> Result<Self, Fault<'_>> {
+        let text = text.trim();
+        let (name, range) = match text.split_once('[') {
+            Some((name, range)) => {
+                (name, range.strip_suffix(']').ok_or(Fault::new(text, Problem::Parentheses))?)
+            }
+            None => (text, ""),
+        };
+        let field = named(name).ok_or(Fault::new(name, Problem::Name))?;
+        let width = bits(field);
+        let wrong = Fault::new(text, Problem::Value);
+        let (first, last) = match range.split_once("..") {
+            Some((first, last)) => (small::<u16>(first).ok_or(wrong)?, small::<u16>(last).ok_or(wrong)?),
+            None if range.is_empty() => (0, width.saturating_sub(1)),
+            None => {
+                let bit = small::<u16>(range).ok_or(wrong)?;
+                (bit, bit)
+            }
+        };
+        if first > last || last >= width {
+            return Err(wrong);
+        }
+        Ok(Self { field, offset: first, count: last - first + 1 })
+    }
+
+    /// Offset and number less one in 16 bits; `None` when they do not fit.
+    pub(super) fn packed(&self) -> Option<u16> {
+        (self.offset < 1 << 10 && self.count <= 64).then(|| self.offset << 6 | (self.count - 1))
+    }
+
+    pub(super) fn unpack(field: FieldId, packed: u16) -> Self {
+        Self { field, offset: packed >> 6, count: (packed & 0x3f) + 1 }
+    }
+}
+
+impl fmt::Display for Subfield {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match name_of(self.field) {
+            Some(name) => formatter.write_str(name)?,
+            None => write!(formatter, "{}", self.field)?,
+        }
+        match (self.offset, self.count) {
+            (0, count) if count == bits(self.field) => formatter.write_str("[]"),
+            (offset, 1) => write!(formatter, "[{offset}]"),
+            (offset, count) => write!(formatter, "[{offset}..{}]", u32::from(offset) + u32::from(count) - 1),
+        }
+    }
+}

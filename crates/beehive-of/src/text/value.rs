@@ -1,0 +1,227 @@
+//! Values of fields: numbers, addresses, ports and flags, with their masks.
+
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::address::MacAddress;
+use crate::oxm::{FieldId, FieldKind, class};
+use crate::port_number::PortNo;
+
+/// The longest value that has a notation here, in bytes.
+pub(super) const LENGTH_MAX: usize = 16;
+
+/// A value and its mask, right-aligned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Value {
+    pub(super) value: u128,
+    /// The bits that count, if not all.
+    pub(super) mask: Option<u128>,
+}
+
+/// A number: decimal, or hexadecimal after `0x`.
+pub(super) fn number(text: &str) -> Option<u128> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+            u128::from_str_radix(digits, 16).ok()
+        }
+        Some(_) => None,
+        None if text.bytes().all(|digit| digit.is_ascii_digit()) => text.parse().ok(),
+        None => None,
+    }
+}
+
+/// A number of a type.
+pub(super) fn small<T: TryFrom<u128>>(text: &str) -> Option<T> {
+    number(text)?.try_into().ok()
+}
+
+/// A port: a number, or the name of a reserved one in any case.
+pub(super) fn port(text: &str) -> Option<PortNo> {
+    let none = text.eq_ignore_ascii_case("none");
+    let named = (0..=8u32)
+        .map(|index| PortNo(u32::MAX - index))
+        .find(|port| port.name().is_some_and(|name| name.eq_ignore_ascii_case(text)));
+    match named {
+        Some(port) => Some(port),
+        None if none => Some(PortNo::ANY),
+        None => {
+            let number: u32 = small(text)?;
+            // The reserved ports of 1.0 have their 16 bits in text, too.
+            Some(match u16::try_from(number) {
+                Ok(short) => PortNo::from_v10(short),
+                Err(_) => PortNo(number),
+            })
+        }
+    }
+}
+
+/// All ones, so many bytes.
+pub(super) fn ones(length: usize) -> u128 {
+    match length {
+        LENGTH_MAX.. => u128::MAX,
+        length => (1 << (8 * length)) - 1,
+    }
+}
+
+/// The names of the bits of a field that has flags, from the lowest on.
+pub(super) fn flags_of(id: FieldId) -> &'static [&'static str] {
+    match (id.class, id.number) {
+        (class::NXM_NX, 105) => &["new", "est", "rel", "rpl", "inv", "trk", "snat", "dnat"],
+        (class::BASIC | class::EXPERIMENTER, 42) | (class::NXM_NX, 34) => {
+            &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"]
+        }
+        _ => &[],
+    }
+}
+
+/// `+one-other`: which flags are set, and which are not.
+fn flags(text: &str, names: &[&str]) -> Option<Value> {
+    let (mut value, mut mask) = (0u128, 0u128);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let set = match rest.as_bytes().first()? {
+            b'+' => true,
+            b'-' => false,
+            _ => return None,
+        };
+        rest = rest.get(1..)?;
+        let end = rest.find(['+', '-']).unwrap_or(rest.len());
+        let (name, after) = rest.split_at_checked(end)?;
+        let bit = 1 << names.iter().position(|known| *known == name)?;
+        if mask & bit != 0 {
+            return None;
+        }
+        mask |= bit;
+        value |= if set { bit } else { 0 };
+        rest = after;
+    }
+    Some(Value { value, mask: Some(mask) })
+}
+
+fn one(kind: FieldKind, text: &str) -> Option<u128> {
+    Some(match kind {
+        FieldKind::Port => port(text)?.0.into(),
+        FieldKind::Mac => {
+            let address: MacAddress = text.parse().ok()?;
+            address.0.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+        }
+        FieldKind::Ipv4 => text.parse::<Ipv4Addr>().ok()?.to_bits().into(),
+        FieldKind::Ipv6 => text.parse::<Ipv6Addr>().ok()?.to_bits(),
+        FieldKind::Decimal(_) | FieldKind::Hex(_) | FieldKind::Bytes(_) => number(text)?,
+    })
+}
+
+/// Reads a value of a field.
+pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
+    let length = usize::from(kind.length()).min(LENGTH_MAX);
+    if (id.class, id.number) == (class::NXM_NX, 26)
+        && !text.starts_with(|letter: char| letter.is_ascii_digit())
+    {
+        return fragment(text);
+    }
+    if (id.class, id.number) == (class::BASIC, 44) && text.starts_with('(') {
+        let (space, kind) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+        let (space, kind) = (small::<u16>(space.trim())?, small::<u16>(kind.trim())?);
+        return Some(Value { value: u128::from(space) << 16 | u128::from(kind), mask: None });
+    }
+    if text.starts_with(['+', '-']) {
+        return flags(text, flags_of(id));
+    }
+    let (value, mask) = match text.split_once('/') {
+        None => (one(kind, text)?, None),
+        Some((value, mask)) => {
+            let bits = 8 * length as u32;
+            let prefix = matches!(kind, FieldKind::Ipv4 | FieldKind::Ipv6)
+                .then(|| small::<u32>(mask).filter(|_| !mask.contains(['.', ':', 'x'])))
+                .flatten();
+            let mask = match prefix {
+                Some(prefix) if prefix > bits => return None,
+                Some(0) => 0,
+                Some(prefix) => ones(length) & (u128::MAX << (bits - prefix)),
+                None if kind == FieldKind::Port => number(mask)?,
+                None => one(kind, mask)?,
+            };
+            (one(kind, value)?, Some(mask))
+        }
+    };
+    let all = ones(length);
+    if value > all || mask.is_some_and(|mask| mask > all) {
+        return None;
+    }
+    Some(Value { value, mask: mask.filter(|mask| *mask != all) })
+}
+
+/// Which fragments: bit 0 for any, bit 1 for all but the first. With the value and the mask that each is.
+const FRAGMENTS: &[(&str, u128, u128)] =
+    &[("no", 0, 3), ("yes", 1, 1), ("first", 1, 3), ("later", 3, 3), ("not_later", 0, 2)];
+
+fn fragment(text: &str) -> Option<Value> {
+    let (_, value, mask) = FRAGMENTS.iter().find(|(name, ..)| *name == text)?;
+    Some(Value { value: *value, mask: Some(*mask) })
+}
+
+/// A field's value as text.
+pub(super) struct Shown<'v> {
+    pub(super) id: FieldId,
+    pub(super) kind: FieldKind,
+    pub(super) value: &'v [u8],
+    pub(super) mask: Option<&'v [u8]>,
+}
+
+pub(super) fn to_number(bytes: &[u8]) -> u128 {
+    bytes.iter().rev().take(LENGTH_MAX).rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, mask) = (to_number(self.value), self.mask.map(to_number));
+        let names = flags_of(self.id);
+        if let Some(mask) = mask
+            && !names.is_empty()
+            && mask >> names.len() == 0
+            && mask != 0
+        {
+            for (bit, name) in names.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
+                write!(formatter, "{}{name}", if value >> bit & 1 == 1 { '+' } else { '-' })?;
+            }
+            return Ok(());
+        }
+        if (self.id.class, self.id.number) == (class::NXM_NX, 26)
+            && let Some((name, ..)) = FRAGMENTS
+                .iter()
+                .find(|(_, known, bits)| *known == value & bits && *bits == mask.unwrap_or(3) & 3)
+        {
+            return formatter.write_str(name);
+        }
+        if (self.id.class, self.id.number) == (class::BASIC, 44) {
+            return write!(formatter, "({},{:#x})", value >> 16, value & 0xffff);
+        }
+        write_one(self.kind, value, formatter)?;
+        let Some(mask) = mask else { return Ok(()) };
+        formatter.write_str("/")?;
+        let bits = 8 * self.value.len() as u32;
+        let prefix = (mask << (128 - bits.clamp(1, 128))).leading_ones();
+        match self.kind {
+            FieldKind::Ipv4 | FieldKind::Ipv6 if mask.count_ones() == prefix => write!(formatter, "{prefix}"),
+            FieldKind::Port | FieldKind::Decimal(_) => write!(formatter, "{mask:#x}"),
+            kind => write_one(kind, mask, formatter),
+        }
+    }
+}
+
+fn write_one(kind: FieldKind, value: u128, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match kind {
+        FieldKind::Port => match PortNo(value as u32).name() {
+            Some(name) => formatter.write_str(name),
+            None => write!(formatter, "{value}"),
+        },
+        FieldKind::Mac => {
+            let [.., a, b, c, d, e, f] = value.to_be_bytes();
+            write!(formatter, "{}", MacAddress([a, b, c, d, e, f]))
+        }
+        FieldKind::Ipv4 => write!(formatter, "{}", Ipv4Addr::from_bits(value as u32)),
+        FieldKind::Ipv6 => write!(formatter, "{}", Ipv6Addr::from_bits(value)),
+        FieldKind::Decimal(_) => write!(formatter, "{value}"),
+        FieldKind::Hex(_) | FieldKind::Bytes(_) => write!(formatter, "{value:#x}"),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is done with hostile bytes and hostile text, for the fuzzers and for the mutation test alike: nothing may panic,
+//! spin, read beyond its container, or leave half a message.
+
+use beehive_of::text::{Flow, show_flow};
+use beehive_of::{Error, Frame, FrameBuffer, Frames, Version, any, message};
+use bytes::BytesMut;
+
+/// Every way of reading the first message of `bytes`.
+pub(crate) fn parse(bytes: &[u8]) {
+    for frame in Frames::new(bytes).flatten() {
+        let version = frame.version().unwrap_or(Version::V1_3);
+        if let Ok(message) = any::Message::parse(frame) {
+            let _ = message.check_lists();
+        }
+        let _ = message::Message::parse_strict(frame);
+        match message::Message::parse(frame) {
+            Ok(message) => {
+                let _ = message.check_meaning(version);
+                assert!(message.display(frame.header()).to_string().starts_with("version="));
+                if let message::Message::FlowMod(flow) = message {
+                    let _ = show_flow(&flow, version).to_string();
+                }
+            }
+            Err(error) => answered(error, frame),
+        }
+    }
+}
+
+fn answered(error: Error, frame: Frame<'_>) {
+    for version in Version::ALL {
+        error.answer(version);
+    }
+    assert!(error.offset() as usize <= frame.bytes().len(), "{error:?} beyond the message");
+}
+
+/// What is decoded and valid is encoded as it came, but for padding and reserved bits; and in other versions or refused.
+pub(crate) fn round_trip(bytes: &[u8]) {
+    let Ok(Some((frame, _))) = Frame::split(bytes) else { return };
+    let Ok(message) = message::Message::parse(frame) else { return };
+    let mut out = BytesMut::new();
+    for version in Version::ALL {
+        out.clear();
+        let own = Some(version) == frame.version();
+        match message.encode_into(version, frame.xid(), &mut out) {
+            Err(_) => assert!(out.is_empty(), "half a message is left"),
+            Ok(()) if own && message.check(version).is_ok() => {
+                let once = out.to_vec();
+                let again = message::Message::parse(Frame::whole(&once).expect("ours")).expect("ours");
+                assert_eq!(again.check(version), Ok(()));
+                out.clear();
+                again.encode_into(version, frame.xid(), &mut out).expect("it was encoded before");
+                assert_eq!(&out[..], &once[..]);
+                if let Ok(strict) = message::Message::parse_strict(frame) {
+                    out.clear();
+                    strict.encode_into(version, frame.xid(), &mut out).expect("it was encoded before");
+                }
+            }
+            Ok(()) => {}
+        }
+    }
+    if let Ok(message) = any::Message::parse(frame) {
+        for version in Version::ALL {
+            out.clear();
+            if message.encode_into(version, frame.xid(), &mut out).is_err() {
+                assert!(out.is_empty(), "half a message is left");
+            }
+        }
+    }
+}
+
+/// A stream in pieces is the same messages as in one; the first byte says how long the pieces are.
+pub(crate) fn stream_split(bytes: &[u8]) {
+    let Some((piece, stream)) = bytes.split_first() else { return };
+    let mut whole = Vec::new();
+    let mut failed = None;
+    for frame in Frames::new(stream) {
+        match frame {
+            Ok(frame) => whole.push(frame.bytes().to_vec()),
+            Err(error) => failed = Some(error),
+        }
+    }
+    let mut buffer = FrameBuffer::new();
+    let mut pieces = Vec::new();
+    let mut ended = None;
+    'stream: for piece in stream.chunks(usize::from(*piece) + 1) {
+        buffer.read_target().extend_from_slice(piece);
+        loop {
+            match buffer.next_frame() {
+                Ok(Some(frame)) => pieces.push(frame.bytes().to_vec()),
+                Ok(None) => break,
+                Err(error) => {
+                    ended = Some(error);
+                    break 'stream;
+                }
+            }
+        }
+    }
+    assert_eq!(pieces, whole);
+    assert_eq!(ended.is_some(), failed.is_some());
+}
+
+/// What is read as a flow can be sent, or is refused; and what is written of it is read again. The first byte is the
+/// version.
+pub(crate) fn text(bytes: &[u8]) {
+    let Some((first, text)) = bytes.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let version = Version::ALL[usize::from(*first) % Version::ALL.len()];
+    let _ = Flow::parse_deletion(text, version, first & 0x80 != 0);
+    let flow = match Flow::parse(text, version) {
+        Ok(flow) => flow,
+        Err(error) => {
+            assert!(error.position() <= text.chars().count() + 1, "{error}");
+            assert!(text.contains(error.token()));
+            return;
+        }
+    };
+    let mut out = BytesMut::new();
+    if flow.message().encode_into(version, 1, &mut out).is_err() {
+        return;
+    }
+    let message = message::Message::parse(Frame::whole(&out).expect("ours")).expect("ours");
+    message.check(version).expect("ours");
+    let shown = flow.to_string();
+    let again = Flow::parse(&shown, version).unwrap_or_else(|error| panic!("{text}\n{shown}\n{error}"));
+    let mut second = BytesMut::new();
+    again.message().encode_into(version, 1, &mut second).expect("it was encoded before");
+    assert_eq!(second, out, "{text}\n{shown}");
+}

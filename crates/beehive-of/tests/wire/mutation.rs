@@ -1,0 +1,111 @@
+//! Mutations of what is known, by a generator of our own: a fuzzer for the stable toolchain, without coverage.
+//!
+//! `BEEHIVE_MUTATE_SECONDS` says how many seconds each of its parts takes; 12 by default.
+
+use std::time::{Duration, Instant};
+
+use crate::corpus::all;
+use crate::harness;
+use crate::text::FLOWS;
+
+/// A generator of numbers (xorshift), the same for the same seed.
+struct Lots(u64);
+
+impl Lots {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() >> 16) as usize % end.max(1)
+    }
+}
+
+/// One to eight changes, of the kinds that find what is wrong with lengths, counts and types.
+fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
+    const EDGES: [u8; 14] = [0, 1, 3, 4, 7, 8, 9, 15, 16, 0x20, 0x7f, 0x80, 0xfe, 0xff];
+    for _ in 0..=lots.below(8) {
+        let at = lots.below(bytes.len());
+        match lots.below(8) {
+            0 if !bytes.is_empty() => bytes[at] = EDGES[lots.below(EDGES.len())],
+            1 if !bytes.is_empty() => bytes[at] ^= 1 << lots.below(8),
+            2 if !bytes.is_empty() => bytes[at] = lots.next() as u8,
+            3 => bytes.truncate(at),
+            4 => bytes.insert(at, lots.next() as u8),
+            5 if !bytes.is_empty() => drop(bytes.remove(at)),
+            6 => {
+                let other = &pool[lots.below(pool.len())];
+                let (start, end) = (lots.below(other.len()), lots.below(other.len() + 1));
+                bytes.splice(at..at, other.get(start..end).unwrap_or(&[]).iter().copied());
+            }
+            _ => {
+                let end = (at + lots.below(32)).min(bytes.len());
+                let part = bytes[at.min(end)..end].to_vec();
+                bytes.splice(at..at, part);
+            }
+        }
+        bytes.truncate(4_096);
+    }
+}
+
+fn run(name: &str, pool: &[Vec<u8>], framed: bool, body: fn(&[u8])) {
+    let seconds =
+        std::env::var("BEEHIVE_MUTATE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    let seed = std::env::var("BEEHIVE_MUTATE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed);
+    let (start, mut lots, mut count) = (Instant::now(), Lots(seed | 1), 0u64);
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let mut bytes = pool[lots.below(pool.len())].clone();
+        mutate(&mut bytes, pool, &mut lots);
+        if framed && lots.below(4) > 0 && bytes.len() >= 8 {
+            let length = (bytes.len() as u16).to_be_bytes();
+            bytes[2..4].copy_from_slice(&length);
+        }
+        let (input, began) = (bytes.clone(), Instant::now());
+        if let Err(panic) = std::panic::catch_unwind(|| body(&input)) {
+            eprintln!("{name} fails on {}", crate::corpus::hex(&bytes));
+            std::panic::resume_unwind(panic);
+        }
+        // Generous, for a machine with much else to do; what spins never ends.
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{name} takes long on {}",
+            crate::corpus::hex(&bytes)
+        );
+        count += 1;
+    }
+    eprintln!("{name}: {count} mutations in {seconds} s");
+}
+
+#[test]
+fn mutated_messages_are_parsed_or_refused() {
+    run("parse", &all(), true, harness::parse);
+}
+
+#[test]
+fn mutated_messages_go_round() {
+    run("round trip", &all(), true, harness::round_trip);
+}
+
+#[test]
+fn mutated_streams_are_split_alike() {
+    let messages = all();
+    let streams: Vec<Vec<u8>> = messages
+        .windows(4)
+        .map(|four| std::iter::once(four[0].len() as u8).chain(four.concat()).collect())
+        .collect();
+    run("stream split", &streams, false, harness::stream_split);
+}
+
+#[test]
+fn mutated_text_is_read_or_refused() {
+    let mut pool = Vec::new();
+    for (text, versions) in FLOWS {
+        for version in versions.clone() {
+            pool.push(std::iter::once(version).chain(text.bytes()).collect());
+        }
+    }
+    run("text", &pool, false, harness::text);
+}

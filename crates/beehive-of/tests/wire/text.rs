@@ -1,0 +1,272 @@
+//! Flows as text: what Open vSwitch makes of the same text, and of what we write.
+
+use std::process::Command;
+
+use beehive_of::text::{Flow, Problem, show_flow};
+use beehive_of::{Frame, Version, message};
+use bytes::BytesMut;
+
+use crate::corpus::hex;
+
+/// Flows, and the numbers after `1.` of the versions that express them.
+pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
+    ("actions=drop", 0..=5),
+    ("tcp,tp_src=123,actions=flood", 0..=5),
+    ("in_port=LOCAL dl_vlan=9 dl_src=00:0A:E4:25:6B:B0 actions=drop", 0..=5),
+    ("dl_vlan=0xffff,actions=normal", 0..=5),
+    ("dl_vlan=7,dl_vlan_pcp=5,actions=strip_vlan,output:2", 0..=5),
+    ("arp,dl_src=00:0A:E4:25:6B:B0,arp_op=1,nw_src=10.0.0.1,nw_dst=10.0.0.0/24 actions=all", 0..=5),
+    ("arp,arp_sha=00:0A:E4:25:6B:B0 actions=drop", 0..=0),
+    ("arp,arp_sha=00:0A:E4:25:6B:B0 actions=drop", 2..=5),
+    ("ip,nw_tos=8,nw_src=10.0.0.0/8 actions=mod_nw_tos:4,mod_vlan_vid:5,mod_vlan_pcp:3,output:2", 0..=0),
+    ("ip,nw_tos=8,nw_src=10.0.0.0/8 actions=mod_nw_tos:4,mod_vlan_vid:5,mod_vlan_pcp:3,output:2", 2..=5),
+    ("ip,nw_src=10.0.0.0/255.0.255.0 actions=output:2", 1..=5),
+    ("ip,dl_vlan=7,actions=set_vlan_vid:8,set_vlan_pcp:3,in_port", 1..=5),
+    ("priority=7,idle_timeout=9,hard_timeout=10,cookie=0x1234,udp,tp_dst=53,actions=controller:128", 0..=5),
+    ("send_flow_rem,check_overlap,icmp,icmp_type=8,icmp_code=0,actions=local", 0..=5),
+    ("sctp,tp_dst=80,actions=output:1", 1..=5),
+    ("tcp6,tp_dst=80,ipv6_src=fe80::/64,ipv6_label=5,actions=output:1", 2..=5),
+    ("icmp6,icmp_type=135,nd_target=FEC0::1234:F045:8FFF:1111:FE4E:0571 actions=drop", 0..=0),
+    ("icmp6,icmp_type=135,nd_target=FEC0::1234:F045:8FFF:1111:FE4E:0571 actions=drop", 2..=5),
+    ("tcp,tp_src=0x10/0xfff0,tcp_flags=+syn-ack actions=drop", 2..=5),
+    ("metadata=0x12/0xff,mpls,mpls_label=5,mpls_tc=2,mpls_bos=1 actions=drop", 3..=5),
+    ("tun_id=0x5/0xff,reg0=1,reg15=0x10/0x10,pkt_mark=7 actions=drop", 3..=5),
+    ("reg0=1,tun_src=1.2.3.4,ip,ip_frag=first,nw_ttl=9,nw_ecn=2 actions=drop", 0..=0),
+    ("reg0=1,tun_src=1.2.3.4,ip,ip_frag=not_later,nw_ttl=9,nw_ecn=2 actions=drop", 2..=5),
+    (
+        "xreg0=0x123456789,xxreg1=0x1/0xff,tcp,ct_state=+trk-new,ct_zone=5,ct_mark=1/1,ct_label=0x5 actions=drop",
+        3..=5,
+    ),
+    ("vlan_tci=0x1123/0x1fff actions=drop", 0..=0),
+    ("vlan_tci=0x1000/0x1000 actions=drop", 2..=5),
+    ("dl_dst=01:00:00:00:00:00/01:00:00:00:00:00 actions=drop", 1..=5),
+    ("dl_type=0x1234 actions=drop", 0..=5),
+    ("ip,nw_proto=89 actions=drop", 0..=5),
+    (
+        "tcp actions=mod_dl_src:02:00:00:00:00:01,mod_dl_dst:02:00:00:00:00:02,mod_nw_src:1.2.3.4,mod_nw_dst:1.2.3.5,mod_tp_src:80,mod_tp_dst:81,output:2",
+        0..=5,
+    ),
+    ("ip actions=mod_nw_ecn:2,mod_nw_ttl:9,dec_ttl,dec_ttl(1,2),2", 1..=5),
+    ("ip actions=mod_nw_ttl:9,dec_ttl,dec_ttl(1,2),2", 0..=5),
+    ("actions=enqueue:2:5", 0..=0),
+    ("actions=set_queue:5,output:2,pop_queue", 0..=5),
+    ("actions=group:7", 1..=5),
+    (
+        "actions=set_tunnel:0x5,set_tunnel64:0x123456789,resubmit:3,resubmit(,5),resubmit(2,5),resubmit(2,)",
+        0..=4,
+    ),
+    ("ct_state=+trk+est,tcp actions=resubmit(2,5,ct)", 0..=0),
+    ("ct_state=+trk+est,tcp actions=resubmit(2,5,ct)", 2..=5),
+    (
+        "ip actions=ct_clear,ct(),ct(commit,force,zone=5,nat(src=10.0.0.1-10.0.0.9:100-200,random)),ct(table=1,zone=reg0[0..15],nat)",
+        0..=5,
+    ),
+    (
+        "ipv6 actions=ct(commit,nat(dst=[fe80::1]-[fe80::9]:80,hash)),ct(commit,nat(src=fe80::1,persistent))",
+        2..=5,
+    ),
+    ("tcp actions=ct(commit,alg=ftp,exec(set_field:5->ct_mark))", 2..=4),
+    (
+        "actions=learn(table=1,hard_timeout=60,NXM_OF_VLAN_TCI[0..11],NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],output:NXM_OF_IN_PORT[]),flood",
+        0..=5,
+    ),
+    (
+        "actions=learn(table=2,idle_timeout=10,priority=5,cookie=0x9,send_flow_rem,limit=5,eth_type=0x800,load:7->reg0[0..3],load:reg1[4..7]->reg2[0..3],result_dst=reg0[8])",
+        2..=5,
+    ),
+    ("actions=exit", 0..=5),
+    ("actions=note:01.02.0a,note:", 0..=5),
+    (
+        "actions=push:reg0[4..9],pop:NXM_NX_REG1[],move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],load:0x5->NXM_NX_REG0[4..11]",
+        0..=4,
+    ),
+    ("actions=move:reg0[0..7]->reg1[8..15],load:0x5->reg0[4..11],load:7->xreg0[]", 5..=5),
+    ("tcp actions=fin_timeout(idle_timeout=10,hard_timeout=20)", 0..=5),
+    ("conj_id=5 actions=drop", 2..=5),
+    ("in_port=1 actions=conjunction(5,1/3),conjunction(6,2/2)", 0..=5),
+    (
+        "actions=multipath(eth_src,50,modulo_n,5,0,NXM_NX_REG0[]),bundle(symmetric_l4,7,hrw,ofport,members:4,8)",
+        0..=5,
+    ),
+    ("actions=bundle_load(symmetric_l3l4+udp,0,active_backup,ofport,NXM_NX_REG0[0..15],slaves:1,2,3)", 0..=5),
+    (
+        "actions=output:NXM_NX_REG0[0..15],output(port=2,max_len=100),clone(output:2,push_vlan:0x8100,output:3)",
+        1..=5,
+    ),
+    (
+        "actions=controller(reason=invalid_ttl,max_len=123,id=555),controller(userdata=01.02.03,pause),controller(max_len=7)",
+        0..=5,
+    ),
+    (
+        "actions=sample(probability=1,collector_set_id=2,obs_domain_id=3,obs_point_id=4),sample(probability=1,collector_set_id=2,obs_domain_id=3,obs_point_id=4,sampling_port=5,egress)",
+        0..=5,
+    ),
+    ("actions=check_pkt_larger(1000)->reg0[0],output:2", 0..=5),
+    ("actions=push_vlan:0x8100,set_field:0x1009->vlan_vid,set_field:3->vlan_pcp,output:2", 2..=5),
+    (
+        "tcp actions=set_field:02:00:00:00:00:09->eth_dst,set_field:1.2.3.4->ip_src,set_field:80->tcp_dst,set_field:9->ip_dscp",
+        1..=5,
+    ),
+    ("ipv6 actions=set_field:fe80::1->ipv6_src,set_field:0x5->tun_id,set_field:0x10/0xff->reg0", 2..=5),
+    ("mpls actions=dec_mpls_ttl,set_mpls_ttl:9,pop_mpls:0x0800", 0..=5),
+    ("ip actions=push_mpls:0x8847,set_field:10->mpls_label,set_field:4->mpls_tc", 2..=5),
+    (
+        "actions=output:1,clear_actions,write_actions(group:5,output:2),write_metadata:0x12/0xff,goto_table:7",
+        1..=5,
+    ),
+    ("table=3,actions=write_metadata:0x12,goto_table:7", 1..=5),
+    ("actions=meter:5,output:1", 3..=5),
+    ("importance=9,reset_counts,no_packet_counts,no_byte_counts,actions=drop", 4..=5),
+];
+
+fn ovs(arguments: &[&str]) -> Option<Result<String, String>> {
+    match Command::new("ovs-ofctl").args(arguments).output() {
+        Ok(output) if output.status.success() => {
+            Some(Ok(String::from_utf8_lossy(&output.stdout).into_owned()))
+        }
+        Ok(output) => Some(Err(String::from_utf8_lossy(&output.stderr).into_owned())),
+        Err(error) => {
+            let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
+            assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but ovs-ofctl: {error}");
+            eprintln!("SKIPPED: Open vSwitch did not judge our text: ovs-ofctl: {error}");
+            None
+        }
+    }
+}
+
+/// The flow in what `ovs-ofctl` prints: what follows the name of the message.
+fn flow_of(printed: &str) -> String {
+    let line = printed.lines().find(|line| line.contains("FLOW_MOD")).unwrap_or(printed);
+    line.split_once("): ").map_or(line, |(_, flow)| flow).trim().to_owned()
+}
+
+fn encoded(flow: &Flow, version: Version) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    flow.message().encode_into(version, 1, &mut out).unwrap_or_else(|error| panic!("{flow}: {error}"));
+    out.to_vec()
+}
+
+#[test]
+fn open_vswitch_makes_the_same_of_the_text_and_of_the_message_and_of_the_text_again() {
+    let mut disagreements = String::new();
+    for version in Version::ALL {
+        let option = format!("OpenFlow1{}", version.minor());
+        for (text, versions) in FLOWS {
+            if !versions.contains(&version.minor()) {
+                continue;
+            }
+            let flow = match Flow::parse(text, version) {
+                Ok(flow) => flow,
+                Err(error) => {
+                    disagreements += &format!("{version} {text}\n    we: {error}\n");
+                    continue;
+                }
+            };
+            let Some(theirs) = ovs(&["-O", &option, "parse-flow", text]) else { return };
+            let Some(judged) = ovs(&["ofp-print", &hex(&encoded(&flow, version))]) else { return };
+            let again = flow.to_string();
+            let Some(read_again) = ovs(&["-O", &option, "parse-flow", &again]) else { return };
+            let (theirs, judged, read_again) = (
+                theirs.map(|text| flow_of(&text)),
+                judged.map(|text| flow_of(&text)),
+                read_again.map(|text| flow_of(&text)),
+            );
+            if theirs.is_err() || theirs != judged || theirs != read_again {
+                disagreements += &format!(
+                    "{version} {text}\n    theirs {theirs:?}\n    judged {judged:?}\n    shown  {again}\n    read   {read_again:?}\n"
+                );
+            }
+        }
+    }
+    assert!(disagreements.is_empty(), "\n{disagreements}");
+}
+
+#[test]
+fn what_is_written_is_read_as_the_same_flow() {
+    for version in Version::ALL {
+        for (text, versions) in FLOWS {
+            if !versions.contains(&version.minor()) {
+                continue;
+            }
+            let flow = Flow::parse(text, version).unwrap();
+            let shown = flow.to_string();
+            let again = Flow::parse(&shown, version).unwrap_or_else(|error| panic!("{shown}: {error}"));
+            assert_eq!(encoded(&again, version), encoded(&flow, version), "{version} {text}: {shown}");
+            // A message from anywhere is told just so.
+            let bytes = encoded(&flow, version);
+            let message = message::Message::parse(Frame::whole(&bytes).unwrap()).unwrap();
+            message.check(version).unwrap();
+            if let message::Message::FlowMod(decoded) = message {
+                let told = show_flow(&decoded, version).to_string();
+                let again = Flow::parse(&told, version).unwrap_or_else(|error| panic!("{told}: {error}"));
+                assert_eq!(encoded(&again, version), bytes, "{version} {text}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_name_the_token_and_its_place() {
+    for (text, token, position, problem) in [
+        ("in_prot=3,actions=drop", "in_prot", 1, Problem::Name),
+        ("tcp,tp_dst=http,actions=drop", "http", 12, Problem::Value),
+        ("tcp,tp_dst=65536,actions=drop", "65536", 12, Problem::Value),
+        ("ip,nw_src=10.0.0.0/33,actions=drop", "10.0.0.0/33", 11, Problem::Value),
+        ("tp_dst=80,actions=drop", "tp_dst=80", 1, Problem::Prerequisite),
+        ("tcp,tcp,actions=drop", "tcp", 5, Problem::Twice),
+        ("in_port=1/2,actions=drop", "1/2", 9, Problem::Mask),
+        ("in_port=,actions=drop", "in_port=", 1, Problem::MissingValue),
+        ("in_port=1", "in_port=1", 1, Problem::NoActions),
+        ("actions=", "", 9, Problem::Value),
+        ("actions=output:1,fly", "fly", 18, Problem::Action),
+        ("actions=drop,output:1", "drop,output:1", 9, Problem::Value),
+        ("actions=clone(output:1,hover:2)", "hover", 24, Problem::Action),
+        ("actions=ct(zone=5", "ct(zone=5", 9, Problem::Parentheses),
+        ("actions=load:256->reg0[0..7]", "256->reg0[0..7]", 14, Problem::Value),
+        ("actions=move:reg0[]->reg99[]", "reg99", 22, Problem::Name),
+        ("ip,nw_src=ä,actions=drop", "ä", 11, Problem::Value),
+        ("priority=70000,actions=drop", "70000", 10, Problem::Value),
+    ] {
+        let error = Flow::parse(text, Version::V1_3).expect_err(text);
+        assert_eq!((error.token(), error.position(), error.problem()), (token, position, problem), "{text}");
+        assert!(error.to_string().contains(&position.to_string()), "{error}");
+    }
+    let error = Flow::parse("actions=group:1,enqueue:1:2", Version::V1_3).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`enqueue:1:2` at character 17 cannot be encoded: OpenFlow 1.3 cannot express enqueue"
+    );
+    let error = Flow::parse("reg0=5,actions=drop", Version::V1_1).unwrap_err();
+    assert_eq!(error.token(), "reg0=5");
+}
+
+#[test]
+fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
+    let letters = ['(', ')', '[', ']', ',', ':', '=', '/', '-', '+', '0', '9', 'x', ' ', '.', '>', 'ä', '\0'];
+    for (text, versions) in FLOWS {
+        let version = Version::ALL[usize::from(*versions.end())];
+        let read = |text: &str| {
+            if let Ok(flow) = Flow::parse(text, version) {
+                let mut out = BytesMut::new();
+                if flow.message().encode_into(version, 1, &mut out).is_ok() {
+                    let message = message::Message::parse(Frame::whole(&out).unwrap()).unwrap();
+                    let _ = message.check(version);
+                }
+                let _ = flow.to_string();
+            }
+            let _ = Flow::parse_deletion(text, version, false);
+        };
+        for at in text.char_indices().map(|(at, _)| at) {
+            read(&text[..at]);
+            read(&text[at..]);
+            for letter in letters {
+                let mut changed = text.to_string();
+                changed.replace_range(at..=at, &letter.to_string());
+                read(&changed);
+            }
+        }
+    }
+    // Nesting ends before the stack does.
+    let deep = format!("actions={}drop{}", "clone(".repeat(20_000), ")".repeat(20_000));
+    assert!(Flow::parse(&deep, Version::V1_3).is_err());
+}
