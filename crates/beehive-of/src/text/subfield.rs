@@ -78,7 +78,9 @@ impl fmt::Display for Subfield {
         match (self.offset, self.count) {
             (0, count) if count == bits(self.field) => formatter.write_str("[]"),
             (offset, 1) => write!(formatter, "[{offset}]"),
-            (offset, count) => write!(formatter, "[{offset}..{}]", u32::from(offset) + u32::from(count) - 1),
+            (offset, count) => {
+                write!(formatter, "[{offset}..{}]", (u32::from(offset) + u32::from(count)).saturating_sub(1))
+            }
         }
     }
 }

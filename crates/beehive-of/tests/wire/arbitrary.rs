@@ -144,7 +144,7 @@ impl Source for Lot {
             matches!(name, "padded" | "text" | "extension" | "value" | "result" | "load" | "match_field")
                 || name.contains("_min")
                 || name.contains("_max");
-        if (optional && mixed(self.seed, at) % 2 == 0) || self.depth > 7 {
+        if (optional && mixed(self.seed, at).is_multiple_of(2)) || self.depth > 7 {
             return None;
         }
         // The place is the name's own: two names that share one share its value, which is as good.
@@ -169,7 +169,7 @@ impl Source for Lot {
                 FieldKind::Ipv6 => "fe80::7".to_owned(),
                 FieldKind::Hex(_) | FieldKind::Bytes(_) => format!("{:#x}", mixed(lot.seed, 4) % 256),
             };
-            if field.maskable && mixed(lot.seed, 5) % 2 == 0 {
+            if field.maskable && mixed(lot.seed, 5).is_multiple_of(2) {
                 lot.text = format!("{0}/{0}", lot.text);
             }
             Box::new(lot)
@@ -340,13 +340,16 @@ fn goes_round(seed: u64, version: Version, fixed: &[(&str, Given)]) -> bool {
     true
 }
 
+/// The number that the one with this name has in a version.
+type Number = fn(&str, Version) -> Option<u16>;
+
 /// Every type of message, and every kind of statistics, with what is given of it.
 fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
     use message::{Message, ReplyBody, RequestBody};
     let text = |name: &str| Given::Text(name.to_owned());
     let mut kinds = Vec::new();
     for name in Message::NAMES.iter().filter(|name| Message::number(name, version).is_some()) {
-        let (names, number): (&[&'static str], fn(&str, Version) -> Option<u16>) = match *name {
+        let (names, number): (&[&'static str], Number) = match *name {
             "multipart_request" => (RequestBody::NAMES, RequestBody::number),
             "multipart_reply" => (ReplyBody::NAMES, ReplyBody::number),
             _ => {

@@ -241,6 +241,15 @@ fn errors_name_the_token_and_its_place() {
 }
 
 #[test]
+fn no_bits_at_all_are_told_without_a_panic() {
+    let field = beehive_of::oxm::FieldId { class: 0x8000, number: 3, length: 6, ..Default::default() };
+    let copy = message::CopyField { source: field, destination: field, ..Default::default() };
+    let actions = [message::Action::CopyField(copy)];
+    let told = beehive_of::text::show_actions(&(&actions).into(), Version::V1_5).to_string();
+    assert_eq!(told, "move:eth_dst[0..0]->eth_dst[0..0]");
+}
+
+#[test]
 fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
     let letters = ['(', ')', '[', ']', ',', ':', '=', '/', '-', '+', '0', '9', 'x', ' ', '.', '>', 'ä', '\0'];
     for (text, versions) in FLOWS {
