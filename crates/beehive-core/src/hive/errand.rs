@@ -142,6 +142,9 @@ impl Turn<'_> {
         route: impl FnOnce(&Arc<Batch<M>>, &mut SenderLane, &mut Turn) + Send + 'static,
     ) {
         let batch = batch.clone();
+        if let Some(gate) = &mut self.gate {
+            return gate.put_off(Box::new(move |lane, turn| route(&batch, lane, turn)));
+        }
         // who waits for what becomes of it waits for that, too
         if let Some(admitted) = &batch.admitted {
             admitted.open()
@@ -152,9 +155,6 @@ impl Turn<'_> {
                 admitted.close()
             }
         });
-        if let Some(gate) = &mut self.gate {
-            return gate.put_off(route);
-        }
         let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(errand),

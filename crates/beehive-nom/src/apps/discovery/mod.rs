@@ -187,7 +187,7 @@ impl Discovery {
         ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
     }
 
-    #[rcv(sharded)]
+    #[rcv(sharded, observes)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
         let now = ctx.now();
         let Some(watched) = self.ports.at(msg.node).get_mut(&msg.port) else { return };

@@ -96,7 +96,7 @@ const ADDRESSES_MAX: usize = 8;
 
 #[handlers]
 impl Hosts {
-    #[rcv(sharded)]
+    #[rcv(sharded, observes)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
         if !msg.is_learnable() {
             return;
