@@ -7,9 +7,10 @@ use bytes::BytesMut;
 use super::action_parse::{Program, metadata, put};
 use super::error::{Fault, Problem};
 use super::learn_parse::learn;
+use super::match_parse::{basic, with_field};
 use super::subfield::Subfield;
 use super::token::{Token, Tokens};
-use super::value::{port, small};
+use super::value::{Value, port, small};
 use crate::message::*;
 use crate::oxm::{FieldId, class};
 use crate::port_number::PortNo;
@@ -101,6 +102,13 @@ impl Program {
             }
             "set_tunnel" | "set_tunnel64" => {
                 let tunnel_id: u64 = argument(token)?;
+                if version >= Version::V1_2 {
+                    let tunnel = Value { value: tunnel_id.into(), mask: None };
+                    return with_field(basic(38, 8), tunnel, |field| {
+                        put(Action::SetField(SetField { field }), out, version)
+                    })
+                    .map_err(|error| token.fault(Problem::Version(error)));
+                }
                 match u32::try_from(tunnel_id) {
                     Ok(tunnel_id) if token.name == "set_tunnel" => {
                         done(A::SetTunnel(SetTunnel { tunnel_id }))

@@ -56,9 +56,10 @@ fn decoding_and_encoding_allocate_nothing() {
             let _ = message.encode_into(version, frame.xid(), &mut out);
         }
         // Some bodies are nonsense, which only the complete layer looks into.
-        if let Ok(complete) = beehive_of::message::Message::parse(frame) {
-            let version = frame.version().unwrap_or(beehive_of::Version::V1_3);
-            complete.check(version).unwrap();
+        let version = frame.version().unwrap_or(beehive_of::Version::V1_3);
+        if let Ok(complete) = beehive_of::message::Message::parse(frame)
+            && complete.check(version).is_ok()
+        {
             let _ = complete.check_meaning(version);
             out.clear();
             complete.encode_into(version, frame.xid(), &mut out).unwrap();
