@@ -131,6 +131,38 @@ fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
 }
 
 #[test]
+fn the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3() {
+    let test = "the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3";
+    let Some(lab) = Lab::open(test) else { return };
+    let controller = Controller::start(&lab);
+    let bridge = Bridge::new(&lab, "br0", 1, Protocols::OpenFlow13);
+    bridge.point_at(Controller::PORT);
+    bridge.wait_connected();
+    let misses = || flows(&bridge).into_iter().find(|flow| flow.contains("CONTROLLER"));
+    eventually("misses are brought up", REPAIR_LIMIT, misses);
+    controller.stop();
+    bridge.wait_disconnected();
+
+    let away = Instant::now();
+    // one that is touched from here on is younger than this by more than ages are rounded by
+    std::thread::sleep(Duration::from_millis(500));
+    let mut controller = Controller::start(&lab);
+    bridge.wait_connected();
+    // returns when the switch has been read once more
+    let verified = lab.run(&[&program(&lab), "flows", "--verify"], REPAIR_LIMIT);
+    assert!(verified.error.contains(": 1 kept, 0 put in place, 0 withdrawn"), "{}", verified.error);
+    let touched_after = away.elapsed();
+    let flow = misses().expect("it is there");
+    let age: f64 = field(&flow, "duration=").trim_end_matches('s').parse().expect("a duration");
+    assert!(age > touched_after.as_secs_f64(), "touched: {flow}");
+    let switches = lab.succeed(&[&program(&lab), "switches", "--json"]);
+    let switches: serde_json::Value = serde_json::from_str(&switches).expect("JSON");
+    assert_eq!(switches["switches"][0]["flows_installed"], 0, "{switches}");
+    controller.assert_running();
+    controller.stop();
+}
+
+#[test]
 fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0() {
     moves_meanwhile(
         "a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0",

@@ -51,6 +51,7 @@ struct State {
     /// The driver has something in its hands.
     busy: bool,
     temper: Temper,
+    drops_misses: bool,
 }
 
 /// How a simulated switch takes what it is told.
@@ -92,6 +93,7 @@ impl SimulatedSwitch {
             driven: false,
             busy: false,
             temper: Temper::Willing,
+            drops_misses: false,
         };
         let inner = Inner {
             hive: hive.clone(),
@@ -107,15 +109,16 @@ impl SimulatedSwitch {
 
     /// Connects it to its hive.
     pub fn connect(&self) {
-        {
+        let drops_misses = {
             let mut state = self.inner.state.lock();
             (state.connected, state.driven) = (true, true);
-        }
+            state.drops_misses
+        };
         self.inner.say([Saying::Event(Event::Joined {
             node: self.inner.node,
             ports: self.ports(),
             knows_owners: self.inner.knows_owners,
-            drops_misses: false,
+            drops_misses,
         })]);
         let switch = self.clone();
         self.inner.hive.spawn_io(format!("simulated switch {}", self.inner.node), Restart::Never, move |io| {
@@ -204,6 +207,11 @@ impl SimulatedSwitch {
     /// Makes it silent about its flows, or refuse new ones, from now on.
     pub fn set_temper(&self, temper: Temper) {
         self.inner.state.lock().temper = temper
+    }
+
+    /// Whether it drops what no flow takes, instead of bringing it up, from now on; it says so when it connects.
+    pub fn set_drops_misses(&self, drops_misses: bool) {
+        self.inner.state.lock().drops_misses = drops_misses
     }
 
     /// Who it says to be.
@@ -297,6 +305,7 @@ impl Inner {
             .and_then(|header| state.table.take(port, &header, conversation, data.len(), self.hive.now()));
         let up = match taken {
             Some(actions) => state.process(port, &data, &actions),
+            None if state.drops_misses => Vec::new(),
             None => vec![(PacketInReason::Miss, data)],
         };
         drop(state);

@@ -1,7 +1,7 @@
 //! The node controller on a simulated switch: what it finds when it comes back, and what it makes of it.
 
 use crate::lab::{Host, Lab, host};
-use beehive_nom::apps::LearningSwitch;
+use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac, NodeDescription,
@@ -99,6 +99,40 @@ async fn who_comes_back_touches_nothing_that_is_right() {
         lab.settled().await;
         let expected = Reading { withdrawn: 0, ..expected };
         assert_eq!(lab.reading().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_nothing_of_it() {
+    for knows_owners in [true, false] {
+        let earlier = Lab::learning("", knows_owners).await;
+        earlier.switch.set_drops_misses(true);
+        assert_eq!(earlier.send(host(1, 1), Mac::BROADCAST).await, [0u32; 0], "nothing comes up");
+        earlier.away().await;
+        earlier.back().await;
+        let installed = Reading { complete: true, installed: 1, ..Reading::default() };
+        assert_eq!(earlier.reading().await, installed);
+        let [miss]: [Flow; 1] = earlier.flows().try_into().expect("one flow");
+        assert_eq!((miss.owner, miss.priority), (NodeController::OWNER, 0));
+        assert_eq!(earlier.send(host(1, 1), Mac::BROADCAST).await, [2, 3, 4]);
+
+        let lab = Lab::learning("", knows_owners).await;
+        lab.away().await;
+        lab.switch.set_drops_misses(true);
+        lab.switch.keep(&miss);
+        let told = lab.switch.counters().now();
+        lab.back().await;
+        let kept = Reading { complete: true, kept: 1, ..Reading::default() };
+        assert_eq!(lab.reading().await, kept);
+        assert_eq!(lab.states().await, [FlowState::Confirmed]);
+        let now = lab.switch.counters().now();
+        assert_eq!(
+            (now.flows_installed, now.flows_withdrawn),
+            (told.flows_installed, told.flows_withdrawn),
+            "the switch was told something about its flows"
+        );
+        assert_eq!(lab.flows(), [miss]);
+        assert_eq!(lab.send(host(1, 1), Mac::BROADCAST).await, [2, 3, 4]);
     }
 }
 
