@@ -142,9 +142,14 @@ pub(crate) enum FlowState {
 }
 
 impl FlowState {
-    /// Whether what is there and what should be there differ.
+    /// Whether it is there because an app wants it.
+    pub(crate) fn is_wanted(self) -> bool {
+        matches!(self, FlowState::Intended | FlowState::Soft)
+    }
+
+    /// Whether what is there and what should be there differ. What others do with a switch is not for this system to say.
     pub(crate) fn is_drift(self) -> bool {
-        !matches!(self, FlowState::Intended | FlowState::Soft)
+        !self.is_wanted() && self != FlowState::Foreign
     }
 
     /// As people read it.

@@ -6,11 +6,13 @@ use std::fmt::Write;
 /// Rows of equal length, the first of them the head.
 struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
+    /// A column that is not shown.
+    hidden: Option<usize>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
     fn new(head: [&str; COLUMNS]) -> Self {
-        Table { rows: vec![head.map(str::to_string)] }
+        Table { rows: vec![head.map(str::to_string)], hidden: None }
     }
 
     fn row(&mut self, row: [String; COLUMNS]) {
@@ -28,7 +30,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
-            for (width, cell) in widths.iter().zip(row) {
+            let shown = widths.iter().zip(row).enumerate().filter(|(column, _)| self.hidden != Some(*column));
+            for (_, (width, cell)) in shown {
                 // writing to a string cannot fail
                 let _ = write!(line, "{cell:width$}  ");
             }
@@ -45,7 +48,17 @@ fn or_dash(value: Option<impl ToString>) -> String {
 
 pub(super) fn switches(answer: &Switches) -> String {
     let mut table = Table::new([
-        "SWITCH", "ADDRESS", "PROTOCOL", "STATE", "SECONDS", "PORTS", "UP", "IN", "SHED", "OUT", "FLOWS",
+        "SWITCH",
+        "ADDRESS",
+        "PROTOCOL",
+        "STATE",
+        "SECONDS",
+        "PORTS",
+        "UP",
+        "IN",
+        "SHED",
+        "OUT",
+        "FLOWS-SENT",
         "ERRORS",
     ]);
     for s in &answer.switches {
@@ -108,9 +121,11 @@ pub(super) fn hosts(answer: &Hosts) -> String {
 
 pub(super) fn flows(answer: &Flows) -> String {
     let mut table = Table::new([
-        "SWITCH", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE", "PACKETS",
-        "BYTES", "WHY",
+        "SWITCH", "TABLE", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE",
+        "PACKETS", "BYTES", "WHY",
     ]);
+    // ours are all in the first one
+    table.hidden = answer.flows.iter().all(|flow| flow.table == 0).then_some(1);
     answer.flows.iter().for_each(|flow| table.row(flow_row(flow)));
     let mut text = table.lines();
     if !answer.refused.is_empty() {
@@ -127,10 +142,11 @@ pub(super) fn flows(answer: &Flows) -> String {
     text
 }
 
-fn flow_row(flow: &Flow) -> [String; 13] {
+fn flow_row(flow: &Flow) -> [String; 14] {
     let timeout = |seconds: u16| or_dash((seconds != 0).then_some(seconds));
     [
         flow.switch.clone(),
+        flow.table.to_string(),
         flow.state.name().to_string(),
         or_dash(flow.app.as_ref()),
         or_dash(flow.cause.as_ref()),
@@ -176,6 +192,7 @@ pub(super) fn verified(answer: &Verified) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::FlowState;
 
     #[test]
     fn columns_are_as_wide_as_what_is_in_them() {
@@ -183,5 +200,36 @@ mod tests {
         table.row(["wide\u{1b}[2J".into(), "b".into()]);
         table.row(["é".into(), String::new()]);
         assert_eq!(table.lines(), "A         LONG\nwide?[2J  b\né\n");
+        table.hidden = Some(0);
+        assert_eq!(table.lines(), "LONG\nb\n\n");
+    }
+
+    #[test]
+    fn tables_of_a_switch_are_told_apart_where_there_are_several() {
+        let flow = |table| Flow {
+            switch: "1".into(),
+            state: FlowState::Foreign,
+            app: None,
+            cause: None,
+            table,
+            priority: 5,
+            matching: String::new(),
+            actions: "output:normal".into(),
+            idle_s: 0,
+            hard_s: 0,
+            age_s: Some(7),
+            packets: 0,
+            bytes: 0,
+            cookie: None,
+            why: None,
+        };
+        let words = |tables: &[u8]| {
+            let text =
+                flows(&Flows { flows: tables.iter().copied().map(flow).collect(), ..Flows::default() });
+            let last = text.lines().last().unwrap_or_default();
+            (text.contains("TABLE"), last.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(words(&[0]), (false, "1 foreign -".into()));
+        assert_eq!(words(&[0, 1]), (true, "1 1 foreign".into()));
     }
 }

@@ -31,7 +31,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) struct Which {
     /// Those of this switch; none: of all.
     switch: Option<String>,
-    /// Only those where what is there and what should be there differ.
+    /// Only those where what is there and what should be there differ, and those of others.
     #[serde(default)]
     drift: bool,
 }
@@ -66,7 +66,7 @@ pub(super) async fn flows(
         }));
         if told {
             let mut compared = compare(node, described, found.unwrap_or_default(), &names);
-            compared.retain(|flow| !drift || flow.state.is_drift());
+            compared.retain(|flow| !drift || !flow.state.is_wanted());
             answer.flows.append(&mut compared)
         }
         if answer.flows.len() > FLOWS_MAX {

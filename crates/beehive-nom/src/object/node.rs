@@ -30,6 +30,10 @@ impl PortNo {
     pub const MAX: PortNo = PortNo(0xffff_ff00);
     /// The port that the packet came in on.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
+    /// Through the switch's flow table; of packets that the controller sends only.
+    pub const TABLE: PortNo = PortNo(0xffff_fff9);
+    /// Wherever the switch would forward it by itself: an action of somebody else's flows.
+    pub const NORMAL: PortNo = PortNo(0xffff_fffa);
     /// All ports that take part in flooding, but the one it came in on.
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);
     /// All ports but the one it came in on.
@@ -52,6 +56,8 @@ impl fmt::Display for PortNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             PortNo::IN_PORT => f.pad("in_port"),
+            PortNo::TABLE => f.pad("table"),
+            PortNo::NORMAL => f.pad("normal"),
             PortNo::FLOOD => f.pad("flood"),
             PortNo::ALL => f.pad("all"),
             PortNo::CONTROLLER => f.pad("controller"),

@@ -311,6 +311,23 @@ mod tests {
     }
 
     #[test]
+    fn reserved_ports_have_the_names_of_the_protocol() {
+        use beehive_of::PortNo as Reserved;
+        let all = [
+            Reserved::IN_PORT,
+            Reserved::TABLE,
+            Reserved::NORMAL,
+            Reserved::FLOOD,
+            Reserved::ALL,
+            Reserved::CONTROLLER,
+            Reserved::LOCAL,
+        ];
+        for port in all {
+            assert_eq!(Some(port_from(port).to_string().as_str()), port.name());
+        }
+    }
+
+    #[test]
     fn cookies_name_owners() {
         let owner_of = Owner::named("learning-switch");
         let made_for = Cause::named("PacketIn");
