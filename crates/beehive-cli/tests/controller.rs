@@ -229,6 +229,18 @@ fn a_controller_that_is_not_there_is_said_with_a_remedy() {
 }
 
 #[test]
+fn whoever_asks_a_controller_heeds_the_environment() {
+    let controller = Running::start(&[]);
+    for command in ["top", "provenance", "switches", "ports", "flows"] {
+        let mut asker = Command::new(env!("CARGO_BIN_EXE_beehive"));
+        let Output { status, stderr, .. } =
+            asker.arg(command).env("BEEHIVE_HTTP", &controller.http).output().expect("starts");
+        assert!(status.success(), "{command}: {}", String::from_utf8_lossy(&stderr));
+    }
+    assert!(controller.end(Signal::TERM).0);
+}
+
+#[test]
 fn maps_are_shown_without_a_controller() {
     let (done, maps, _) = told(&["maps", "--app", "hub"]);
     assert!(done && maps.starts_with("hub\n") && maps.contains("stateless"), "{maps}");

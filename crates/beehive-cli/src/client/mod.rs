@@ -2,6 +2,7 @@
 
 pub(crate) mod question;
 mod table;
+pub(crate) mod whereabouts;
 
 use crate::api::{Failed, Flows, Hosts, Links, Ports, Switches, Verified};
 use clap::Args;
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
+use whereabouts::Whereabouts;
 
 /// How long an answer may take: longer than the controller waits for its switches.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
@@ -20,9 +22,8 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// What all questions have in common.
 #[derive(Args, Debug)]
 struct Common {
-    /// Where the controller serves HTTP
-    #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653")]
-    http: String,
+    #[command(flatten)]
+    controller: Whereabouts,
 
     /// Print JSON, one object
     #[arg(long)]
@@ -172,15 +173,15 @@ fn watch(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) ->
 }
 
 fn ask<T: DeserializeOwned>(common: &Common, question: &Question) -> Result<T, String> {
-    let (status, body) = question.ask(&common.http, ANSWER_LIMIT, ANSWER_BYTES_MAX)?;
+    let http = &common.controller.http;
+    let (status, body) = question.ask(http, ANSWER_LIMIT, ANSWER_BYTES_MAX)?;
     if status == 200 {
-        return serde_json::from_slice(&body).map_err(|error| {
-            format!("what serves HTTP at {} is not this version of Beehive: {error}", common.http)
-        });
+        return serde_json::from_slice(&body)
+            .map_err(|error| format!("what serves HTTP at {http} is not this version of Beehive: {error}"));
     }
     match serde_json::from_slice::<Failed>(&body) {
         Ok(failed) => Err(failed.error.message),
-        Err(_) => Err(format!("{}: HTTP status {status}: {}", common.http, body.trim_ascii().escape_ascii())),
+        Err(_) => Err(format!("{http}: HTTP status {status}: {}", body.trim_ascii().escape_ascii())),
     }
 }
 

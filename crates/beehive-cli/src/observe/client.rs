@@ -2,7 +2,6 @@
 
 use super::status::{Served, Status};
 use crate::client::question::{Method, Question};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A controller that does not answer in this time does not answer.
@@ -12,9 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STATUS_BYTES_MAX: u64 = 64 << 20;
 
 /// The status of the controller at `address`, with the sizes of states if asked for, or what is in the way, in words.
-pub(super) fn status(address: SocketAddr, sizes: bool) -> Result<Status, String> {
+pub(super) fn status(address: &str, sizes: bool) -> Result<Status, String> {
     let question = Question::new(Method::Get, "/api/v1/status").with("sizes", sizes.then_some("true"));
-    let (status, body) = question.ask(&address.to_string(), PATIENCE, STATUS_BYTES_MAX)?;
+    let (status, body) = question.ask(address, PATIENCE, STATUS_BYTES_MAX)?;
     if status != 200 {
         return Err(format!("{address} answers with HTTP status {status}"));
     }

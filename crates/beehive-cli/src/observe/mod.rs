@@ -6,10 +6,10 @@ mod status;
 mod table;
 mod top;
 
+use crate::client::whereabouts::Whereabouts;
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,9 +22,8 @@ const SECONDS_MAX: u64 = 3600;
 /// Which controller to ask, and how to show what it says.
 #[derive(Args, Debug)]
 struct Source {
-    /// Where the controller listens for HTTP; it says so when it starts
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653")]
-    http: SocketAddr,
+    #[command(flatten)]
+    controller: Whereabouts,
 
     /// Watch for so many seconds, and show what happened in them instead of everything since the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
@@ -38,10 +37,10 @@ struct Source {
 impl Source {
     /// The status now, or what changed in the time that was asked for.
     fn status(&self, sizes: bool) -> Result<status::Status, String> {
-        let first = client::status(self.http, sizes)?;
+        let first = client::status(&self.controller.http, sizes)?;
         let Some(seconds) = self.seconds else { return Ok(first) };
         std::thread::sleep(Duration::from_secs(seconds));
-        Ok(client::status(self.http, sizes)?.since(&first))
+        Ok(client::status(&self.controller.http, sizes)?.since(&first))
     }
 
     /// Prints what `view` makes of the status, as JSON or as `text` makes of that.
