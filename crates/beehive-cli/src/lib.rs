@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// Beehive: an SDN controller, and tools around it.
 ///
-/// `beehive controller` needs no flag: it runs a learning switch for every OpenFlow 1.0 or 1.3 switch that connects.
+/// `beehive controller` needs no flag: it runs a learning switch for every switch that connects, by OpenFlow 1.0 to 1.5.
 #[derive(Debug, Parser)]
 #[command(name = "beehive", version, arg_required_else_help = true)]
 struct Arguments {
