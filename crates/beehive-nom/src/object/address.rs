@@ -1,11 +1,11 @@
 //! Ethernet addresses, VLANs, and both together.
 
 use beehive::Key;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
-/// An Ethernet address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+/// An Ethernet address. For people (in JSON, say) it is text, `02:00:00:00:00:01`, and else six bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
@@ -52,6 +52,37 @@ impl fmt::Debug for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+impl Serialize for Mac {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => self.0.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return <[u8; 6]>::deserialize(deserializer).map(Mac);
+        }
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 6];
+        let mut words = text.split(':');
+        for byte in &mut bytes {
+            let word =
+                words.next().filter(|word| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit()));
+            let number = word.and_then(|word| u8::from_str_radix(word, 16).ok());
+            *byte = number.ok_or_else(|| not_an_address(&text))?
+        }
+        if words.next().is_some() { Err(not_an_address(&text)) } else { Ok(Mac(bytes)) }
+    }
+}
+
+fn not_an_address<E: de::Error>(text: &str) -> E {
+    E::custom(format_args!("`{text}` is no Ethernet address, such as 02:00:00:00:00:01"))
 }
 
 /// A VLAN, by its identifier (12 bits). Frames without a tag, and those whose tag has a priority only, are in VLAN 0.
@@ -115,6 +146,21 @@ mod tests {
         assert_eq!((station.vlan(), station.mac()), (Vlan(4095), mac));
         assert_eq!(station.to_string(), "fe:01:02:03:04:ff@4095");
         assert!(Station::new(Vlan(1), Mac::ZERO) > Station::new(Vlan(0), Mac::BROADCAST));
+    }
+
+    #[test]
+    fn an_address_is_text_for_people_and_six_bytes_for_a_log() {
+        let mac = Mac([0xfe, 0x01, 0x02, 0x03, 0x04, 0xff]);
+        assert_eq!(serde_json::to_string(&mac).unwrap(), "\"fe:01:02:03:04:ff\"");
+        assert_eq!(serde_json::from_str::<Mac>("\"FE:01:02:03:04:ff\"").unwrap(), mac);
+        for wrong in ["", "fe:01:02:03:04", "fe:01:02:03:04:ff:00", "fe:1:02:03:04:ff", "fe:+1:02:03:04:ff"] {
+            let why = serde_json::from_value::<Mac>(wrong.into()).unwrap_err().to_string();
+            assert!(why.contains(&format!("`{wrong}` is no Ethernet address")), "{why}");
+        }
+        let shape = bincode::config::standard();
+        let bytes = bincode::serde::encode_to_vec(mac, shape).unwrap();
+        assert_eq!(bytes, mac.0);
+        assert_eq!(bincode::serde::decode_from_slice::<Mac, _>(&bytes, shape).unwrap(), (mac, 6));
     }
 
     #[test]
