@@ -35,7 +35,7 @@ pub use message::{Error, ErrorKind, Message, Value};
 pub use report::HandlerReport;
 pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, Rows, Table,
-    WholeDict, WholeTable,
+    WholeDict, WholeTable, nearest_name,
 };
 pub use time::Time;
 

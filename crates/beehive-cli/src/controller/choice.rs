@@ -1,8 +1,7 @@
 //! The apps that the controller can run: their names, what they need, and their place among the others.
 
 use super::Failure;
-use super::configuration::nearest;
-use beehive_core::{Builder, Handlers};
+use beehive_core::{Builder, Handlers, nearest_name};
 use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, Topology};
 use std::any::TypeId;
 
@@ -59,7 +58,7 @@ impl AppChoice {
         let all: Vec<_> = own.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
         let found = all.iter().find(|(known, _)| *known == name);
-        found.map(|(_, app)| *app).ok_or_else(|| match nearest(name, &names) {
+        found.map(|(_, app)| *app).ok_or_else(|| match nearest_name(name, &names) {
             Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
             None => format!("there is no app `{name}`; there are {}", names.join(", ")).into(),
         })

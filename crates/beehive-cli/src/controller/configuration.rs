@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::choice::{self, AppChoice};
+use beehive_core::nearest_name;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -106,7 +107,7 @@ fn known<'a>(
 ) -> Result<(), Failure> {
     for key in keys {
         if !known.contains(&key.as_str()) {
-            return Err(match nearest(key, known) {
+            return Err(match nearest_name(key, known) {
                 Some(near) => format!("{place}there is no {what} `{key}`; did you mean `{near}`?").into(),
                 None => format!("{place}there is no {what} `{key}`; there are {}", known.join(", ")).into(),
             });
@@ -115,45 +116,12 @@ fn known<'a>(
     Ok(())
 }
 
-/// The known name that `name` was probably meant to be.
-pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let best = known.iter().min_by_key(|k| distance(k, name))?;
-    (distance(best, name) <= 1 + name.len() / 4).then_some(*best)
-}
-
-/// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cb, slot) in b.iter().zip(row.iter_mut().skip(1)) {
-            let above = *slot;
-            let changed = diagonal + usize::from(ca != *cb);
-            *slot = changed.min(left + 1).min(above + 1);
-            (diagonal, left) = (above, *slot);
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
         parse(text, &[]).expect_err("accepted").to_string()
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
     }
 
     #[test]

@@ -149,7 +149,7 @@ async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
     for app in &options.apps {
         builder = app.register(builder);
     }
-    let hive = builder.settings(options.settings.clone()).start()?;
+    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.not_started(why))?;
     let directory = Arc::new(Directory::default());
     let listener = Listener::new(&hive, directory.clone(), options.listener(descriptors));
     let mut addresses = Vec::new();

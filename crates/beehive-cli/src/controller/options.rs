@@ -3,6 +3,7 @@
 use super::Failure;
 use super::choice::{self, AppChoice};
 use super::configuration::{self, Configuration};
+use beehive_core::StartError;
 use beehive_nom::driver::Admission;
 use beehive_nom::driver::openflow::{ListenerSettings, SessionSettings};
 use clap::Args;
@@ -65,6 +66,8 @@ pub(super) struct Options {
     pub(super) http_hosts: Vec<String>,
     pub(super) log: String,
     pub(super) settings: toml::Table,
+    /// The file that the settings are from.
+    config: Option<PathBuf>,
     controller: Configuration,
 }
 
@@ -117,7 +120,16 @@ impl Options {
         }
         let http_hosts = first_of(arguments.http_host, controller.http_hosts.clone(), &[]);
         let log = arguments.log.or(controller.log.clone()).unwrap_or_else(|| "info".into());
-        Ok(Options { apps, listen, http, http_hosts, log, settings, controller })
+        let config = arguments.config;
+        Ok(Options { apps, listen, http, http_hosts, log, settings, config, controller })
+    }
+
+    /// Why a hive with these settings did not start, with the file if that is to be changed.
+    pub(super) fn not_started(&self, why: StartError) -> Failure {
+        match (&why, &self.config) {
+            (StartError::Settings(_), Some(file)) => format!("{}: {why}", file.display()).into(),
+            _ => why.into(),
+        }
     }
 
     /// Settings of the listener; `descriptors` are those that this process may have open.

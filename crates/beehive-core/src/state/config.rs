@@ -1,5 +1,6 @@
 //! Typed settings of an app: read-only in handlers and equal on all hives.
 
+use crate::state::names;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl ConfigSource {
             None => Ok(()),
             Some(key) => Err(ConfigError {
                 table: format!("apps.{}", self.app),
-                why: format!("unknown key `{key}`: this app has no settings"),
+                why: format!("there is no key `{key}`: this app has no settings"),
             }),
         }
     }
@@ -73,7 +74,11 @@ impl ConfigSource {
         toml::Value::Table(self.table.clone()).try_into().map(|settings| Config(Arc::new(settings))).map_err(
             |error| ConfigError {
                 table: format!("apps.{}", self.app),
-                why: error.to_string().trim().to_string(),
+                why: match names::unknown(error.message()) {
+                    Some((key, known)) => names::refusal("key", key, &known),
+                    // the second line is the key
+                    None => error.to_string().trim().replace("\nin ", ", in "),
+                },
             },
         )
     }

@@ -1,0 +1,79 @@
+//! Names that people write: which known one was probably meant.
+
+/// The known name that `name` was probably meant to be: one that differs in a letter or a few, or that goes on where
+/// `name` ends, such as `age_s` for `age`.
+pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let longer = |known: &str| name.len() > 1 && known.starts_with(name);
+    let distance = |known: &str| if longer(known) { 1 } else { strsim::levenshtein(known, name) };
+    let best = known.iter().min_by_key(|known| distance(known))?;
+    (distance(best) <= 1 + name.len() / 4).then_some(*best)
+}
+
+/// Says that there is no `what` called `name`, and which was meant, or which there are.
+pub(crate) fn refusal(what: &str, name: &str, known: &[&str]) -> String {
+    match nearest_name(name, known) {
+        Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),
+        None => format!("there is no {what} `{name}`; there are {}", known.join(", ")),
+    }
+}
+
+/// The name that serde's words refuse, and those that they say it knows: "unknown field `a`, expected one of `b`, `c`".
+/// A type does not tell the names of its fields in any other way.
+pub(crate) fn unknown(words: &str) -> Option<(&str, Vec<&str>)> {
+    let (name, rest) = words.strip_prefix("unknown field `")?.split_once('`')?;
+    let known: Vec<&str> = rest.strip_prefix(", expected ")?.split('`').skip(1).step_by(2).collect();
+    (!known.is_empty()).then_some((name, known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[test]
+    fn what_was_probably_meant() {
+        let known = ["age_s", "idle_s", "flows"];
+        let meant = |name| nearest_name(name, &known);
+        assert_eq!(
+            [meant("age"), meant("ages"), meant("idle"), meant("flow")],
+            [Some("age_s"), Some("age_s"), Some("idle_s"), Some("flows")]
+        );
+        assert_eq!([meant("a"), meant("x"), meant("frobnicate"), nearest_name("a", &[])], [None; 4]);
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct One {
+        a: Option<u8>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Two {
+        a: Option<u8>,
+        b: Option<u8>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Three {
+        a: Option<u8>,
+        b: Option<u8>,
+        c: Vec<One>,
+    }
+
+    #[test]
+    fn the_words_of_serde_are_understood() {
+        fn said<T: serde::de::DeserializeOwned + std::fmt::Debug>(text: &str) -> String {
+            toml::from_str::<T>(text).expect_err("accepted").message().to_string()
+        }
+        assert_eq!(unknown(&said::<One>("x = 1")), Some(("x", vec!["a"])));
+        assert_eq!(unknown(&said::<Two>("x = 1")), Some(("x", vec!["a", "b"])));
+        assert_eq!(unknown(&said::<Three>("x = 1")), Some(("x", vec!["a", "b", "c"])));
+        assert_eq!(unknown(&said::<Three>("c = [{ x = 1 }]")), Some(("x", vec!["a"])));
+        assert_eq!(unknown(&said::<Three>("c = 5")), None);
+    }
+}
