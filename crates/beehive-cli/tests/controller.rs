@@ -141,11 +141,21 @@ fn what_is_not_known_is_refused() {
     };
     assert!(with("[controller]\nlissten = []\n").contains("did you mean `listen`?"));
     assert!(with("[apps.learning-swich]\n").contains("did you mean `learning-switch`?"));
-    let words = with("[apps.learning-switch]\nages = 5\n");
+    let place = format!("{}: [apps.learning-switch]: ", file.display());
+    let words = with("[apps.learning-switch]\nage = 5\n");
+    assert!(words.contains(&format!("{place}there is no key `age`; did you mean `age_s`?")), "{words}");
+    let words = with("[apps.learning-switch]\nage_s = 3\n");
     assert!(
-        words.contains("apps.learning-switch") && words.contains("ages") && words.contains("age_s"),
+        words.contains(&format!("{place}3 is out of range: it can be 4 to 131070, in `age_s`")),
         "{words}"
     );
+    let words =
+        with("[controller]\napps = [\"firewall\"]\n[[apps.firewall.rules]]\naction = \"deny\"\nfrm = 5\n");
+    assert!(words.contains("[apps.firewall]: there is no key `frm`; did you mean `from`?"), "{words}");
+    let words = with("[controller]\nidle_s = 5\napps = []\n");
+    assert!(words.contains("there is no key `idle_s`"), "{words}");
+    let words = with("[controller]\napps = []\n");
+    assert!(words.contains(&format!("{}: [controller]: apps = [] names none", file.display())), "{words}");
     std::fs::remove_file(&file).expect("was written");
     assert!(refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
     assert!(refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));

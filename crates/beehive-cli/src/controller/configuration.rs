@@ -21,18 +21,52 @@ pub(super) struct Configuration {
     pub(super) http_hosts: Option<Vec<String>>,
     /// As `--log`.
     pub(super) log: Option<String>,
-    /// Connections of switches at the same time. Default 4096; less where the system allows fewer descriptors.
+    /// Connections of switches at the same time. Default 4096; 1 to 1 000 000, less where the system allows fewer
+    /// descriptors.
     pub(super) connections_max: Option<u64>,
-    /// Connections that are not yet set up at the same time. Default 512.
+    /// Connections that are not yet set up at the same time. Default 512; 1 to 1 000 000, and no more than connections.
     pub(super) half_open_max: Option<u64>,
-    /// Milliseconds of silence after which a switch is asked whether it is there. Default 1000, at least 100.
+    /// Milliseconds of silence after which a switch is asked whether it is there. Default 1000; 100 to 3 600 000.
     pub(super) echo_interval_ms: Option<u64>,
-    /// Questions that it may leave unanswered. Default 3, at least 1.
+    /// Questions that it may leave unanswered. Default 3; 1 to 1000.
     pub(super) echo_misses: Option<u32>,
-    /// Milliseconds that a switch has to be set up. Default 5000, at least 100.
+    /// Milliseconds that a switch has to be set up. Default 5000; 100 to 600 000.
     pub(super) handshake_ms: Option<u64>,
-    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 200; 0: none waits.
+    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 200; 0 to 60 000. 0: none
+    /// waits.
     pub(super) packet_patience_ms: Option<u64>,
+}
+
+impl Configuration {
+    /// Refuses what makes no sense, with what does.
+    fn check(&self) -> Result<(), Failure> {
+        for (key, list) in [("apps", &self.apps), ("listen", &self.listen)] {
+            if list.as_ref().is_some_and(Vec::is_empty) {
+                return Err(format!(
+                    "[controller]: {key} = [] names none: leave `{key}` out for what is usual"
+                )
+                .into());
+            }
+        }
+        let numbers = [
+            ("connections_max", self.connections_max, 1..=1_000_000),
+            ("half_open_max", self.half_open_max, 1..=1_000_000),
+            ("echo_interval_ms", self.echo_interval_ms, 100..=3_600_000),
+            ("echo_misses", self.echo_misses.map(u64::from), 1..=1_000),
+            ("handshake_ms", self.handshake_ms, 100..=600_000),
+            ("packet_patience_ms", self.packet_patience_ms, 0..=60_000),
+        ];
+        for (key, number, range) in numbers {
+            if let Some(number) = number.filter(|number| !range.contains(number)) {
+                let (least, most) = range.into_inner();
+                return Err(format!(
+                    "[controller]: {number} is out of range: it can be {least} to {most}, in `{key}`"
+                )
+                .into());
+            }
+        }
+        Ok(())
+    }
 }
 
 const TABLES: [&str; 2] = ["controller", "apps"];
@@ -71,9 +105,11 @@ fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), 
     let controller = match file.remove("controller") {
         Some(toml::Value::Table(table)) => {
             known("key", "[controller] ", table.keys(), &KEYS)?;
-            toml::Value::Table(table)
-                .try_into()
-                .map_err(|error| format!("[controller]: {}", error.to_string().trim()))?
+            let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
+                format!("[controller]: {}", error.to_string().trim().replace("\nin ", ", in "))
+            })?;
+            controller.check()?;
+            controller
         }
         Some(_) => return Err("`controller` is a table: [controller]".into()),
         None => Configuration::default(),
@@ -135,6 +171,34 @@ mod tests {
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));
         assert!(refusal("[controller]\nlisten = 5\n").contains("[controller]"));
         assert!(refusal("[controller\n").contains("TOML"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_range_and_the_key() {
+        let (mut allowed, range) = (
+            String::from("[controller]\n"),
+            [
+                ("connections_max", 1, 1_000_000),
+                ("half_open_max", 1, 1_000_000),
+                ("echo_interval_ms", 100, 3_600_000),
+                ("echo_misses", 1, 1_000),
+                ("handshake_ms", 100, 600_000),
+                ("packet_patience_ms", 0, 60_000),
+            ],
+        );
+        for (key, least, most) in range {
+            let words = format!("{} is out of range: it can be {least} to {most}, in `{key}`", most + 1);
+            assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
+            // below nought, that is refused as what it is: no such number
+            assert!(
+                refusal(&format!("[controller]\n{key} = {}\n", least - 1)).contains(&format!("in `{key}`"))
+            );
+            allowed += &format!("{key} = {least}\n");
+        }
+        assert!(parse(&allowed, &[]).is_ok());
+        for key in ["apps", "listen"] {
+            assert!(refusal(&format!("[controller]\n{key} = []\n")).contains(&format!("{key} = []")));
+        }
     }
 
     #[test]

@@ -146,11 +146,9 @@ impl Options {
             half_open_max: (c.half_open_max.unwrap_or(defaults.half_open_max as u64) as usize)
                 .clamp(1, connections_max),
             session: SessionSettings {
-                echo_interval: milliseconds(c.echo_interval_ms, defaults.session.echo_interval)
-                    .max(Duration::from_millis(100)),
-                echo_misses: c.echo_misses.unwrap_or(defaults.session.echo_misses).max(1),
-                handshake: milliseconds(c.handshake_ms, defaults.session.handshake)
-                    .max(Duration::from_millis(100)),
+                echo_interval: milliseconds(c.echo_interval_ms, defaults.session.echo_interval),
+                echo_misses: c.echo_misses.unwrap_or(defaults.session.echo_misses),
+                handshake: milliseconds(c.handshake_ms, defaults.session.handshake),
                 versions: defaults.session.versions,
             },
             admission: Admission {

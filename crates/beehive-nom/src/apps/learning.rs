@@ -11,6 +11,7 @@
 //! stations were, so these are learned from it as from a packet; what contradicts something heard since is withdrawn. So
 //! good flows go on forwarding, and a host that moved meanwhile is seen with its first packet, as ever.
 
+use crate::apps::range::within;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, FoundFlow, NodeId, NodeJoined,
     NodeLeft, Owner, PacketIn, PacketOut, PathsChanged, PortDown, PortNo, Station,
@@ -37,18 +38,22 @@ pub struct LearningSwitch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearningSettings {
-    /// Seconds that an address is remembered without a packet from it. Default 300, at least 4. No flow lives for longer
+    /// Seconds that an address is remembered without a packet from it. Default 300; 4 to 131 070. No flow lives for longer
     /// than half of that.
+    #[serde(deserialize_with = "within::<_, _, 4, 131_070>")]
     pub age_s: u32,
-    /// Seconds without a packet after which a flow goes. Default 60, at least 1.
+    /// Seconds without a packet after which a flow goes. Default 60; 1 to 65 535.
+    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
     pub idle_s: u32,
     /// Whether flows are installed. Otherwise every packet comes up. Default true.
     pub flows: bool,
     /// Addresses that are learned behind one port of a switch; packets of others are forwarded, but the switch is taught
     /// nothing about them. So a host that forges addresses fills neither our memory nor the switch's tables, and other
-    /// ports do not notice. Default 4 096.
+    /// ports do not notice. Default 4 096; 1 to 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub stations_per_port_max: u32,
-    /// Addresses that are learned at one switch. Default 65 536.
+    /// Addresses that are learned at one switch. Default 65 536; 1 to 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub stations_per_node_max: u32,
 }
 
@@ -66,11 +71,11 @@ impl Default for LearningSettings {
 
 impl LearningSettings {
     fn age(&self) -> Duration {
-        Duration::from_secs(u64::from(self.age_s.max(4)))
+        Duration::from_secs(u64::from(self.age_s))
     }
 
     fn flow_idle(&self) -> Duration {
-        Duration::from_secs(u64::from(self.idle_s.max(1)))
+        Duration::from_secs(u64::from(self.idle_s))
     }
 
     fn flow_age(&self) -> Duration {

@@ -9,6 +9,7 @@
 //! A closed port has a flow below those of apps that forward, and above that which brings packets up: what is forwarded
 //! already goes on, nothing new comes in. One that packets ran in a circle through has it above all others.
 
+use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, NodeId, NodeJoined, Owner,
@@ -48,12 +49,16 @@ pub struct LoopGuard {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopGuardSettings {
-    /// Milliseconds that a port that came up stays closed, so that links are found first. Default 2 000; discovery sends
-    /// a probe each second. 0: ports are open at once.
+    /// Milliseconds that a port that came up stays closed, so that links are found first. Default 2 000; 0 to
+    /// 600 000. Discovery sends a probe each second. 0: ports are open at once.
+    #[serde(deserialize_with = "within::<_, _, 0, 600_000>")]
     pub settle_ms: u32,
-    /// Seconds that a port stays closed after packets ran in a circle through it. Default 30, at least 1.
+    /// Seconds that a port stays closed after packets ran in a circle through it. Default 30; 1 to 86 400.
+    #[serde(deserialize_with = "within::<_, _, 1, 86_400>")]
     pub quarantine_s: u32,
-    /// Blame within a second at which a port is closed: three for a frame that came in on two ports. Default 6.
+    /// Blame within a second at which a port is closed: three for a frame that came in on two ports. Default 6; 1 to
+    /// 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub blame_max: u32,
     /// Whether single hosts' packets may come in on a blocked port: an app that forwards on shortest paths, and floods
     /// none of them, wants that. Default false.
@@ -220,7 +225,7 @@ impl LoopGuard {
         }
         blame.points += if same { BLAME_SAME } else { BLAME_MOVED };
         let (points, node) = (blame.points, msg.node);
-        let quarantine = Duration::from_secs(u64::from(self.config.quarantine_s.max(1)));
+        let quarantine = Duration::from_secs(u64::from(self.config.quarantine_s));
         let at = PortId { node, port: suspect };
         if points >= self.config.blame_max && same {
             tracing::error!(port = %at, address = %source, ?quarantine,

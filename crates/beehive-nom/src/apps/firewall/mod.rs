@@ -13,6 +13,7 @@ mod rule_text;
 
 pub use policy::{Policy, Ports, Protocol, Rule, Verdict};
 
+use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Conversation, DelFlows, Ethernet, FlowMatch, FlowScope, FlowsFound,
@@ -62,11 +63,14 @@ pub struct FirewallSettings {
     pub rules: Vec<Rule>,
     /// What becomes of what no rule fits. Default "deny".
     pub default: Verdict,
-    /// Seconds without a packet after which a conversation is over. Default 60, at least 1.
+    /// Seconds without a packet after which a conversation is over. Default 60; 1 to 65 535.
+    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
     pub idle_s: u16,
-    /// Conversations that hosts behind one port of a switch may have open. Default 4 096.
+    /// Conversations that hosts behind one port of a switch may have open. Default 4 096; 1 to 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub open_per_port_max: u32,
-    /// Conversations that are open at one switch. Default 65 536.
+    /// Conversations that are open at one switch. Default 65 536; 1 to 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub open_per_node_max: u32,
 }
 
@@ -79,7 +83,7 @@ impl Default for FirewallSettings {
 
 impl FirewallSettings {
     fn idle(&self) -> Duration {
-        Duration::from_secs(u64::from(self.idle_s.max(1)))
+        Duration::from_secs(u64::from(self.idle_s))
     }
 }
 

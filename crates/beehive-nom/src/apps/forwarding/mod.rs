@@ -11,6 +11,7 @@ mod paths;
 
 pub use paths::shortest;
 
+use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowMatch, FlowScope, FlowsFound, HostLost, HostMoved,
@@ -42,9 +43,11 @@ pub struct Map;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ForwardingSettings {
-    /// Seconds without a packet after which a flow goes. Default 30, at least 1.
+    /// Seconds without a packet after which a flow goes. Default 30; 1 to 65 535.
+    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
     pub idle_s: u16,
-    /// Seconds after which a flow goes; the next packet puts it back. Default 300, at least 1.
+    /// Seconds after which a flow goes; the next packet puts it back. Default 300; 1 to 65 535.
+    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
     pub age_s: u16,
 }
 

@@ -5,6 +5,7 @@
 
 mod claim;
 
+use crate::apps::range::within;
 use crate::object::{
     FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, ListHosts,
     NodeId, NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
@@ -36,9 +37,11 @@ pub struct HostAddress(pub IpAddr);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostsSettings {
-    /// Seconds without a packet that comes up after which a host is lost. Default 900, at least 60.
+    /// Seconds without a packet that comes up after which a host is lost. Default 900; 60 to 604 800.
+    #[serde(deserialize_with = "within::<_, _, 60, 604_800>")]
     pub age_s: u32,
-    /// Hosts behind one port; more are not tracked. Default 1 024.
+    /// Hosts behind one port; more are not tracked. Default 1 024; 1 to 1 000 000.
+    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
     pub hosts_per_port_max: u32,
 }
 
@@ -246,7 +249,7 @@ impl Hosts {
 
     #[every("30s", each = recent)]
     fn forget(&mut self, node: &NodeId, ctx: &mut Ctx) {
-        let (now, age) = (ctx.now(), Duration::from_secs(u64::from(self.config.age_s.max(60))));
+        let (now, age) = (ctx.now(), Duration::from_secs(u64::from(self.config.age_s)));
         for (station, recent) in self.recent.at(*node).take_if(|_, recent| now.since(recent.told) >= age) {
             leave(self.crowds.at(*node), recent.port);
             ctx.emit(Gone(station, PortId { node: *node, port: recent.port }));
