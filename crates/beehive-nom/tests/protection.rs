@@ -21,7 +21,7 @@ use tokio::time::MissedTickBehavior;
 /// Packets a second: what hosts do to controllers (S15), or what is as much for a controller that is not optimised.
 const FLOOD_PER_SECOND: usize = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 /// Times that it is measured, with and without a flood in turn, so that whatever else the machine does concerns both.
-const TURNS: usize = 20;
+const TURNS: usize = 60;
 /// Questions in each.
 const QUESTIONS: usize = 200;
 
