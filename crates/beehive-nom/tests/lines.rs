@@ -22,7 +22,7 @@ const APPS: [App; 7] = [
         name: "learning switch",
         files: &["learning.rs"],
         paper: Some(69),
-        most: 193,
+        most: 198,
         more: "VLANs, ageing, hosts that move, ports and switches that go, limits for each port and switch, flows of an \
                earlier life, settings",
     },
@@ -38,7 +38,7 @@ const APPS: [App; 7] = [
         name: "firewall",
         files: &["firewall/mod.rs", "firewall/policy.rs", "firewall/rule_text.rs"],
         paper: Some(237),
-        most: 359,
+        most: 363,
         more: "conversations in flows of their own, in front of any app that forwards; answers, failures and fragments; \
                rules that change while it runs; IPv6; rules as people write them; limits; flows of an earlier life",
     },
@@ -60,7 +60,7 @@ const APPS: [App; 7] = [
         name: "forwarding",
         files: &["forwarding/mod.rs", "forwarding/paths.rs"],
         paper: None,
-        most: 216,
+        most: 219,
         more: "",
     },
 ];
