@@ -319,8 +319,17 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
     if *translated == Nat::default() {
         return out.write_str("nat");
     }
-    let end = if translated.flags.contains(NatFlags::SRC) { "src" } else { "dst" };
+    let flags = translated.flags;
+    let ranged = Nat { flags, ..Nat::default() } != *translated;
+    let end = match (flags.contains(NatFlags::SRC), flags.contains(NatFlags::DST)) {
+        (true, _) => "src",
+        (false, true) => "dst",
+        // A range is of an end.
+        (false, false) if ranged => "dst",
+        (false, false) => "",
+    };
     write!(out, "nat({end}")?;
+    let mut separator = if end.is_empty() { "" } else { "," };
     match (translated.ipv4_min, translated.ipv4_max) {
         (Some(first), Some(last)) => write!(out, "={first}-{last}")?,
         (Some(first), None) => write!(out, "={first}")?,
@@ -340,12 +349,15 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
         _ => {}
     }
     for (flag, word) in [
+        // Both ends make no sense, but are not lost.
+        (NatFlags::SRC.with(NatFlags::DST), "dst"),
         (NatFlags::PERSISTENT, "persistent"),
         (NatFlags::PROTO_HASH, "hash"),
         (NatFlags::PROTO_RANDOM, "random"),
     ] {
-        if translated.flags.contains(flag) {
-            write!(out, ",{word}")?;
+        if flags.contains(flag) {
+            write!(out, "{separator}{word}")?;
+            separator = ",";
         }
     }
     out.write_str(")")

@@ -250,6 +250,19 @@ fn no_bits_at_all_are_told_without_a_panic() {
 }
 
 #[test]
+fn a_translation_of_no_end_or_of_both_is_told_as_it_is() {
+    for text in ["nat(hash)", "nat(src,dst)", "nat(src=1.2.3.4,dst,random)", "nat"] {
+        let text = format!("ip actions=ct(commit,{text})");
+        let flow = Flow::parse(&text, Version::V1_3).unwrap();
+        assert_eq!(flow.to_string(), text);
+        assert_eq!(
+            encoded(&Flow::parse(&flow.to_string(), Version::V1_3).unwrap(), Version::V1_3),
+            encoded(&flow, Version::V1_3)
+        );
+    }
+}
+
+#[test]
 fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
     let letters = ['(', ')', '[', ']', ',', ':', '=', '/', '-', '+', '0', '9', 'x', ' ', '.', '>', 'ä', '\0'];
     for (text, versions) in FLOWS {
