@@ -11,7 +11,7 @@
 //! flow.message().encode_into(Version::V1_3, 1, &mut out).unwrap();
 //! assert_eq!(
 //!     flow.to_string(),
-//!     "priority=100,tcp,nw_src=10.0.0.0/8,tp_dst=80 actions=set_field:02:00:00:00:00:09->eth_dst,output:3",
+//!     "priority=100,tcp,nw_src=10.0.0.0/8,tcp_dst=80 actions=set_field:02:00:00:00:00:09->eth_dst,output:3",
 //! );
 //!
 //! let error = Flow::parse("tcp,tp_dst=http,actions=drop", Version::V1_3).unwrap_err();
