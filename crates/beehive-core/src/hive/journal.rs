@@ -410,3 +410,67 @@ impl Entry {
         decode("a log entry", bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emit(bee: u64, seq: u64) -> Emit {
+        let fact = Fact { lane: lane_of(0, BeeId(bee)), seq, part: 0, app: 1 };
+        let (origin, sender) = (HiveId(0), Address::App(0));
+        let (name, bytes) = ("a message".to_string(), Vec::new());
+        Emit {
+            fact,
+            name,
+            bytes,
+            at: None,
+            is_sweep: false,
+            position: None,
+            origin,
+            sender,
+            hops: 0,
+            chance: 0,
+        }
+    }
+
+    fn work(bee: u64, emits: Vec<Emit>, inputs: Vec<Input>, app: u16) -> Record {
+        let (cells, visits, ops) = (vec![CellId(bee)], Vec::new(), Vec::new());
+        Record::Work(Work {
+            app,
+            bee: BeeId(bee),
+            cells,
+            inputs,
+            visits,
+            ops,
+            emits,
+            next_seq: 9,
+            now: Time::ZERO,
+        })
+    }
+
+    /// A bee takes over the lanes of those that have merged into it, and of those that had merged into them, as long as
+    /// something that was sent there is not handled.
+    #[test]
+    fn lanes_are_inherited_while_something_waits_there() {
+        let mut colony = Colony::default();
+        let mut apply = |record| {
+            let (number, after) = (colony.last + 1, colony.last);
+            assert!(colony.apply(&Entry { number, after, record }));
+            colony.clone()
+        };
+        for bee in 1..=4 {
+            apply(work(bee, if bee == 3 { Vec::new() } else { vec![emit(bee, 0)] }, Vec::new(), 0));
+        }
+        let fuse = |from, into| Record::Fuse { app: 0, from: BeeId(from), into: BeeId(into) };
+        let heirs = |colony: &Colony, bee| colony.bees[&(0, BeeId(bee))].heir_of.clone();
+        let lanes = |bees: &[u64]| bees.iter().map(|bee| lane_of(0, BeeId(*bee))).collect::<BTreeSet<_>>();
+        assert_eq!(heirs(&apply(fuse(1, 2)), 2), lanes(&[1]));
+        assert_eq!(heirs(&apply(fuse(3, 4)), 4), lanes(&[]), "nothing waits there");
+        assert_eq!(heirs(&apply(fuse(2, 4)), 4), lanes(&[1, 2]));
+        // what the first had sent is handled
+        let input = Input { lane: lane_of(0, BeeId(1)), floor: 0, seq: 0, count: 1, part: 0 };
+        apply(work(9, Vec::new(), vec![input], 1));
+        apply(work(5, Vec::new(), Vec::new(), 0));
+        assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));
+    }
+}

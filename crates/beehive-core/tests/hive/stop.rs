@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-static HANDLED: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
+static HANDLED: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
 #[derive(Message)]
 struct Late {
@@ -14,12 +14,20 @@ struct Late {
     keys: Vec<u64>,
     milliseconds: u64,
 }
+/// Takes so long, without any cell.
+#[derive(Message)]
+struct Passing(u64);
 #[derive(App)]
 struct Lates {
     count: Dict<u64, u64>,
 }
 #[handlers]
 impl Lates {
+    #[rcv(stateless)]
+    fn passing(&mut self, msg: &Passing) {
+        std::thread::sleep(Duration::from_millis(msg.0));
+        HANDLED[7].fetch_add(1, Ordering::Relaxed);
+    }
     #[rcv(joins)]
     fn late(&mut self, msg: &Late) {
         for key in &msg.keys {
@@ -199,5 +207,26 @@ fn a_hive_that_has_stopped_is_idle() {
         let idle = tokio::time::timeout(Duration::from_secs(20), hive.idle()).await;
         assert!(idle.is_ok(), "something is under way");
         assert_eq!(HANDLED[6].load(Ordering::Relaxed), 3);
+    })
+}
+
+/// What an IO bee has left to stateless handlers is dropped with the rest.
+#[test]
+fn no_stateless_handler_begins_when_the_grace_is_over() {
+    on_workers(2, async {
+        let (hive, _) = start(lates(), On::Memory);
+        let mut io = hive.io();
+        for _ in 0..100 {
+            io.emit(Passing(20));
+            io.flush().await
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        hive.stop(Duration::ZERO).await;
+        let handled = HANDLED[7].load(Ordering::Relaxed);
+        assert!(handled < 50, "{handled}");
+        hive.idle().await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let after = HANDLED[7].load(Ordering::Relaxed);
+        assert!(after <= handled + 1, "the one that had begun: {handled}, then {after}");
     })
 }
