@@ -135,6 +135,8 @@ impl NodeController {
         self.seen.at(msg.node).clear();
         self.bursts.remove(&msg.node);
         let flows = self.flows.at(msg.node);
+        // it is wanted anew by whoever comes back: nothing is kept of switches that come once, under whatever number
+        Node::forget_miss_flow(flows);
         let told: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
         for key in told {
@@ -447,29 +449,36 @@ impl Node {
 
     /// Puts the flow that brings packets up among those that it should have, unless an app wants something else there.
     fn miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
-        let up = Actions::One(Action::Output(PortNo::CONTROLLER));
-        let flow = Flow {
-            owner: NodeController::OWNER,
-            cause: const { Cause::of::<NodeJoined>() },
-            priority: 0,
-            matching: FlowMatch::ANY,
-            actions: up,
-            idle_s: 0,
-            hard_s: 0,
-        };
-        let key = flow.key();
-        match (self.drops_misses, flows.get(&key)) {
-            (true, None) => {
-                flows.insert(key, Intended { flow, state: FlowState::Waiting, sent: 0, refusals: 0 });
-            }
+        if !self.drops_misses {
             // it came back with another protocol
-            (false, Some(intended)) if intended.flow.owner == NodeController::OWNER => {
-                flows.remove(&key);
-            }
-            _ => {}
+            return Node::forget_miss_flow(flows);
+        }
+        let key = MISS_FLOW.key();
+        if !flows.contains(&key) {
+            let intended = Intended { flow: MISS_FLOW, state: FlowState::Waiting, sent: 0, refusals: 0 };
+            flows.insert(key, intended);
+        }
+    }
+
+    /// Leaves it alone where an app wants something else.
+    fn forget_miss_flow(flows: &mut Rows<FlowKey, Intended>) {
+        let key = MISS_FLOW.key();
+        if flows.get(&key).is_some_and(|intended| intended.flow.owner == NodeController::OWNER) {
+            flows.remove(&key);
         }
     }
 }
+
+/// Brings up what no other flow takes.
+const MISS_FLOW: Flow = Flow {
+    owner: NodeController::OWNER,
+    cause: Cause::of::<NodeJoined>(),
+    priority: 0,
+    matching: FlowMatch::ANY,
+    actions: Actions::One(Action::Output(PortNo::CONTROLLER)),
+    idle_s: 0,
+    hard_s: 0,
+};
 
 /// A flow has gone from the switch: what is told in the reading under way may be from before that.
 fn expect_again(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
