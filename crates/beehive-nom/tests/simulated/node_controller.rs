@@ -133,6 +133,9 @@ async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_noth
         );
         assert_eq!(lab.flows(), [miss]);
         assert_eq!(lab.send(host(1, 1), Mac::BROADCAST).await, [2, 3, 4]);
+        // nothing is kept of a switch that has gone, unless an app wants something of it
+        lab.away().await;
+        assert!(lab.hive.request(DescribeNode { node: NODE }).await.is_err(), "it is known still");
     }
 }
 
