@@ -155,12 +155,16 @@ impl NodeController {
     }
 
     #[rcv(sharded)]
-    fn adopt_flows(&mut self, msg: &AdoptFlows) -> Result<(), Error> {
+    fn adopt_flows(&mut self, msg: &AdoptFlows, ctx: &mut Ctx) -> Result<(), Error> {
         let adopters = self.adopters.at(msg.node);
         if adopters.len() >= limits::ADOPTERS_PER_NODE_MAX && !adopters.contains(&msg.owner) {
             return Err(Error::new("too many apps answer for soft flows".to_string()));
         }
         adopters.insert(msg.owner, ());
+        if !self.nodes.contains(&msg.node) {
+            // it may be about to join, or have left meanwhile, and then nobody else forgets this
+            ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
+        }
         Ok(())
     }
 
@@ -339,7 +343,7 @@ impl NodeController {
     /// A switch that does not tell its flows starts with what it should have, and nothing else of ours.
     #[rcv(sharded)]
     fn reading_overdue(&mut self, msg: &ReadingOverdue, ctx: &mut Ctx) {
-        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return self.adopters.at(msg.node).clear() };
         if node.reading.number != msg.reading || node.reading.complete {
             return;
         }
