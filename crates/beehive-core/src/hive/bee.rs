@@ -506,8 +506,10 @@ impl<A: App> Bee<A> {
         mailbox.body = Some(body);
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
+        // who waits for the body learns that there is none: a merge that waits would wait for ever
+        let freezers = std::mem::take(&mut mailbox.freezers);
         drop(mailbox);
-        drop((queue, more))
+        drop((queue, more, freezers))
     }
 
     /// Runs what is queued and what comes meanwhile, and puts the body back.

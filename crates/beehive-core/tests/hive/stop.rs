@@ -1,6 +1,6 @@
 //! How a hive stops: what is under way finishes, within the time it is given.
 
-use crate::load::{On, on_workers, start};
+use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Builder, Dict, Error, Hive, Io, Message, Restart, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,6 +206,9 @@ fn a_hive_that_has_stopped_is_idle() {
         hive.stop(Duration::ZERO).await;
         let idle = tokio::time::timeout(Duration::from_secs(20), hive.idle()).await;
         assert!(idle.is_ok(), "something is under way");
+        // nor does a merge wait for a body that nobody gives it
+        let tasks = tokio::runtime::Handle::current().metrics();
+        eventually("no task is left", Duration::from_secs(20), || tasks.num_alive_tasks() == 0).await;
         assert_eq!(HANDLED[6].load(Ordering::Relaxed), 3);
     })
 }
