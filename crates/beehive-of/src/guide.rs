@@ -1,0 +1,246 @@
+//! How the usual things are done, each as a short program.
+//!
+//! # A packet from any switch
+//!
+//! [`any`](crate::any) hides the version. What a read of the connection gave goes into a [`FrameBuffer`](crate::FrameBuffer)
+//! (or through the `codec` feature's stream), and comes out as frames.
+//!
+//! ```
+//! use beehive_of::any::{Message, PacketInReason};
+//! use beehive_of::{FrameBuffer, PortNo, Version};
+//!
+//! # fn read(version: Version, into: &mut bytes::BytesMut) {
+//! #     let packet = beehive_of::any::PacketIn {
+//! #         buffer_id: None, total_len: 5, in_port: PortNo(3), reason: PacketInReason::NoMatch, table_id: 0, cookie: None,
+//! #         data: b"hello",
+//! #     };
+//! #     packet.encode_into(version, 7, into).unwrap();
+//! # }
+//! for version in Version::ALL {
+//!     let mut received = FrameBuffer::new();
+//!     read(version, received.read_target()); // a socket's `read_buf`
+//!     while let Some(frame) = received.next_frame()? {
+//!         if let Message::PacketIn(packet) = Message::parse(frame)? {
+//!             assert_eq!((packet.in_port, packet.reason), (PortNo(3), PacketInReason::NoMatch));
+//!             assert_eq!(packet.data, b"hello");
+//!         }
+//!     }
+//! }
+//! # Ok::<(), beehive_of::Error>(())
+//! ```
+//!
+//! # A flow for any switch
+//!
+//! ```
+//! use beehive_of::any::{Action, FlowMod, Match};
+//! use beehive_of::{Masked, PortNo, Version};
+//! use bytes::BytesMut;
+//! use core::net::{Ipv4Addr, Ipv6Addr};
+//!
+//! let to_the_lab = Match {
+//!     eth_type: Some(0x0800),
+//!     ipv4_dst: Some(Masked::<Ipv4Addr>::network([10, 7, 0, 0].into(), 16)),
+//!     ..Match::ANY
+//! };
+//! let actions = [Action::output(PortNo(4))];
+//! let flow = FlowMod { idle_timeout: 60, ..FlowMod::add(100, to_the_lab, (&actions).into()) };
+//! let mut out = BytesMut::new();
+//! for version in Version::ALL {
+//!     flow.encode_into(version, 1, &mut out)?;
+//! }
+//!
+//! // What a version cannot say is refused, and nothing is written.
+//! let written = out.len();
+//! let v6 = Match { eth_type: Some(0x86dd), ipv6_dst: Some(Ipv6Addr::LOCALHOST.into()), ..Match::ANY };
+//! let error = FlowMod::add(100, v6, (&actions).into()).encode_into(Version::V1_0, 1, &mut out).unwrap_err();
+//! assert_eq!(error.to_string(), "OpenFlow 1.0 cannot express IPv6 addresses in a match");
+//! assert_eq!(out.len(), written);
+//! # Ok::<(), beehive_of::EncodeError>(())
+//! ```
+//!
+//! # A flow from text, and what the switch says it has
+//!
+//! ```
+//! use beehive_of::message::{FlowEntry, Flows, FlowRequest, Message, Multipart, MultipartFlags, ReplyBody, RequestBody};
+//! use beehive_of::text::{Flow, show_fields, show_instructions};
+//! use beehive_of::{Frame, Version};
+//! use bytes::BytesMut;
+//!
+//! let version = Version::V1_3;
+//! let mut out = BytesMut::new();
+//! // What people paste from `ovs-ofctl`; an error would name the word and where it stands.
+//! let flow = Flow::parse("priority=7,tcp,tp_dst=80,actions=mod_dl_dst:02:00:00:00:00:02,output:2", version).unwrap();
+//! flow.message().encode_into(version, 1, &mut out).unwrap();
+//! // The question for all flows.
+//! let body = RequestBody::Flow(FlowRequest::default());
+//! Message::MultipartRequest(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut out).unwrap();
+//!
+//! // A switch answers; here, with the flow that it was sent.
+//! # let Message::FlowMod(sent) = flow.message() else { unreachable!() };
+//! # let entry = FlowEntry {
+//! #     priority: 7, packet_count: 3, match_fields: sent.match_fields, instructions: sent.instructions, ..Default::default()
+//! # };
+//! # let entries = [entry];
+//! # let body = ReplyBody::Flow(Flows { flows: (&entries).into() });
+//! # let mut received = BytesMut::new();
+//! # Message::MultipartReply(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut received).unwrap();
+//! let Message::MultipartReply(reply) = Message::parse(Frame::whole(&received).unwrap()).unwrap() else { unreachable!() };
+//! let ReplyBody::Flow(list) = reply.body else { unreachable!() };
+//! for flow in list.flows.iter() {
+//!     let flow = flow.unwrap();
+//!     let (fields, actions) = (show_fields(&flow.match_fields, version), show_instructions(&flow.instructions, version));
+//!     let told = format!("{} packets: {fields} actions={actions}", flow.packet_count);
+//!     assert_eq!(told, "3 packets: tcp,tcp_dst=80 actions=set_field:02:00:00:00:00:02->eth_dst,output:2");
+//! }
+//! ```
+//!
+//! # Two flow tables compared
+//!
+//! The same flow has many encodings. Its [`Canonical`](crate::message::Canonical) forms are equal, and hash alike, in
+//! every version and notation.
+//!
+//! ```
+//! use beehive_of::message::{Canonical, FlowEntry, FlowMod, Message};
+//! use beehive_of::text::Flow;
+//! use beehive_of::{EncodeError, Version};
+//! use std::collections::HashMap;
+//!
+//! /// What identifies a flow in a table, and what it does.
+//! type Table = HashMap<(u16, Canonical), Canonical>;
+//!
+//! fn want(table: &mut Table, flow: &FlowMod<'_>, version: Version) -> Result<(), EncodeError> {
+//!     let what = Canonical::of_instructions(&flow.actions, &flow.instructions, version)?;
+//!     table.insert((flow.priority, Canonical::of_match(&flow.match_fields)?), what);
+//!     Ok(())
+//! }
+//!
+//! fn has(table: &Table, flow: &FlowEntry<'_>, version: Version) -> Result<bool, EncodeError> {
+//!     let what = Canonical::of_instructions(&flow.actions, &flow.instructions, version)?;
+//!     Ok(table.get(&(flow.priority, Canonical::of_match(&flow.match_fields)?)) == Some(&what))
+//! }
+//!
+//! let mut wanted = Table::new();
+//! let flow = Flow::parse("priority=7,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2", Version::V1_5).unwrap();
+//! let Message::FlowMod(flow) = flow.message() else { unreachable!() };
+//! want(&mut wanted, &flow, Version::V1_5)?;
+//!
+//! // Entries of a statistics reply of a switch that speaks 1.0.
+//! # let as_entry = |text, version| Flow::parse(text, version).unwrap();
+//! # let same = as_entry("priority=7,tp_dst=80,nw_dst=10.9.9.9/8,tcp actions=2", Version::V1_0);
+//! # let other = as_entry("priority=7,tp_dst=80,nw_dst=10.0.0.0/8,tcp actions=3", Version::V1_0);
+//! # let [same, other] = [&same, &other].map(|flow| {
+//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!() };
+//! #     FlowEntry {
+//! #         priority: flow.priority, match_fields: flow.match_fields, actions: flow.actions, ..Default::default()
+//! #     }
+//! # });
+//! assert!(has(&wanted, &same, Version::V1_0)?);
+//! assert!(!has(&wanted, &other, Version::V1_0)?, "it outputs to another port");
+//! # Ok::<(), EncodeError>(())
+//! ```
+//!
+//! # How strictly a message is checked, and the error to answer
+//!
+//! | level | by | what is wrong |
+//! |---|---|---|
+//! | structure | `parse`; lists as they are iterated, or all by [`check`](crate::message::Message::check) | lengths, counts, depth |
+//! | strict | [`parse_strict`](crate::message::Message::parse_strict) | also padding and reserved bits that are not zero |
+//! | meaning | [`check_meaning`](crate::message::Message::check_meaning) | also commands, fields that are there twice, or without the one that they depend on |
+//!
+//! A switch that is written with this crate wants all three. A controller wants the first: switches are allowed to be
+//! careless with padding.
+//!
+//! ```
+//! use beehive_of::any::ErrorMessage;
+//! use beehive_of::message::Message;
+//! use beehive_of::text::Flow;
+//! use beehive_of::{Answer, Error, Frame, Version, error_code_name};
+//! use bytes::BytesMut;
+//!
+//! fn check(bytes: &[u8]) -> Result<(), Error> {
+//!     let message = Message::parse_strict(Frame::whole(bytes)?)?;
+//!     message.check_meaning(Version::V1_3)
+//! }
+//!
+//! let mut good = BytesMut::new();
+//! Flow::parse("tcp,tp_dst=80 actions=output:2", Version::V1_3).unwrap().message().encode_into(Version::V1_3, 7, &mut good)?;
+//! assert!(check(&good).is_ok());
+//! let with = |at: usize, byte: u8| {
+//!     let mut bytes = good.clone();
+//!     bytes[at] = byte;
+//!     bytes
+//! };
+//!
+//! // Structure: the first field of the match says that it is longer than the match is.
+//! let bytes = with(55, 200);
+//! let error = Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).unwrap_err();
+//! assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
+//!
+//! // Strict: padding that only a strict check minds.
+//! let bytes = with(47, 1);
+//! assert!(Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).is_ok());
+//! assert!(Message::parse_strict(Frame::whole(&bytes).unwrap()).is_err());
+//!
+//! // Meaning: a port of TCP in a packet of UDP. The answer goes out with the start of what it answers.
+//! let bytes = with(62, 17);
+//! let error = check(&bytes).unwrap_err();
+//! let answer = error.answer(Version::V1_3);
+//! assert_eq!(error_code_name(Version::V1_3, answer.error_type, answer.code), Some("bad_prerequisite"));
+//! let mut out = BytesMut::new();
+//! ErrorMessage::answering(answer, &bytes).encode_into(Version::V1_3, 7, &mut out)?;
+//! # Ok::<(), beehive_of::EncodeError>(())
+//! ```
+//!
+//! After an error that [`is_framing`](crate::Error::is_framing) the start of the next message is unknown: close the
+//! connection. After any other, go on.
+//!
+//! # What has no name survives
+//!
+//! ```
+//! use beehive_of::message::{Action, Message};
+//! use beehive_of::{Frame, Version};
+//! use bytes::BytesMut;
+//!
+//! // A packet-out of 1.3 with an action that only its experimenter knows, 0x00c0ffee.
+//! let received = [
+//!     4, 13, 0, 42, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0, 16, 0, 0, 0, 0, 0, 0, // up to the actions
+//!     0xff, 0xff, 0, 16, 0x00, 0xc0, 0xff, 0xee, 1, 2, 3, 4, 5, 6, 7, 8, // the action
+//!     0xab, 0xcd, // the packet
+//! ];
+//! let frame = Frame::whole(&received).unwrap();
+//! let message = Message::parse(frame).unwrap();
+//! message.check(Version::V1_3).unwrap();
+//! let Message::PacketOut(packet) = message else { unreachable!() };
+//! assert!(matches!(packet.actions.iter().next(), Some(Ok(Action::Experimenter(_)))));
+//!
+//! // It goes out as it came, and is told with all that there is to it.
+//! let mut out = BytesMut::new();
+//! message.encode_into(Version::V1_3, frame.xid(), &mut out).unwrap();
+//! assert_eq!(out, received[..]);
+//! let told = message.display(frame.header()).to_string();
+//! assert!(told.contains("experimenter=12648430 body=0102030405060708"), "{told}");
+//! ```
+//!
+//! # What only some versions have
+//!
+//! ```
+//! use beehive_of::message::{GroupCommand, GroupId, GroupMod, GroupType, Message};
+//! use beehive_of::{Frame, Version};
+//! use bytes::BytesMut;
+//!
+//! let group = Message::GroupMod(GroupMod {
+//!     command: GroupCommand::ADD,
+//!     group_type: GroupType::SELECT,
+//!     group_id: GroupId(9),
+//!     ..Default::default()
+//! });
+//! let mut out = BytesMut::new();
+//! group.encode_into(Version::V1_3, 1, &mut out).unwrap();
+//! let frame = Frame::whole(&out).unwrap();
+//! let text = Message::parse(frame).unwrap().display(frame.header()).to_string();
+//! assert_eq!(text, "version=1.3 type=group_mod xid=1 command=add group_type=select group_id=9 buckets=[]");
+//! assert_eq!(
+//!     group.encode_into(Version::V1_0, 1, &mut out).unwrap_err().to_string(),
+//!     "OpenFlow 1.0 cannot express group_mod",
+//! );
+//! ```
