@@ -1,4 +1,35 @@
 //! The messages of a connection as a stream, and back, by `tokio-util`'s traits (feature `codec`).
+//!
+//! ```
+//! use beehive_of::Version;
+//! use beehive_of::any::{Echo, Message};
+//! use beehive_of::codec::{CodecError, MessageCodec, Outgoing};
+//! use futures_util::{SinkExt, StreamExt};
+//! use tokio_util::codec::Framed;
+//!
+//! # fn main() -> Result<(), CodecError> { tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! // A TCP or TLS connection is used like this pipe.
+//! let (ours, theirs) = tokio::io::duplex(4096);
+//! let mut controller = Framed::new(ours, MessageCodec::new());
+//! let mut switch = Framed::new(theirs, MessageCodec::new());
+//!
+//! let message = Message::EchoRequest(Echo { data: b"are you there" });
+//! controller.send(Outgoing { version: Version::V1_3, xid: 7, message }).await?;
+//!
+//! let received = switch.next().await.expect("the pipe is open")?;
+//! let frame = received.frame().map_err(CodecError::Framing)?;
+//! match Message::parse(frame) {
+//!     Ok(Message::EchoRequest(echo)) => {
+//!         let message = Message::EchoReply(echo);
+//!         switch.send(Outgoing { version: Version::V1_3, xid: frame.xid(), message }).await?;
+//!     }
+//!     Ok(other) => panic!("no question: {other:?}"),
+//!     Err(error) => panic!("{error}"),
+//! }
+//! assert_eq!(controller.next().await.expect("the pipe is open")?.frame().map(|frame| frame.xid()).ok(), Some(7));
+//! # Ok::<(), CodecError>(())
+//! # }) }
+//! ```
 
 extern crate std;
 

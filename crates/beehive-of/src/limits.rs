@@ -28,3 +28,6 @@ pub const DSCP_MAX: u8 = 63;
 
 /// How many actions an action of a decoded message can be inside of: enough for any use, and little enough for any stack.
 pub const ACTION_DEPTH_MAX: u8 = 16;
+
+/// How many fields the meaning of a match is checked for, each against those before it: more than have names.
+pub const MATCH_FIELDS_MAX: usize = 256;

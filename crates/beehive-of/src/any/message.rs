@@ -78,6 +78,8 @@ pub enum Message<'a> {
 /// or an asynchronous configuration message, or an unassigned type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown<'a> {
+    /// The version whose type and body these are; in another one they would be another message.
+    pub version: Version,
     /// The type in the header.
     pub message_type: u8,
     /// What follows the header.
@@ -142,7 +144,7 @@ impl<'a> Message<'a> {
                 (0, 17) | (1.., 19) => Self::parse_reply(reader)?,
                 (0, 18) | (1.., 20) => Self::BarrierRequest,
                 (0, 19) | (1.., 21) => Self::BarrierReply,
-                _ => Self::Unknown(Unknown { message_type, body }),
+                _ => Self::Unknown(Unknown { version, message_type, body }),
             },
         })
     }
@@ -224,6 +226,9 @@ impl<'a> Message<'a> {
             Self::BarrierReply => empty(if version == Version::V1_0 { 19 } else { 21 }, out),
             Self::RoleRequest(role) => role.encode_request_into(version, xid, out),
             Self::RoleReply(role) => role.encode_reply_into(version, xid, out),
+            Self::Unknown(unknown) if unknown.version != version => {
+                Err(EncodeError::unsupported(version, "a message of another version"))
+            }
             Self::Unknown(unknown) => {
                 encode::message(out, version.wire(), unknown.message_type, xid, |out| {
                     out.put_slice(unknown.body);
@@ -245,5 +250,5 @@ fn read_multipart<'a>(reader: &mut Reader<'a>) -> Result<Multipart<'a>, Error> {
     if reader.version() != Version::V1_0 {
         reader.name("multipart").skip(4)?;
     }
-    Ok(Multipart { kind, flags, body: reader.rest() })
+    Ok(Multipart { version: reader.version(), kind, flags, body: reader.rest() })
 }

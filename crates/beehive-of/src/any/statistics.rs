@@ -231,7 +231,8 @@ impl PortDescription<'_> {
         }
         // 1.5 asks for a port, or for all of them.
         let body: &[u8] = if version >= Version::V1_5 { &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0] } else { &[] };
-        Multipart { kind: Multipart::PORT_DESCRIPTION, flags: 0, body }.encode_request_into(version, xid, out)
+        Multipart { version, kind: Multipart::PORT_DESCRIPTION, flags: 0, body }
+            .encode_request_into(version, xid, out)
     }
 
     /// Appends the message.
@@ -252,6 +253,8 @@ impl PortDescription<'_> {
 /// A statistics or multipart message of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multipart<'a> {
+    /// The version whose kind, flags and body these are; in another one they would be another message.
+    pub version: Version,
     /// `ofp_stats_types` or `ofp_multipart_type`.
     pub kind: u16,
     /// Flags; bit 0 says that another part follows.
@@ -274,13 +277,14 @@ impl Multipart<'_> {
     ///
     /// # Errors
     ///
-    /// The message is too long.
+    /// It is of another version, or too long.
     pub fn encode_request_into(
         &self,
         version: Version,
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
+        self.check(version)?;
         write_multipart(version, true, xid, self.kind, self.flags, out, |out| {
             out.put_slice(self.body);
             Ok(())
@@ -291,17 +295,25 @@ impl Multipart<'_> {
     ///
     /// # Errors
     ///
-    /// The message is too long.
+    /// It is of another version, or too long.
     pub fn encode_reply_into(
         &self,
         version: Version,
         xid: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
+        self.check(version)?;
         write_multipart(version, false, xid, self.kind, self.flags, out, |out| {
             out.put_slice(self.body);
             Ok(())
         })
+    }
+
+    fn check(&self, version: Version) -> Result<(), EncodeError> {
+        match version == self.version {
+            true => Ok(()),
+            false => Err(EncodeError::unsupported(version, "a message of another version")),
+        }
     }
 }
 

@@ -5,13 +5,18 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use super::action::{Action, Actions};
+use super::action::{Action, Actions, CopyField, SetField};
+use super::canonical_field::{self, Field};
+use super::extension::{
+    DeleteField, Extended, Learn, Learn2, LearnDestination, LearnRest, LearnSource, LearnSpec, NiciraAction,
+    RegLoad2, RegMove,
+};
 use super::instruction::{Instruction, Instructions};
 use super::match_::Match;
 use crate::any;
 use crate::encode::EncodeError;
 use crate::error::Error;
-use crate::oxm::{OxmField, class};
+use crate::oxm::OxmField;
 use crate::port_number::PortNo;
 use crate::schema::{List, Value, Writer};
 use crate::version::Version;
@@ -39,78 +44,6 @@ use crate::version::Version;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Canonical(Box<[u8]>);
 
-/// The fields of Nicira's that the specification has, too: class and number, and the specification's number.
-const SAME: &[(u16, u8, u8)] = &[
-    (class::NXM_OF, 1, 3),
-    (class::NXM_OF, 2, 4),
-    (class::NXM_OF, 3, 5),
-    (class::NXM_OF, 6, 10),
-    (class::NXM_OF, 7, 11),
-    (class::NXM_OF, 8, 12),
-    (class::NXM_OF, 9, 13),
-    (class::NXM_OF, 10, 14),
-    (class::NXM_OF, 11, 15),
-    (class::NXM_OF, 12, 16),
-    (class::NXM_OF, 13, 19),
-    (class::NXM_OF, 14, 20),
-    (class::NXM_OF, 15, 21),
-    (class::NXM_OF, 16, 22),
-    (class::NXM_OF, 17, 23),
-    (class::NXM_NX, 16, 38),
-    (class::NXM_NX, 17, 24),
-    (class::NXM_NX, 18, 25),
-    (class::NXM_NX, 19, 26),
-    (class::NXM_NX, 20, 27),
-    (class::NXM_NX, 21, 29),
-    (class::NXM_NX, 22, 30),
-    (class::NXM_NX, 23, 31),
-    (class::NXM_NX, 24, 32),
-    (class::NXM_NX, 25, 33),
-    (class::NXM_NX, 27, 28),
-    (class::NXM_NX, 28, 9),
-];
-
-/// A field whose bits outside of the mask are zero.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Field {
-    class: u16,
-    experimenter: u32,
-    number: u8,
-    value: Vec<u8>,
-    mask: Vec<u8>,
-}
-
-impl Field {
-    /// The field in one form; `None` when none of its bits count.
-    fn of(field: &OxmField<'_>) -> Option<Self> {
-        let all = |length| alloc::vec![0xff; length];
-        let mut mask = field.mask.map_or_else(|| all(field.value.len()), <[u8]>::to_vec);
-        let mut value: Vec<u8> = field.value.iter().zip(&mask).map(|(value, mask)| value & mask).collect();
-        if field.mask.is_some() && mask.iter().all(|byte| *byte == 0) {
-            return None;
-        }
-        let (mut class, mut number) = (field.class, field.number);
-        if let Some((_, _, same)) = SAME.iter().find(|(of, known, _)| (*of, *known) == (class, number)) {
-            (class, number) = (class::BASIC, *same);
-        } else if let (class::NXM_OF, 0, &[high, low]) = (class, number, &value[..]) {
-            // The port is wider in the specification.
-            let port = PortNo::from_v10(u16::from_be_bytes([high, low]));
-            (class, number, value, mask) = (class::BASIC, 0, port.0.to_be_bytes().to_vec(), all(4));
-        } else if let (class::NXM_OF, 5, &[tos]) = (class, number, &value[..]) {
-            (class, number, value, mask) = (class::BASIC, 8, alloc::vec![tos >> 2], all(1));
-        }
-        Some(Self { class, experimenter: field.experimenter, number, value, mask })
-    }
-
-    fn write(&self, to: &mut Vec<u8>) {
-        to.extend(self.class.to_be_bytes());
-        to.extend(self.experimenter.to_be_bytes());
-        to.extend([self.number, self.value.len() as u8]);
-        to.extend(&self.value);
-        to.extend(&self.mask);
-    }
-}
-
 impl Canonical {
     /// The bytes; what they say may change with the version of this crate.
     pub const fn as_bytes(&self) -> &[u8] {
@@ -124,7 +57,7 @@ impl Canonical {
     /// The match is malformed, or says something twice.
     pub fn of_match(fields: &Match<'_>) -> Result<Self, EncodeError> {
         match fields {
-            Match::Fields(fields) => Self::of_fields(fields.0),
+            Match::Fields(fields) | Match::Fields1_1(fields) => Self::of_fields(fields.0),
             other => {
                 let general = other.generalise()?;
                 let mut out = BytesMut::new();
@@ -146,11 +79,14 @@ impl Canonical {
     }
 
     fn of_fields<'a>(list: List<'a, OxmField<'a>>) -> Result<Self, EncodeError> {
-        let mut fields: Vec<Field> = list
-            .iter()
-            .filter_map(|field| field.map(|field| Field::of(&field)).transpose())
-            .collect::<Result<_, Error>>()?;
+        let mut fields = Vec::new();
+        for field in list.iter() {
+            Field::put(&field?, &mut fields);
+        }
         fields.sort();
+        if fields.windows(2).any(|two| matches!(two, [one, next] if one.is_of(next))) {
+            return Err(EncodeError::Value { field: "a match that says something twice" });
+        }
         let mut bytes = Vec::new();
         fields.iter().for_each(|field| field.write(&mut bytes));
         Ok(Self(bytes.into()))
@@ -220,10 +156,11 @@ impl Canonical {
     }
 }
 
+/// Each with its length and how it is written: what one means is nothing of what follows.
 fn write_actions(actions: &Actions<'_>, version: Version, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     for action in actions.iter() {
         let action = action?;
-        let mut raw = BytesMut::new();
+        let (mut raw, mut own) = (BytesMut::new(), Vec::new());
         let general = any::Action::of(&action, version)?;
         let same = match general {
             any::Action::Other(_) | any::Action::Enqueue { .. } => None,
@@ -235,13 +172,118 @@ fn write_actions(actions: &Actions<'_>, version: Version, bytes: &mut Vec<u8>) -
         };
         match same {
             Some(general) => general.write(&mut Writer::new(Version::V1_5, &mut raw))?,
-            None => write_own(&action, version, &mut raw)?,
+            None => write_own(&action, version, &mut raw, &mut own)?,
         }
+        bytes.push(if own.is_empty() { 0 } else { 1 });
+        bytes.extend(((raw.len() + own.len()) as u32).to_be_bytes());
         bytes.extend(&raw);
+        bytes.extend(own);
     }
     Ok(())
 }
 
-fn write_own(action: &Action<'_>, version: Version, raw: &mut BytesMut) -> Result<(), EncodeError> {
-    action.write(&mut Writer::new(version, raw))
+fn write_own(
+    action: &Action<'_>,
+    version: Version,
+    raw: &mut BytesMut,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let nicira = |action| Action::Experimenter(Extended::Nicira(action));
+    match action {
+        Action::SetField(SetField { field })
+        | Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))) => {
+            let mut fields = Vec::new();
+            Field::put(field, &mut fields);
+            fields.sort();
+            fields.iter().for_each(|field| field.write(bytes));
+            Ok(())
+        }
+        Action::Experimenter(Extended::Nicira(NiciraAction::Learn(learn))) => {
+            let specs = same_specs(&learn.specs)?;
+            let learn = Learn { specs: List::new(&specs), ..*learn };
+            nicira(NiciraAction::Learn(learn)).write(&mut Writer::new(version, raw))
+        }
+        Action::Experimenter(Extended::Nicira(NiciraAction::Learn2(learn))) => {
+            let specs = same_specs(&learn.rest.specs)?;
+            let result = learn.rest.result.map(canonical_field::same);
+            let learn = Learn2 { rest: LearnRest { result, specs: List::new(&specs) }, ..*learn };
+            nicira(NiciraAction::Learn2(learn)).write(&mut Writer::new(version, raw))
+        }
+        Action::Experimenter(Extended::Nicira(NiciraAction::RegMove(copy))) => {
+            let (source, destination) =
+                (canonical_field::same(copy.source), canonical_field::same(copy.destination));
+            let copy = RegMove { source, destination, ..*copy };
+            nicira(NiciraAction::RegMove(copy)).write(&mut Writer::new(version, raw))
+        }
+        Action::CopyField(copy) => {
+            let (source, destination) =
+                (canonical_field::same(copy.source), canonical_field::same(copy.destination));
+            let copy = CopyField { source, destination, ..*copy };
+            Action::CopyField(copy).write(&mut Writer::new(version, raw))
+        }
+        Action::Experimenter(Extended::Nicira(NiciraAction::DeleteField(delete))) => {
+            let delete = DeleteField { field: canonical_field::same(delete.field) };
+            nicira(NiciraAction::DeleteField(delete)).write(&mut Writer::new(version, raw))
+        }
+        other => other.write(&mut Writer::new(version, raw)),
+    }
+}
+
+/// Parts of learnt flows, with fields by one name each.
+fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>, Error> {
+    specs
+        .iter()
+        .map(|spec| {
+            let spec = spec?;
+            let source = match spec.source {
+                LearnSource::Field(field, offset) => LearnSource::Field(canonical_field::same(field), offset),
+                value => value,
+            };
+            let destination = match spec.destination {
+                LearnDestination::Match(field, offset) => {
+                    LearnDestination::Match(canonical_field::same(field), offset)
+                }
+                LearnDestination::Load(field, offset) => {
+                    LearnDestination::Load(canonical_field::same(field), offset)
+                }
+                LearnDestination::Output => LearnDestination::Output,
+            };
+            Ok(LearnSpec { source, destination, ..spec })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oxm::{OxmFields, class};
+    use alloc::vec;
+
+    fn set(class: u16, number: u8, value: &[u8]) -> Action<'_> {
+        let field = OxmField { class, number, experimenter: 0, value, mask: None };
+        Action::SetField(SetField { field })
+    }
+
+    /// A list whose form is an action itself: nobody knows it, and it is as long as its bytes say.
+    #[test]
+    fn the_form_of_some_actions_is_not_that_of_another_one() {
+        let mut actions = vec![set(class::BASIC, 2, &[0, 0, 0, 0, 0, 0, 0, 1]); 3];
+        actions.extend(vec![set(class::NXM_NX, 0, &[0, 0, 0, 1]); 1487]);
+        let form = Canonical::of_actions(&Actions::from(&actions[..]), Version::V1_3).unwrap();
+        let other = List::of_bytes(Version::V1_3, form.as_bytes());
+        assert_ne!(Canonical::of_actions(&other, Version::V1_3).ok(), Some(form));
+    }
+
+    #[test]
+    fn a_match_that_says_something_twice_has_none() {
+        let of = |types: &[[u8; 2]]| {
+            let field =
+                |value| OxmField { class: class::BASIC, number: 5, experimenter: 0, value, mask: None };
+            let fields: Vec<_> = types.iter().map(|value| field(&value[..])).collect();
+            Canonical::of_match(&Match::Fields(OxmFields(List::new(&fields))))
+        };
+        assert!(of(&[[8, 0]]).is_ok());
+        assert!(of(&[[8, 0], [8, 0]]).is_err());
+        assert!(of(&[[8, 0], [0x86, 0xdd]]).is_err());
+    }
 }

@@ -21,6 +21,9 @@ pub enum Match<'a> {
     V1_0(StandardMatch10),
     /// 1.1's fixed structure.
     V1_1(StandardMatch11),
+    /// A list of fields in a message of 1.1, whose specification has none: Open vSwitch tells flows so. Other versions take
+    /// it as [`Match::Fields`].
+    Fields1_1(OxmFields<'a>),
     /// A match without its version, to be encoded in any.
     Any(&'a any::Match),
 }
@@ -39,17 +42,17 @@ impl<'a> Match<'a> {
     /// A field is malformed or present twice.
     pub fn generalise(&self) -> Result<any::Match, Error> {
         match self {
-            Self::Fields(fields) => any::from_fields(fields),
+            Self::Fields(fields) | Self::Fields1_1(fields) => any::from_fields(fields),
             Self::V1_0(standard) => Ok(standard.generalise()),
             Self::V1_1(standard) => Ok(standard.generalise()),
             Self::Any(fields) => Ok(**fields),
         }
     }
 
-    /// The fields of a match of 1.2 on; none for those of other versions.
+    /// The fields of a match that is a list; none for others.
     pub fn fields(&self) -> OxmFields<'a> {
         match self {
-            Self::Fields(fields) => *fields,
+            Self::Fields(fields) | Self::Fields1_1(fields) => *fields,
             _ => OxmFields::default(),
         }
     }
@@ -89,6 +92,9 @@ impl<'a> Value<'a> for Match<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         match reader.version() {
             Version::V1_0 => StandardMatch10::read(reader).map(Self::V1_0),
+            Version::V1_1 if reader.rest().starts_with(&TYPE_OXM.to_be_bytes()) => {
+                read_fields(reader).map(Self::Fields1_1)
+            }
             Version::V1_1 => StandardMatch11::read(reader).map(Self::V1_1),
             _ => read_fields(reader).map(Self::Fields),
         }
@@ -98,7 +104,8 @@ impl<'a> Value<'a> for Match<'a> {
         match (self, writer.version()) {
             (Self::V1_0(standard), Version::V1_0) => standard.write(writer),
             (Self::V1_1(standard), Version::V1_1) => standard.write(writer),
-            (Self::Fields(fields), version) if version >= Version::V1_2 => {
+            (Self::Fields1_1(fields), Version::V1_1) => write_fields(writer, |writer| fields.write(writer)),
+            (Self::Fields(fields) | Self::Fields1_1(fields), version) if version >= Version::V1_2 => {
                 write_fields(writer, |writer| fields.write(writer))
             }
             (Self::Any(fields), _) => any::write_match(fields, writer),
@@ -108,7 +115,14 @@ impl<'a> Value<'a> for Match<'a> {
 
     fn show(&self, version: Version, sink: &mut dyn Sink) {
         match self {
-            Self::Fields(fields) => fields.show(version, sink),
+            Self::Fields1_1(fields) if version == Version::V1_1 => {
+                // The fixed structure's names are others.
+                sink.open_record();
+                sink.key("fields");
+                fields.show(version, sink);
+                sink.close_record();
+            }
+            Self::Fields(fields) | Self::Fields1_1(fields) => fields.show(version, sink),
             Self::V1_0(standard) => standard.show_counting(sink),
             Self::V1_1(standard) => standard.show_counting(sink),
             Self::Any(fields) => sink.text(format_args!("{fields:?}")),
@@ -118,7 +132,10 @@ impl<'a> Value<'a> for Match<'a> {
     fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         match writer.version() {
             Version::V1_0 => StandardMatch10::compose_counting(source)?.write(writer),
-            Version::V1_1 => StandardMatch11::compose_counting(source)?.write(writer),
+            Version::V1_1 => match source.field("fields") {
+                Some(fields) => write_fields(writer, |writer| OxmFields::compose(fields, writer)),
+                None => StandardMatch11::compose_counting(source)?.write(writer),
+            },
             _ => write_fields(writer, |writer| OxmFields::compose(source, writer)),
         }
     }

@@ -8,10 +8,12 @@
 mod action;
 mod bundle;
 mod canonical;
+mod canonical_field;
 mod experimenter;
 mod extension;
 mod flow;
 mod flow_statistics;
+mod flow_update;
 mod group;
 mod inner;
 mod instruction;

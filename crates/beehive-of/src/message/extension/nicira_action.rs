@@ -7,7 +7,7 @@ use crate::message::action::Actions;
 use crate::message::number::{
     ConnectionFlags, GroupId, MeterId, PacketInReason, PacketLength, QueueId, SampleDirection, TableId,
 };
-use crate::oxm::{FieldId, OxmField};
+use crate::oxm::{FieldId, Narrow, OxmField};
 use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Nested, Port16, Words, choice, structure, tagged};
 
@@ -162,7 +162,7 @@ structure! {
         destination: FieldId,
         value: u64,
     }
-    _ => [bits, destination, value as Hex],
+    _ => [bits, destination as Narrow, value as Hex],
 }
 
 structure! {
@@ -190,7 +190,7 @@ structure! {
         bits: u16,
         destination: FieldId,
     }
-    _ => [hash_fields, basis, 2, algorithm, max_link, argument, 2, bits, destination],
+    _ => [hash_fields, basis, 2, algorithm, max_link, argument, 2, bits, destination as Narrow],
 }
 
 structure! {
@@ -206,7 +206,8 @@ structure! {
         members: List<'a, u16>,
     }
     _ => [
-        algorithm, hash_fields, basis, member_type, size, bits, destination, 4, members as Words, fill
+        algorithm, hash_fields, basis, member_type as Narrow, size, bits, destination as Narrow, 4, members as Words,
+        fill
     ],
 }
 
@@ -227,7 +228,7 @@ structure! {
         source: FieldId,
         max_len: PacketLength = PacketLength::NO_BUFFER,
     }
-    _ => [bits, source, max_len, 6],
+    _ => [bits, source as Narrow, max_len, 6],
 }
 
 structure! {
@@ -360,7 +361,7 @@ structure! {
         alg: u16,
         actions: Actions<'a>,
     }
-    _ => [flags, zone_source, zone, recirc_table, 3, alg, actions as Nested],
+    _ => [flags, zone_source as Narrow, zone, recirc_table, 3, alg, actions as Nested],
 }
 
 structure! {
@@ -441,15 +442,15 @@ tagged! {
 }
 
 structure! {
-    /// How many bytes.
+    /// How many bytes. Open vSwitch counts two bytes of padding in properties of 16 bits.
     pub struct MaxLength in Action { max_len: PacketLength = PacketLength::NO_BUFFER }
-    _ => [max_len],
+    _ => [max_len, 2],
 }
 
 structure! {
     /// Which controller.
     pub struct ControllerId in Action { controller_id: u16 }
-    _ => [controller_id],
+    _ => [controller_id, 2],
 }
 
 structure! {

@@ -1,10 +1,9 @@
 //! Nicira's statistics: flows with lists of fields (1.0), flow monitors (before 1.3), exports.
 
 use super::{Extension, Form};
-use crate::encode::EncodeError;
-use crate::error::{Error, Part};
 use crate::message::action::Actions;
 use crate::message::flow_statistics::Aggregate;
+use crate::message::flow_update::flow_update;
 use crate::message::instruction::Instructions;
 use crate::message::match_::Match;
 use crate::message::monitor::AbbreviatedUpdate;
@@ -12,10 +11,7 @@ use crate::message::number::{FlowMonitorFlags, MonitorReason, NiciraFlowEvent, T
 use crate::message::session::Empty;
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
-use crate::schema::{
-    Hex, List, Padded, Port16, Reader, Scalar, Sink, Source, Value, Writer, choice, structure,
-};
-use crate::version::Version;
+use crate::schema::{Hex, List, Padded, Port16, choice, structure};
 
 choice! {
     /// What is asked for by Nicira's means.
@@ -149,27 +145,19 @@ structure! {
     _ => [exports],
 }
 
-/// What happened to a flow, as Nicira and the ONF (1.3) tell it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct NiciraUpdate<'a> {
-    /// What happened.
-    pub event: NiciraFlowEvent,
-    /// More about it.
-    pub body: NiciraUpdateBody<'a>,
-}
-
-/// What is told about a change of a flow; what, depends on the event.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-// Each is read from a message, looked at and dropped; a box would cost what the codec does not.
-#[allow(clippy::large_enum_variant)]
-pub enum NiciraUpdateBody<'a> {
-    /// The flow.
-    Full(NiciraFullUpdate<'a>),
-    /// The controller's own request did it.
-    Abbreviated(AbbreviatedUpdate),
-    /// Of another event.
-    Unknown(&'a [u8]),
+flow_update! {
+    /// What happened to a flow, as Nicira and the ONF (1.3) tell it.
+    pub struct NiciraUpdate of NiciraFlowEvent;
+    /// What is told about a change of a flow; what, depends on the event.
+    // Each is read from a message, looked at and dropped; a box would cost what the codec does not.
+    #[allow(clippy::large_enum_variant)]
+    pub enum NiciraUpdateBody<'a> {
+        /// The flow.
+        Full(NiciraFullUpdate<'a>) = ADDED | DELETED | MODIFIED,
+        /// The controller's own request did it.
+        Abbreviated(AbbreviatedUpdate) = ABBREV,
+    }
+    default ABBREV, Abbreviated
 }
 
 structure! {
@@ -199,80 +187,4 @@ structure! {
         reason, priority, idle_timeout, hard_timeout, match_len, table_id, 1, cookie as Hex, standard_match,
         instructions
     ],
-}
-
-impl Default for NiciraUpdate<'_> {
-    fn default() -> Self {
-        Self {
-            event: NiciraFlowEvent::ABBREV,
-            body: NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::default()),
-        }
-    }
-}
-
-impl<'a> Value<'a> for NiciraUpdate<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
-        let outer = reader.enter(Part::Statistics);
-        let start = reader.offset();
-        let length = usize::from(reader.name("flow update length").u16()?);
-        let event = NiciraFlowEvent::read(reader.name("event"))?;
-        let mut inner = reader.inner(length, 4, start, "flow update length")?;
-        let body = match event {
-            NiciraFlowEvent::ADDED | NiciraFlowEvent::DELETED | NiciraFlowEvent::MODIFIED => {
-                NiciraUpdateBody::Full(NiciraFullUpdate::read(&mut inner)?)
-            }
-            NiciraFlowEvent::ABBREV => NiciraUpdateBody::Abbreviated(AbbreviatedUpdate::read(&mut inner)?),
-            _ => NiciraUpdateBody::Unknown(inner.take_rest()),
-        };
-        inner.finish()?;
-        reader.enter(outer);
-        Ok(Self { event, body })
-    }
-
-    fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
-        let start = writer.position();
-        let at = writer.reserve();
-        self.event.write(writer)?;
-        match &self.body {
-            NiciraUpdateBody::Full(body) => body.write(writer)?,
-            NiciraUpdateBody::Abbreviated(body) => body.write(writer)?,
-            NiciraUpdateBody::Unknown(body) => writer.put(body),
-        }
-        writer.patch(at, start)
-    }
-
-    fn show(&self, version: Version, sink: &mut dyn Sink) {
-        sink.open_record();
-        sink.key("event");
-        self.event.show(version, sink);
-        match &self.body {
-            NiciraUpdateBody::Full(body) => body.show_fields(version, sink),
-            NiciraUpdateBody::Abbreviated(body) => body.show_fields(version, sink),
-            NiciraUpdateBody::Unknown(body) => {
-                sink.key("body");
-                sink.bytes(body);
-            }
-        }
-        sink.close_record();
-    }
-
-    fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
-        let wrong = EncodeError::Value { field: "event" };
-        let event = NiciraFlowEvent::parse(source.field("event").ok_or(wrong)?).ok_or(wrong)?;
-        let start = writer.position();
-        let at = writer.reserve();
-        event.write(writer)?;
-        match event {
-            NiciraFlowEvent::ADDED | NiciraFlowEvent::DELETED | NiciraFlowEvent::MODIFIED => {
-                NiciraFullUpdate::compose(source, writer)?;
-            }
-            NiciraFlowEvent::ABBREV => AbbreviatedUpdate::compose(source, writer)?,
-            _ => {
-                if let Some(body) = source.field("body") {
-                    <&[u8] as Value<'_>>::compose(body, writer)?;
-                }
-            }
-        }
-        writer.patch(at, start)
-    }
 }
