@@ -51,29 +51,8 @@
 //! assert_eq!(answers[0], Version::V1_0.wire());
 //! ```
 //!
-//! # What only one version has
-//!
-//! ```
-//! use beehive_of::message::{GroupCommand, GroupId, GroupMod, GroupType, Message};
-//! use beehive_of::{Frame, Version};
-//! use bytes::BytesMut;
-//!
-//! let group = Message::GroupMod(GroupMod {
-//!     command: GroupCommand::ADD,
-//!     group_type: GroupType::SELECT,
-//!     group_id: GroupId(9),
-//!     ..Default::default()
-//! });
-//! let mut out = BytesMut::new();
-//! group.encode_into(Version::V1_3, 1, &mut out).unwrap();
-//! let frame = Frame::whole(&out).unwrap();
-//! let text = Message::parse(frame).unwrap().display(frame.header()).to_string();
-//! assert_eq!(text, "version=1.3 type=group_mod xid=1 command=add group_type=select group_id=9 buckets=[]");
-//! assert_eq!(
-//!     group.encode_into(Version::V1_0, 1, &mut out).unwrap_err().to_string(),
-//!     "OpenFlow 1.0 cannot express group_mod",
-//! );
-//! ```
+//! More in the [`guide`]: flows from text, two tables compared, how strictly to check and what to answer, what survives
+//! without a name. A stream for tokio is in the module `codec`.
 //!
 //! # Contract
 //!
@@ -89,6 +68,7 @@
 //! * Names are those of the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
 #![doc = include_str!("../COVERAGE.md")]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -109,6 +89,7 @@ extern crate std;
 pub mod any;
 #[cfg(feature = "codec")]
 pub mod codec;
+pub mod guide;
 pub mod limits;
 pub mod message;
 pub mod oxm;

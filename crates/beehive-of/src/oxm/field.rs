@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::class;
 use super::kind::FieldKind;
 use super::registry::{Known, known, named_field};
+use super::{class, experimenter};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::schema::{Reader, Sink, Source, Value, Writer, put_digits};
@@ -26,18 +26,73 @@ pub struct FieldId {
 }
 
 impl FieldId {
+    /// A field that has a name, without a mask.
+    pub const fn of(known: &Known) -> Self {
+        let id = Self {
+            class: known.class,
+            number: known.number,
+            masked: false,
+            length: 0,
+            experimenter: known.experimenter,
+        };
+        Self { length: known.kind.length() + id.overhead(), ..id }
+    }
+
     /// The field in the registry, if it has a name.
     pub fn known(&self) -> Option<&'static Known> {
-        known(self.class, self.number, self.experimenter)
+        match (self.class, self.number, self.value_length()) {
+            // The number of the cookie, too.
+            (class::NXM_NX, 30, 1) => named_field("mpls_ttl"),
+            _ => known(self.class, self.number, self.experimenter),
+        }
+    }
+
+    /// Whether it is the other field, with whatever mask.
+    pub(crate) const fn has_number_of(&self, other: &Self) -> bool {
+        self.class == other.class && self.number == other.number && self.experimenter == other.experimenter
+    }
+
+    /// How many bits the field's value has: fewer than its bytes for some.
+    pub const fn bits(&self) -> u16 {
+        match (self.class, self.number) {
+            (class::BASIC, 6) => 13,
+            (class::BASIC, 7 | 35) => 3,
+            (class::BASIC, 8) => 6,
+            (class::BASIC, 9) | (class::NXM_NX, 26 | 28) => 2,
+            (class::BASIC, 28 | 34) | (class::NXM_NX, 27) => 20,
+            (class::BASIC, 36) => 1,
+            (class::BASIC, 42) | (class::NXM_NX, 34) => 12,
+            (class::NXM_NX, 104) => 1,
+            (class::EXPERIMENTER, number) => match (self.experimenter, number) {
+                (experimenter::ONF, 42) => 12,
+                (experimenter::NICIRA, 11) => 20,
+                (experimenter::NICIRA, 12) => 4,
+                (experimenter::NICIRA, 13) => 1,
+                (experimenter::NICIRA, 14) => 6,
+                (experimenter::NSH, 4) => 24,
+                _ => 8 * self.value_length() as u16,
+            },
+            _ => 8 * self.value_length() as u16,
+        }
+    }
+
+    /// The length of the value without its mask, in bytes.
+    pub const fn value_length(&self) -> u8 {
+        self.length.saturating_sub(self.overhead()) >> self.masked as u8
+    }
+
+    /// Whether the value is as long as the switch was told, which may be not at all: an option of a tunnel.
+    pub const fn is_option(&self) -> bool {
+        self.class == class::NXM_NX && matches!(self.number, 40..=103)
     }
 
     /// How many bytes of the length are the experimenter's number.
-    fn overhead(&self) -> u8 {
+    const fn overhead(&self) -> u8 {
         if self.class == class::EXPERIMENTER { 4 } else { 0 }
     }
 
     #[inline]
-    fn header(&self) -> u32 {
+    pub(super) fn header(&self) -> u32 {
         u32::from(self.class) << 16
             | u32::from(self.number & 0x7f) << 9
             | u32::from(self.masked) << 8
@@ -45,7 +100,7 @@ impl FieldId {
     }
 
     #[inline]
-    fn read_header(reader: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn read_header(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let header = reader.u32()?;
         Ok(Self {
             class: (header >> 16) as u16,
@@ -72,14 +127,7 @@ impl fmt::Display for FieldId {
 /// The field that a name as [`FieldId`] displays it stands for.
 fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     if let Some(known) = named_field(name) {
-        let mut id = FieldId {
-            class: known.class,
-            number: known.number,
-            experimenter: known.experimenter,
-            ..FieldId::default()
-        };
-        id.length = known.kind.length() + id.overhead();
-        return Some((id, Some(known)));
+        return Some((FieldId::of(known), Some(known)));
     }
     let (space, name) = name.split_once('_')?;
     let (group, number) = name.split_once('_')?;
@@ -126,6 +174,13 @@ impl<'a> Value<'a> for FieldId {
     }
 
     fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+        Self::told(source)?.write(writer)
+    }
+}
+
+impl FieldId {
+    /// The field that is told.
+    pub(super) fn told(source: &dyn Source) -> Result<Self, EncodeError> {
         let wrong = EncodeError::Value { field: "match field" };
         let text = source.text().ok_or(wrong)?;
         let (text, masked) = text.strip_suffix("/mask").map_or((text, false), |text| (text, true));
@@ -136,7 +191,7 @@ impl<'a> Value<'a> for FieldId {
             Some(length) => length.parse().map_err(|_| wrong)?,
             None => (id.length.saturating_sub(id.overhead()) << u8::from(masked)) + id.overhead(),
         };
-        id.write(writer)
+        Ok(id)
     }
 }
 
@@ -300,7 +355,7 @@ impl<'a> Value<'a> for OxmField<'a> {
         } else {
             (payload, None)
         };
-        if value.is_empty() && id.class != class::EXPERIMENTER {
+        if value.is_empty() && id.class != class::EXPERIMENTER && !id.is_option() {
             return Err(wrong(ErrorKind::LengthTooSmall));
         }
         reader.enter(outer);

@@ -2,6 +2,7 @@
 
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
+use crate::limits::MATCH_FIELDS_MAX;
 use crate::schema::{List, Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
@@ -38,6 +39,10 @@ impl<'a> OxmFields<'a> {
         let wrong = |kind, what| Error::new(kind, Part::Match, offset, what);
         for (index, field) in self.0.iter().enumerate() {
             let field = field?;
+            // Each is compared with those before it.
+            if index >= MATCH_FIELDS_MAX {
+                return Err(wrong(ErrorKind::Value, "match field (too many)"));
+            }
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
                 if (earlier.class, earlier.number, earlier.experimenter)

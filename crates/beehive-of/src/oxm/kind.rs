@@ -97,7 +97,7 @@ impl FieldKind {
                 let digits = text.strip_prefix("0x")?.as_bytes();
                 let exact = matches!(self, Self::Hex(_));
                 let bytes = digits.len().div_ceil(2);
-                if bytes > length || digits.is_empty() {
+                if bytes > length || (exact && digits.is_empty()) {
                     return None;
                 }
                 let length = if exact { length } else { bytes };

@@ -3,12 +3,15 @@
 mod field;
 mod fields;
 mod kind;
+mod narrow;
 mod registry;
+mod same;
 
 pub use field::{FieldId, OxmField};
 pub use fields::OxmFields;
 pub use kind::FieldKind;
 pub(crate) use kind::number;
+pub(crate) use narrow::Narrow;
 pub use registry::{FIELDS, Known, known, named_field};
 
 /// Classes of fields (`ofp_oxm_class`).
@@ -18,5 +21,16 @@ pub mod class {
     pub const NXM_NX: u16 = 0x0001;
     pub const BASIC: u16 = 0x8000;
     pub const PACKET_REGISTERS: u16 = 0x8001;
+    /// Ericsson's, as Open vSwitch has it.
+    pub const ERICSSON: u16 = 0x1000;
     pub const EXPERIMENTER: u16 = 0xffff;
+}
+
+/// Whose fields of class 0xffff have names.
+#[allow(missing_docs)]
+pub mod experimenter {
+    pub const NICIRA: u32 = 0x0000_2320;
+    pub const ONF: u32 = 0x4f4e_4600;
+    /// Those of network service headers.
+    pub const NSH: u32 = 0x005a_d650;
 }

@@ -1,6 +1,6 @@
 //! The fields that have names: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
 
-use super::class::{BASIC, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
+use super::class::{BASIC, ERICSSON, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
 
 /// A field that has a name.
@@ -42,7 +42,8 @@ const TAGGED: &[Need] = &[Need { number: 6, value: None }];
 const IP: &[Need] = &[need(5, 0x0800), need(5, 0x86dd)];
 const IPV4: &[Need] = &[need(5, 0x0800)];
 const IPV6: &[Need] = &[need(5, 0x86dd)];
-const ARP: &[Need] = &[need(5, 0x0806)];
+// Open vSwitch takes those of RARP for the same fields.
+const ARP: &[Need] = &[need(5, 0x0806), need(5, 0x8035)];
 const TCP: &[Need] = &[need(10, 6)];
 const UDP: &[Need] = &[need(10, 17)];
 const SCTP: &[Need] = &[need(10, 132)];
@@ -181,6 +182,7 @@ pub const FIELDS: &[Known] = fields! {
         28 "nxm_ip_ecn" Decimal(1), exact, 0, NONE;
         29 "ip_ttl" Decimal(1), exact, 0, NONE;
         30 "cookie" Hex(8), masks, 0, NONE;
+        30 "mpls_ttl" Decimal(1), exact, 0, NONE;
         31 "tun_src" Ipv4, masks, 0, NONE;
         32 "tun_dst" Ipv4, masks, 0, NONE;
         33 "pkt_mark" Hex(4), masks, 0, NONE;
@@ -198,6 +200,62 @@ pub const FIELDS: &[Known] = fields! {
         45 "tun_metadata5" Bytes(124), masks, 0, NONE;
         46 "tun_metadata6" Bytes(124), masks, 0, NONE;
         47 "tun_metadata7" Bytes(124), masks, 0, NONE;
+        48 "tun_metadata8" Bytes(124), masks, 0, NONE;
+        49 "tun_metadata9" Bytes(124), masks, 0, NONE;
+        50 "tun_metadata10" Bytes(124), masks, 0, NONE;
+        51 "tun_metadata11" Bytes(124), masks, 0, NONE;
+        52 "tun_metadata12" Bytes(124), masks, 0, NONE;
+        53 "tun_metadata13" Bytes(124), masks, 0, NONE;
+        54 "tun_metadata14" Bytes(124), masks, 0, NONE;
+        55 "tun_metadata15" Bytes(124), masks, 0, NONE;
+        56 "tun_metadata16" Bytes(124), masks, 0, NONE;
+        57 "tun_metadata17" Bytes(124), masks, 0, NONE;
+        58 "tun_metadata18" Bytes(124), masks, 0, NONE;
+        59 "tun_metadata19" Bytes(124), masks, 0, NONE;
+        60 "tun_metadata20" Bytes(124), masks, 0, NONE;
+        61 "tun_metadata21" Bytes(124), masks, 0, NONE;
+        62 "tun_metadata22" Bytes(124), masks, 0, NONE;
+        63 "tun_metadata23" Bytes(124), masks, 0, NONE;
+        64 "tun_metadata24" Bytes(124), masks, 0, NONE;
+        65 "tun_metadata25" Bytes(124), masks, 0, NONE;
+        66 "tun_metadata26" Bytes(124), masks, 0, NONE;
+        67 "tun_metadata27" Bytes(124), masks, 0, NONE;
+        68 "tun_metadata28" Bytes(124), masks, 0, NONE;
+        69 "tun_metadata29" Bytes(124), masks, 0, NONE;
+        70 "tun_metadata30" Bytes(124), masks, 0, NONE;
+        71 "tun_metadata31" Bytes(124), masks, 0, NONE;
+        72 "tun_metadata32" Bytes(124), masks, 0, NONE;
+        73 "tun_metadata33" Bytes(124), masks, 0, NONE;
+        74 "tun_metadata34" Bytes(124), masks, 0, NONE;
+        75 "tun_metadata35" Bytes(124), masks, 0, NONE;
+        76 "tun_metadata36" Bytes(124), masks, 0, NONE;
+        77 "tun_metadata37" Bytes(124), masks, 0, NONE;
+        78 "tun_metadata38" Bytes(124), masks, 0, NONE;
+        79 "tun_metadata39" Bytes(124), masks, 0, NONE;
+        80 "tun_metadata40" Bytes(124), masks, 0, NONE;
+        81 "tun_metadata41" Bytes(124), masks, 0, NONE;
+        82 "tun_metadata42" Bytes(124), masks, 0, NONE;
+        83 "tun_metadata43" Bytes(124), masks, 0, NONE;
+        84 "tun_metadata44" Bytes(124), masks, 0, NONE;
+        85 "tun_metadata45" Bytes(124), masks, 0, NONE;
+        86 "tun_metadata46" Bytes(124), masks, 0, NONE;
+        87 "tun_metadata47" Bytes(124), masks, 0, NONE;
+        88 "tun_metadata48" Bytes(124), masks, 0, NONE;
+        89 "tun_metadata49" Bytes(124), masks, 0, NONE;
+        90 "tun_metadata50" Bytes(124), masks, 0, NONE;
+        91 "tun_metadata51" Bytes(124), masks, 0, NONE;
+        92 "tun_metadata52" Bytes(124), masks, 0, NONE;
+        93 "tun_metadata53" Bytes(124), masks, 0, NONE;
+        94 "tun_metadata54" Bytes(124), masks, 0, NONE;
+        95 "tun_metadata55" Bytes(124), masks, 0, NONE;
+        96 "tun_metadata56" Bytes(124), masks, 0, NONE;
+        97 "tun_metadata57" Bytes(124), masks, 0, NONE;
+        98 "tun_metadata58" Bytes(124), masks, 0, NONE;
+        99 "tun_metadata59" Bytes(124), masks, 0, NONE;
+        100 "tun_metadata60" Bytes(124), masks, 0, NONE;
+        101 "tun_metadata61" Bytes(124), masks, 0, NONE;
+        102 "tun_metadata62" Bytes(124), masks, 0, NONE;
+        103 "tun_metadata63" Bytes(124), masks, 0, NONE;
         104 "tun_flags" Hex(2), masks, 0, NONE;
         105 "ct_state" Hex(4), masks, 0, NONE;
         106 "ct_zone" Decimal(2), exact, 0, NONE;
@@ -217,6 +275,19 @@ pub const FIELDS: &[Known] = fields! {
         124 "ct_tp_src" Decimal(2), masks, 0, NONE;
         125 "ct_tp_dst" Decimal(2), masks, 0, NONE;
     }
+    ERICSSON of 0 {
+        1 "nd_reserved" Decimal(4), exact, 0, NONE;
+        2 "nd_options_type" Decimal(1), exact, 0, NONE;
+    }
+    EXPERIMENTER of 0x0000_2320 {
+        0 "nxoxm_dp_hash" Hex(4), masks, 0, NONE;
+        11 "tun_erspan_idx" Hex(4), masks, 0, NONE;
+        12 "tun_erspan_ver" Decimal(1), masks, 0, NONE;
+        13 "tun_erspan_dir" Decimal(1), masks, 0, NONE;
+        14 "tun_erspan_hwid" Hex(1), masks, 0, NONE;
+        15 "tun_gtpu_flags" Hex(1), masks, 0, NONE;
+        16 "tun_gtpu_msgtype" Decimal(1), masks, 0, NONE;
+    }
     EXPERIMENTER of 0x4f4e_4600 {
         42 "onf_tcp_flags" Hex(2), masks, 2, NONE;
         43 "onf_actset_output" Port, exact, 2, NONE;
@@ -225,17 +296,18 @@ pub const FIELDS: &[Known] = fields! {
         1 "nsh_flags" Hex(1), masks, 2, NONE;
         2 "nsh_mdtype" Decimal(1), exact, 2, NONE;
         3 "nsh_np" Decimal(1), exact, 2, NONE;
-        4 "nsh_spi" Hex(4), masks, 2, NONE;
-        5 "nsh_si" Decimal(1), masks, 2, NONE;
+        4 "nsh_spi" Hex(4), exact, 2, NONE;
+        5 "nsh_si" Decimal(1), exact, 2, NONE;
         6 "nsh_c1" Hex(4), masks, 2, NONE;
         7 "nsh_c2" Hex(4), masks, 2, NONE;
         8 "nsh_c3" Hex(4), masks, 2, NONE;
         9 "nsh_c4" Hex(4), masks, 2, NONE;
-        10 "nsh_ttl" Decimal(1), masks, 2, NONE;
+        10 "nsh_ttl" Decimal(1), exact, 2, NONE;
     }
 };
 
-/// The field with this number of a class, if it has a name; of an experimenter, for class 0xffff.
+/// The field with this number of a class, if it has a name; of an experimenter, for class 0xffff. Nicira has given the
+/// number 30 twice: it is the cookie here, and [`FieldId::known`](super::FieldId::known) tells the two by their length.
 pub fn known(class: u16, number: u8, experimenter: u32) -> Option<&'static Known> {
     // Numbers 0 to 39 of the specification's own class are their places.
     match FIELDS.get(usize::from(number)) {
@@ -254,11 +326,12 @@ pub fn named_field(name: &str) -> Option<&'static Known> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oxm::FieldId;
 
     #[test]
     fn numbers_and_names_are_used_once() {
         for (index, field) in FIELDS.iter().enumerate() {
-            assert_eq!(known(field.class, field.number, field.experimenter), Some(field));
+            assert_eq!(FieldId::of(field).known(), Some(field));
             assert_eq!(named_field(field.name), Some(field), "{}", field.name);
             assert!(
                 FIELDS.iter().skip(index + 1).all(|other| other.name != field.name),

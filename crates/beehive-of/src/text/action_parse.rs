@@ -6,15 +6,15 @@ use bytes::BytesMut;
 
 use super::error::{Fault, Problem};
 use super::field_names::named;
-use super::match_parse::{Fields, basic, with_field};
+use super::match_parse::{Fields, basic, most, option, with_field};
 use super::subfield::Subfield;
 use super::token::{Token, Tokens};
-use super::value::{Value, ones, parse, port, small};
+use super::value::{Value, ones, parse, parse_bytes, port, small};
 use crate::address::MacAddress;
 use crate::encode::EncodeError;
 use crate::limits::ACTION_DEPTH_MAX;
 use crate::message::*;
-use crate::oxm::{FieldId, FieldKind, class, known};
+use crate::oxm::{FieldId, FieldKind, OxmField, class};
 use crate::port_number::PortNo;
 use crate::schema::{List, Value as _, Writer};
 use crate::version::Version;
@@ -119,9 +119,7 @@ impl Program {
             }
             "clear_actions" => (2, Instruction::ClearActions(Nothing {})),
             "write_actions" => {
-                for action in Tokens(token.value.unwrap_or("")) {
-                    self.action(&action?, bytes)?;
-                }
+                self.listed(token.value.unwrap_or(""), bytes)?;
                 let actions = List::of_bytes(self.version, bytes);
                 (3, Instruction::WriteActions(ActionList { actions }))
             }
@@ -146,25 +144,48 @@ impl Program {
     pub(super) fn actions<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         self.check_depth(text)?;
         self.depth += 1;
-        let read = Tokens(text).try_for_each(|token| self.action(&token?, out));
+        let read = self.listed(text, out);
         self.depth -= 1;
         read
+    }
+
+    /// Appends the actions of a list; `drop` is no action, and alone.
+    fn listed<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        if text.trim() == "drop" {
+            return Ok(());
+        }
+        Tokens(text).try_for_each(|token| self.action(&token?, out))
     }
 
     /// Appends one action, or what it takes to say it in the version.
     pub(super) fn action<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let version = self.version;
+        if token.name == "enqueue" && version >= Version::V1_1 {
+            return self.enqueue(token, out);
+        }
         let told = match self.plain(token)? {
             Some(action) => put(action, out, version),
             None => match token.name {
                 "set_field" => return self.set_field(token, out),
-                name if name.starts_with("mod_") || matches!(name, "set_vlan_vid" | "set_vlan_pcp") => {
+                name if name.starts_with("mod_")
+                    || matches!(name, "set_vlan_vid" | "set_vlan_pcp" | "set_mpls_label" | "set_mpls_tc") =>
+                {
                     return self.modify(token, out);
                 }
                 _ => return self.nicira(token, out),
             },
         };
         told.map_err(|error| token.fault(Problem::Version(error)))
+    }
+
+    /// What 1.0 says in one action: the queue, the port, and no queue again.
+    fn enqueue<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let Enqueue { port, queue_id } = enqueue(token)?;
+        let pop = Extended::Nicira(NiciraAction::PopQueue(NiciraNothing {}));
+        [Action::SetQueue(SetQueue { queue_id }), output(port, None), Action::Experimenter(pop)]
+            .into_iter()
+            .try_for_each(|action| put(action, out, self.version))
+            .map_err(|error| token.fault(Problem::Version(error)))
     }
 
     /// The actions that are the same in every version that has them.
@@ -185,12 +206,7 @@ impl Program {
                 Some(port) => output(port, None),
                 None => return Ok(None),
             },
-            ("enqueue", Some(text)) => {
-                let (number, queue) = text.split_once([':', ',']).ok_or(wrong)?;
-                let port = port(number.trim()).ok_or(wrong)?;
-                let queue_id = QueueId(small(queue.trim()).ok_or(wrong)?);
-                Action::Enqueue(Enqueue { port, queue_id })
-            }
+            ("enqueue", Some(_)) => Action::Enqueue(enqueue(token)?),
             ("strip_vlan" | "pop_vlan", None) => {
                 self.tagged = false;
                 Action::PopVlan(NoArgument {})
@@ -225,8 +241,8 @@ impl Program {
                     Action::SetMplsTtl(SetByte { value })
                 }
             }
-            ("dec_ttl", None) if old => nicira(NiciraAction::DecTtl(NiciraNothing {})),
-            ("dec_ttl", None) => Action::DecIpTtl(NoArgument {}),
+            ("dec_ttl", None | Some("")) if old => nicira(NiciraAction::DecTtl(NiciraNothing {})),
+            ("dec_ttl", None | Some("")) => Action::DecIpTtl(NoArgument {}),
             ("set_queue", Some(text)) => {
                 let queue_id = QueueId(small(text).ok_or(wrong)?);
                 if old {
@@ -260,8 +276,16 @@ impl Program {
         let wrong = Fault::new(text, Problem::Value);
         let (text, name) = text.rsplit_once("->").ok_or(wrong)?;
         let id = named(name.trim()).ok_or(Fault::new(name, Problem::Name))?;
-        let kind = known(id.class, id.number, 0).map(|known| known.kind).ok_or(wrong)?;
-        let value = parse(id, kind, text.trim()).ok_or(Fault::new(text, Problem::Value))?;
+        if id.is_option() {
+            let (value, mask) = parse_bytes(text.trim()).ok_or(Fault::new(text, Problem::Value))?;
+            return set_option(option(id, &value, mask.as_deref()), out, self.version)
+                .map_err(|error| token.fault(Problem::Version(error)));
+        }
+        let kind = id.known().map(|known| known.kind).ok_or(wrong)?;
+        let most = most(id);
+        let value = parse(id, kind, text.trim())
+            .filter(|value| value.value <= most && value.mask.is_none_or(|mask| mask <= most))
+            .ok_or(Fault::new(text, Problem::Value))?;
         self.set(id, value, out).map_err(|problem| Fault::new(token.whole, problem))
     }
 
@@ -305,8 +329,16 @@ impl Program {
                 return put(action, out, version).map_err(unsupported);
             }
         }
+        let early = version < Version::V1_2 || (value.mask.is_some() && version < Version::V1_5);
+        if early && id.class == class::EXPERIMENTER {
+            return with_field(id, value, |field| {
+                let load = NiciraAction::RegLoad2(RegLoad2 { field });
+                put(Action::Experimenter(Extended::Nicira(load)), out, version)
+            })
+            .map_err(unsupported);
+        }
         // Only 1.5 has masks, and 1.2 fields: before, runs of bits are loaded.
-        if version < Version::V1_2 || (value.mask.is_some() && version < Version::V1_5) {
+        if early {
             return load_runs(id, value, out, version).map_err(unsupported);
         }
         with_field(id, value, |field| put(Action::SetField(SetField { field }), out, version))
@@ -321,6 +353,8 @@ impl Program {
         let (id, kind) = match token.name {
             "mod_vlan_vid" | "set_vlan_vid" => (basic(6, 2), FieldKind::Decimal(2)),
             "mod_vlan_pcp" | "set_vlan_pcp" => (basic(7, 1), FieldKind::Decimal(1)),
+            "set_mpls_label" => (basic(34, 4), FieldKind::Decimal(4)),
+            "set_mpls_tc" => (basic(35, 1), FieldKind::Decimal(1)),
             "mod_dl_src" => (basic(4, 6), FieldKind::Mac),
             "mod_dl_dst" => (basic(3, 6), FieldKind::Mac),
             "mod_nw_src" => (basic(11, 4), FieldKind::Ipv4),
@@ -353,7 +387,8 @@ impl Program {
         match id.number {
             6 if value.value > 0x0fff => return Err(wrong),
             6 => value.value |= 0x1000,
-            7 if value.value > 7 => return Err(wrong),
+            7 | 35 if value.value > 7 => return Err(wrong),
+            34 if value.value > 0xf_ffff => return Err(wrong),
             8 if value.value % 4 != 0 => return Err(wrong),
             8 => value.value >>= 2,
             9 if value.value > 3 => return Err(wrong),
@@ -382,11 +417,39 @@ impl Program {
         out: &mut BytesMut,
     ) -> Result<(), Fault<'t>> {
         let whole = Subfield { field: destination, offset: 0, count: super::subfield::bits(destination) };
-        let bits = if destination.number == 28 { 1 } else { whole.packed().unwrap_or(7) };
+        let bits = whole.packed().unwrap_or(7);
         let action = NiciraAction::RegLoad(RegLoad { bits, destination, value });
         put(Action::Experimenter(Extended::Nicira(action)), out, self.version)
             .map_err(|error| token.fault(Problem::Version(error)))
     }
+}
+
+/// The port and the queue of `enqueue:port:queue`.
+fn enqueue<'t>(token: &Token<'t>) -> Result<Enqueue, Fault<'t>> {
+    let text = token.want()?;
+    let wrong = Fault::new(text, Problem::Value);
+    let (number, queue) = text.split_once([':', ',']).ok_or(wrong)?;
+    let port = port(number.trim()).ok_or(wrong)?;
+    Ok(Enqueue { port, queue_id: QueueId(small(queue.trim()).ok_or(wrong)?) })
+}
+
+/// Sets an option of a tunnel, by what the version has.
+pub(super) fn set_option(
+    field: OxmField<'_>,
+    out: &mut BytesMut,
+    version: Version,
+) -> Result<(), EncodeError> {
+    let set = match version {
+        Version::V1_0 | Version::V1_1 => false,
+        // Before 1.5 only whole fields are set.
+        Version::V1_5 => true,
+        _ => field.mask.is_none(),
+    };
+    let action = match set {
+        true => Action::SetField(SetField { field }),
+        false => Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))),
+    };
+    put(action, out, version)
 }
 
 /// Sets every run of bits that count, of at most 64 bits, by an action of its own.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::field_names::name_of;
+use super::match_show::Bytes;
 use super::nicira_show::show_nicira;
 use super::subfield::Subfield;
 use super::value::Shown;
@@ -117,6 +118,7 @@ fn show_experimenter(
 pub(super) fn show_set_field(field: &OxmField<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let id = field.id();
     match (name_of(id), id.known()) {
+        (Some(name), Some(_)) if id.is_option() => write!(formatter, "set_field:{}->{name}", Bytes(field)),
         (Some(name), Some(known)) if known.kind.allows(field.value.len()) => {
             let kind = match (id.class, id.number, known.kind) {
                 // A value that is set shows its tag's bit, in decimal notation.
@@ -165,8 +167,8 @@ fn show(action: &Action<'_>, version: Version, formatter: &mut fmt::Formatter<'_
         Action::Enqueue(queue) => write!(formatter, "enqueue:{}:{}", queue.port.0 as u16, queue.queue_id.0),
         Action::CopyTtlOut(_) => formatter.write_str("copy_ttl_out"),
         Action::CopyTtlIn(_) => formatter.write_str("copy_ttl_in"),
-        Action::SetMplsLabel(set) => write!(formatter, "set_field:{}->mpls_label", set.value),
-        Action::SetMplsTc(set) => write!(formatter, "set_field:{}->mpls_tc", set.value),
+        Action::SetMplsLabel(set) => write!(formatter, "set_mpls_label({})", set.value),
+        Action::SetMplsTc(set) => write!(formatter, "set_mpls_tc({})", set.value),
         Action::SetMplsTtl(set) => write!(formatter, "set_mpls_ttl({})", set.value),
         Action::DecMplsTtl(_) => formatter.write_str("dec_mpls_ttl"),
         Action::PushVlan(push) => write!(formatter, "push_vlan:{:#06x}", push.eth_type),

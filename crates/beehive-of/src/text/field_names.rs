@@ -1,15 +1,14 @@
 //! The names of fields, as Open vSwitch has them.
 
-use crate::oxm::FieldId;
-use crate::oxm::{class, known};
+use crate::oxm::{FieldId, class, experimenter, known, named_field};
 
-use class::{BASIC, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
+use class::{BASIC, ERICSSON, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 
 /// A field and its names: the first one is written, all are read.
 type Names = (u16, u8, &'static [&'static str]);
 
 const NAMES: &[Names] = &[
-    (BASIC, 0, &["in_port", "OXM_OF_IN_PORT"]),
+    (BASIC, 0, &["in_port_oxm", "OXM_OF_IN_PORT"]),
     (BASIC, 1, &["in_phy_port"]),
     (BASIC, 2, &["metadata", "OXM_OF_METADATA"]),
     (BASIC, 3, &["eth_dst", "dl_dst", "OXM_OF_ETH_DST"]),
@@ -22,8 +21,8 @@ const NAMES: &[Names] = &[
     (BASIC, 10, &["nw_proto", "ip_proto", "OXM_OF_IP_PROTO"]),
     (BASIC, 11, &["nw_src", "ip_src", "OXM_OF_IPV4_SRC"]),
     (BASIC, 12, &["nw_dst", "ip_dst", "OXM_OF_IPV4_DST"]),
-    (BASIC, 13, &["tcp_src", "OXM_OF_TCP_SRC"]),
-    (BASIC, 14, &["tcp_dst", "OXM_OF_TCP_DST"]),
+    (BASIC, 13, &["tcp_src", "tp_src", "OXM_OF_TCP_SRC"]),
+    (BASIC, 14, &["tcp_dst", "tp_dst", "OXM_OF_TCP_DST"]),
     (BASIC, 15, &["udp_src", "OXM_OF_UDP_SRC"]),
     (BASIC, 16, &["udp_dst", "OXM_OF_UDP_DST"]),
     (BASIC, 17, &["sctp_src", "OXM_OF_SCTP_SRC"]),
@@ -53,12 +52,12 @@ const NAMES: &[Names] = &[
     (BASIC, 42, &["tcp_flags", "OXM_OF_TCP_FLAGS"]),
     (BASIC, 43, &["actset_output", "OXM_OF_ACTSET_OUTPUT"]),
     (BASIC, 44, &["packet_type", "OXM_OF_PACKET_TYPE"]),
-    (NXM_OF, 0, &["NXM_OF_IN_PORT"]),
+    (NXM_OF, 0, &["in_port", "NXM_OF_IN_PORT"]),
     (NXM_OF, 1, &["NXM_OF_ETH_DST"]),
     (NXM_OF, 2, &["NXM_OF_ETH_SRC"]),
     (NXM_OF, 3, &["NXM_OF_ETH_TYPE"]),
     (NXM_OF, 4, &["vlan_tci", "NXM_OF_VLAN_TCI"]),
-    (NXM_OF, 5, &["NXM_OF_IP_TOS"]),
+    (NXM_OF, 5, &["nw_tos", "NXM_OF_IP_TOS"]),
     (NXM_OF, 6, &["NXM_OF_IP_PROTO"]),
     (NXM_OF, 7, &["NXM_OF_IP_SRC"]),
     (NXM_OF, 8, &["NXM_OF_IP_DST"]),
@@ -101,13 +100,17 @@ const NAMES: &[Names] = &[
     (NXM_NX, 27, &["NXM_NX_IPV6_LABEL"]),
     (NXM_NX, 28, &["NXM_NX_IP_ECN"]),
     (NXM_NX, 29, &["nw_ttl", "NXM_NX_IP_TTL"]),
+    (NXM_NX, 30, &["mpls_ttl", "NXM_NX_MPLS_TTL"]),
     (NXM_NX, 31, &["tun_src", "NXM_NX_TUN_IPV4_SRC"]),
     (NXM_NX, 32, &["tun_dst", "NXM_NX_TUN_IPV4_DST"]),
     (NXM_NX, 33, &["pkt_mark", "NXM_NX_PKT_MARK"]),
     (NXM_NX, 34, &["NXM_NX_TCP_FLAGS"]),
+    (NXM_NX, 35, &["dp_hash", "NXM_NX_DP_HASH"]),
+    (NXM_NX, 36, &["recirc_id", "NXM_NX_RECIRC_ID"]),
     (NXM_NX, 37, &["conj_id", "NXM_NX_CONJ_ID"]),
     (NXM_NX, 38, &["tun_gbp_id", "NXM_NX_TUN_GBP_ID"]),
     (NXM_NX, 39, &["tun_gbp_flags", "NXM_NX_TUN_GBP_FLAGS"]),
+    (NXM_NX, 104, &["tun_flags", "NXM_NX_TUN_FLAGS"]),
     (NXM_NX, 105, &["ct_state", "NXM_NX_CT_STATE"]),
     (NXM_NX, 106, &["ct_zone", "NXM_NX_CT_ZONE"]),
     (NXM_NX, 107, &["ct_mark", "NXM_NX_CT_MARK"]),
@@ -133,22 +136,76 @@ const NAMES: &[Names] = &[
     (PACKET_REGISTERS, 5, &["xreg5", "OXM_OF_PKT_REG5"]),
     (PACKET_REGISTERS, 6, &["xreg6", "OXM_OF_PKT_REG6"]),
     (PACKET_REGISTERS, 7, &["xreg7", "OXM_OF_PKT_REG7"]),
+    (ERICSSON, 1, &["nd_reserved", "ERICOXM_OF_ICMPV6_ND_RESERVED"]),
+    (ERICSSON, 2, &["nd_options_type", "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"]),
 ];
 
-/// The field with this name, without a mask.
+/// The names of experimenters' fields. What Open vSwitch prints in matches is read, too, where it is another name.
+const EXPERIMENTERS: &[(u32, u8, &[&str])] = &[
+    (experimenter::NICIRA, 0, &["NXOXM_ET_DP_HASH"]),
+    (experimenter::NICIRA, 11, &["tun_erspan_idx", "NXOXM_ET_ERSPAN_IDX"]),
+    (experimenter::NICIRA, 12, &["tun_erspan_ver", "NXOXM_ET_ERSPAN_VER"]),
+    (experimenter::NICIRA, 13, &["tun_erspan_dir", "NXOXM_ET_ERSPAN_DIR"]),
+    (experimenter::NICIRA, 14, &["tun_erspan_hwid", "NXOXM_ET_ERSPAN_HWID"]),
+    (experimenter::NICIRA, 15, &["tun_gtpu_flags", "gtpu_flags", "NXOXM_ET_GTPU_FLAGS"]),
+    (experimenter::NICIRA, 16, &["tun_gtpu_msgtype", "gtpu_msgtype", "NXOXM_ET_GTPU_MSGTYPE"]),
+    (experimenter::ONF, 42, &["ONFOXM_ET_TCP_FLAGS"]),
+    (experimenter::ONF, 43, &["ONFOXM_ET_ACTSET_OUTPUT"]),
+    (experimenter::NSH, 1, &["nsh_flags", "NXOXM_NSH_FLAGS"]),
+    (experimenter::NSH, 2, &["nsh_mdtype", "NXOXM_NSH_MDTYPE"]),
+    (experimenter::NSH, 3, &["nsh_np", "NXOXM_NSH_NP"]),
+    (experimenter::NSH, 4, &["nsh_spi", "nsp", "NXOXM_NSH_SPI"]),
+    (experimenter::NSH, 5, &["nsh_si", "nsi", "NXOXM_NSH_SI"]),
+    (experimenter::NSH, 6, &["nsh_c1", "nshc1", "NXOXM_NSH_C1"]),
+    (experimenter::NSH, 7, &["nsh_c2", "nshc2", "NXOXM_NSH_C2"]),
+    (experimenter::NSH, 8, &["nsh_c3", "nshc3", "NXOXM_NSH_C3"]),
+    (experimenter::NSH, 9, &["nsh_c4", "nshc4", "NXOXM_NSH_C4"]),
+    (experimenter::NSH, 10, &["nsh_ttl", "NXOXM_NSH_TTL"]),
+];
+
+/// What the long names of options of tunnels begin with; a number follows.
+const OPTION: &str = "NXM_NX_TUN_METADATA";
+
+/// The field with this name, without a mask. Where two have one name, it is what Open vSwitch takes it for in actions.
 pub(super) fn named(name: &str) -> Option<FieldId> {
-    let (class, number, _) = NAMES.iter().find(|(_, _, names)| names.contains(&name))?;
-    let kind = known(*class, *number, 0)?.kind;
-    Some(FieldId { class: *class, number: *number, length: kind.length(), ..FieldId::default() })
+    // Open vSwitch's short names of these are those of the registry.
+    if let Some(option) = named_field(name).map(FieldId::of).filter(FieldId::is_option) {
+        return Some(option);
+    }
+    if let Some(number) = name.strip_prefix(OPTION) {
+        let number: u8 = number.parse().ok().filter(|number| *number < 64)?;
+        return known(NXM_NX, 40 + number, 0).map(FieldId::of);
+    }
+    if let Some((whose, number, _)) = EXPERIMENTERS.iter().find(|(_, _, names)| names.contains(&name)) {
+        return known(EXPERIMENTER, *number, *whose).map(FieldId::of);
+    }
+    let (class, number, names) = NAMES.iter().find(|(_, _, names)| names.contains(&name))?;
+    // Its number is that of the cookie, too.
+    let known = if names.contains(&"mpls_ttl") { named_field("mpls_ttl") } else { known(*class, *number, 0) };
+    known.map(FieldId::of)
 }
 
-/// The name of a field in actions and matches.
+/// The name of a field in actions.
 pub(super) fn name_of(id: FieldId) -> Option<&'static str> {
-    let same = match (id.class, id.experimenter, id.number) {
-        // The ONF's early numbers of fields that 1.5 has.
-        (EXPERIMENTER, 0x4f4e_4600, 42 | 43) => BASIC,
-        (class, 0, _) => class,
-        _ => return None,
+    if id.is_option() || (id.class, id.number) == (NXM_NX, 30) {
+        return id.known().map(|known| known.name).filter(|name| *name != "cookie");
+    }
+    let names = match id.class {
+        EXPERIMENTER => {
+            EXPERIMENTERS
+                .iter()
+                .find(|(whose, number, _)| (*whose, *number) == (id.experimenter, id.number))?
+                .2
+        }
+        _ => NAMES.iter().find(|(class, number, _)| (*class, *number) == (id.class, id.number))?.2,
     };
-    NAMES.iter().find(|(class, number, _)| (*class, *number) == (same, id.number))?.2.first().copied()
+    names.first().copied()
+}
+
+/// The name of a field in matches, which Open vSwitch tells by what the field means and not by what its class is.
+pub(super) fn name_in_match(id: FieldId) -> Option<&'static str> {
+    match id.standard() {
+        FieldId { class: BASIC, number: 0, .. } => Some("in_port"),
+        id => name_of(id),
+    }
 }

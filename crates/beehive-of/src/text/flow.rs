@@ -24,6 +24,11 @@ use crate::version::Version;
 /// The priority of a flow that says none.
 const PRIORITY: u16 = 0x8000;
 
+/// The table of a flow that says none. All tables are known from 1.2 on.
+fn usual_table(deletes: bool, version: Version) -> TableId {
+    if deletes && version >= Version::V1_2 { TableId::ALL } else { TableId(0) }
+}
+
 /// A flow that was read from text, ready to be sent to a switch of a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
@@ -83,7 +88,7 @@ impl Flow {
         let mut flow = Self {
             version,
             command,
-            table_id: if deletes && version != Version::V1_0 { TableId::ALL } else { TableId(0) },
+            table_id: usual_table(deletes, version),
             priority: PRIORITY,
             idle_timeout: 0,
             hard_timeout: 0,
@@ -117,6 +122,13 @@ impl Flow {
         fields.write(&mut Writer::new(version, &mut flow.fields))?;
         let list = OxmFields(List::of_bytes(version, &flow.fields));
         flow.general = any::from_fields(&list).ok().filter(|fields| fields.other == 0);
+        if version == Version::V1_0 {
+            // What the match of 1.0 has no place for is told by Nicira's message.
+            let mut tried = BytesMut::new();
+            flow.general = flow
+                .general
+                .filter(|fields| any::write_match(fields, &mut Writer::new(version, &mut tried)).is_ok());
+        }
         match actions {
             Some(actions) if !deletes => {
                 Program::new(version, &fields).read(actions, &mut flow.program)?;
@@ -248,7 +260,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flow = self.flow;
         let deletes = matches!(flow.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
-        let usual = if deletes && self.version != Version::V1_0 { TableId::ALL } else { TableId(0) };
+        let usual = usual_table(deletes, self.version);
         let mut separator = "";
         let mut put = |formatter: &mut fmt::Formatter<'_>, value: fmt::Arguments<'_>| {
             formatter.write_str(separator)?;
@@ -308,7 +320,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
 
 fn is_empty(fields: &Match<'_>) -> bool {
     match fields {
-        Match::Fields(fields) => fields.0.is_empty(),
+        Match::Fields(fields) | Match::Fields1_1(fields) => fields.0.is_empty(),
         other => other.generalise().is_ok_and(|fields| fields == any::Match::ANY),
     }
 }

@@ -11,7 +11,6 @@ use super::subfield::Subfield;
 use super::token::{Token, Tokens};
 use super::value::{number, parse};
 use crate::message::*;
-use crate::oxm::known;
 use crate::schema::List;
 use crate::version::Version;
 
@@ -22,7 +21,8 @@ enum Spec {
 }
 
 pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version) -> Result<(), Fault<'t>> {
-    let mut flow = Learn2::default();
+    // The table that Open vSwitch takes when none is said.
+    let mut flow = Learn2 { table_id: TableId(1), ..Learn2::default() };
     let mut specs = Vec::new();
     for part in Tokens(token.value.unwrap_or("")) {
         let part = part?;
@@ -114,7 +114,7 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
             };
             let to = Subfield::parse(name)?;
             let destination = LearnDestination::Match(to.field, to.offset);
-            let kind = known(to.field.class, to.field.number, 0).map(|known| known.kind);
+            let kind = to.field.known().map(|known| known.kind);
             let value = text.zip(kind).and_then(|(text, kind)| parse(to.field, kind, text));
             match (text, value) {
                 (None, _) => specs.push(copy(to, to, destination, part.whole)?),

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::error::{Fault, Problem};
 use super::field_names::named;
+use super::subfield::Subfield;
 use super::token::Token;
-use super::value::{LENGTH_MAX, Value, ones, parse, small};
+use super::value::{LENGTH_MAX, Value, ones, parse, parse_bytes, small};
 use crate::encode::EncodeError;
-use crate::oxm::{FieldId, FieldKind, OxmField, class, known};
+use crate::oxm::{FieldId, FieldKind, Known, OxmField, class};
 use crate::schema::{Value as _, Writer};
 use crate::version::Version;
 
@@ -23,11 +24,15 @@ struct Entry<'t> {
     token: &'t str,
     id: FieldId,
     value: Value,
+    /// The value and the mask of an option of a tunnel, instead.
+    option: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 /// The words that stand for an Ethernet type and a protocol.
 const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
     ("ip", 0x0800, None),
+    ("ipv4", 0x0800, None),
+    ("ip4", 0x0800, None),
     ("icmp", 0x0800, Some(1)),
     ("tcp", 0x0800, Some(6)),
     ("udp", 0x0800, Some(17)),
@@ -35,6 +40,7 @@ const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
     ("arp", 0x0806, None),
     ("rarp", 0x8035, None),
     ("ipv6", 0x86dd, None),
+    ("ip6", 0x86dd, None),
     ("icmp6", 0x86dd, Some(58)),
     ("tcp6", 0x86dd, Some(6)),
     ("udp6", 0x86dd, Some(17)),
@@ -64,6 +70,12 @@ impl<'t> Fields<'t> {
             if name == "eth" {
                 return Ok(true);
             }
+            if let Some(id) = named(name).filter(FieldId::is_option) {
+                // It is there, whatever it says: no bit of it counts. Without a mask it would have to be 0.
+                self.put(token.whole, id, Value::default())?;
+                self.last_option((Vec::from([0]), Some(Vec::from([0]))));
+                return Ok(true);
+            }
             let Some((_, eth_type, protocol)) = SHORTHANDS.iter().find(|(known, ..)| *known == name) else {
                 return Ok(false);
             };
@@ -74,6 +86,10 @@ impl<'t> Fields<'t> {
             return Ok(true);
         }
         match name {
+            // What Open vSwitch takes for no match at all.
+            name if token.value == Some("*")
+                && (named(name).is_some() || matches!(name, "dl_vlan" | "dl_vlan_pcp")) => {}
+            name if name.ends_with(']') => self.bits(name, token)?,
             "nw_src" | "nw_dst" | "ip_src" | "ip_dst" | "nw_proto" | "ip_proto" | "tp_src" | "tp_dst"
             | "icmp_type" | "icmp_code" => {
                 token.want()?;
@@ -93,20 +109,74 @@ impl<'t> Fields<'t> {
                 self.put(token.whole, basic(7, 1), exact(value.into()))?;
             }
             "nw_tos" => {
-                let value: u8 =
-                    small(token.want()?).filter(|value| value % 4 == 0).ok_or(value_fault(token))?;
-                self.put(token.whole, basic(8, 1), exact(u128::from(value >> 2)))?;
+                self.type_of_service(token)?;
             }
             name => {
-                let Some(id) = named(name) else { return Ok(false) };
+                // What a field means says what it is in a match, as in Open vSwitch: not the class in its name.
+                let Some(id) = named(name).map(FieldId::standard) else { return Ok(false) };
+                // 1.0's ports have the numbers of the others in text.
+                let id = if (id.class, id.number) == (class::NXM_OF, 0) { basic(0, 4) } else { id };
                 self.field(token, id)?;
             }
         }
         Ok(true)
     }
 
+    /// A byte of which six bits count: the others are ignored, as Open vSwitch does it.
+    fn type_of_service(&mut self, token: &Token<'t>) -> Result<(), Fault<'t>> {
+        let value: u8 = small(token.want()?).ok_or(value_fault(token))?;
+        self.put(token.whole, basic(8, 1), exact(u128::from(value >> 2)))
+    }
+
+    /// `name[first..last]=value`: some bits of a field, with those of it that are there already.
+    fn bits(&mut self, name: &'t str, token: &Token<'t>) -> Result<(), Fault<'t>> {
+        let part = Subfield::parse(name)?;
+        let text = token.want()?;
+        let wrong = Fault::new(text, Problem::Value);
+        let id = part.field.standard();
+        let known = id.known().ok_or(Fault::new(name, Problem::Name))?;
+        if (id.class, id.number, part.count) == (class::NXM_OF, 0, 16) {
+            return self.field(token, basic(0, 4));
+        }
+        if (id.class, id.number, part.count) == (class::NXM_OF, 5, 8) {
+            return self.type_of_service(token);
+        }
+        // A part of a port has no meaning in 32 bits, and how long an option is, is the switch's affair.
+        if id.is_option() || (id.class, id.number) == (class::NXM_OF, 0) {
+            return Err(Fault::new(name, Problem::Name));
+        }
+        if !maskable(known) && part.count < id.bits() {
+            return Err(Fault::new(name, Problem::Mask));
+        }
+        let most = u128::MAX >> (128 - u32::from(part.count.clamp(1, 128)));
+        let value = small(text).filter(|value: &u128| *value <= most).ok_or(wrong)? << part.offset;
+        let mask = most << part.offset;
+        let all = u128::MAX >> (128 - u32::from(id.bits().clamp(1, 128)));
+        let same = |entry: &&mut Entry<'t>| entry.id.has_number_of(&id);
+        if let Some(entry) = self.list.iter_mut().find(same) {
+            let earlier = entry.value.mask.unwrap_or(all);
+            if earlier & mask != 0 {
+                return Err(Fault::new(token.whole, Problem::Twice));
+            }
+            let mask = mask | earlier;
+            entry.value = Value {
+                value: entry.value.value & earlier | value,
+                mask: Some(mask).filter(|mask| *mask != all),
+            };
+            return Ok(());
+        }
+        self.put(token.whole, id, Value { value, mask: Some(mask).filter(|mask| *mask != all) })
+    }
+
     fn field(&mut self, token: &Token<'t>, id: FieldId) -> Result<(), Fault<'t>> {
-        let known = known(id.class, id.number, id.experimenter).ok_or(token.fault(Problem::Name))?;
+        if id.is_option() {
+            let text = token.want()?;
+            let option = parse_bytes(text).ok_or(Fault::new(text, Problem::Value))?;
+            self.put(token.whole, id, Value::default())?;
+            self.last_option(option);
+            return Ok(());
+        }
+        let known = id.known().ok_or(token.fault(Problem::Name))?;
         if matches!(known.kind, FieldKind::Bytes(_)) {
             return Err(token.fault(Problem::Name));
         }
@@ -116,9 +186,7 @@ impl<'t> Fields<'t> {
         if value.value > most || value.mask.is_some_and(|mask| mask > most && id.number != 6) {
             return Err(Fault::new(text, Problem::Value));
         }
-        // Open vSwitch takes masks for ports of TCP, UDP and SCTP, too.
-        let maskable = known.maskable || (id.class == class::BASIC && (13..=18).contains(&id.number));
-        if value.mask.is_some() && !maskable {
+        if value.mask.is_some() && !maskable(known) {
             return Err(Fault::new(text, Problem::Mask));
         }
         // A mask of zeros is no match at all.
@@ -129,11 +197,17 @@ impl<'t> Fields<'t> {
     }
 
     fn put(&mut self, token: &'t str, id: FieldId, value: Value) -> Result<(), Fault<'t>> {
-        if self.list.iter().any(|entry| (entry.id.class, entry.id.number) == (id.class, id.number)) {
+        if self.list.iter().any(|entry| entry.id.has_number_of(&id)) {
             return Err(Fault::new(token, Problem::Twice));
         }
-        self.list.push(Entry { token, id, value });
+        self.list.push(Entry { token, id, value, option: None });
         Ok(())
+    }
+
+    fn last_option(&mut self, option: (Vec<u8>, Option<Vec<u8>>)) {
+        if let Some(entry) = self.list.last_mut() {
+            entry.option = Some(option);
+        }
     }
 
     fn exact_value(&self, number: u8) -> Option<u128> {
@@ -199,7 +273,7 @@ impl<'t> Fields<'t> {
     /// Refuses fields without those that they depend on.
     fn check_needs(&self) -> Result<(), Fault<'t>> {
         for entry in &self.list {
-            let needs = known(entry.id.class, entry.id.number, 0).map_or(&[][..], |known| known.needs);
+            let needs = entry.id.known().map_or(&[][..], |known| known.needs);
             let met = needs.iter().any(|need| match need.value {
                 Some(wanted) => self.exact_value(need.number) == Some(wanted.into()),
                 // A priority alone asks for a tag, too.
@@ -225,10 +299,19 @@ impl<'t> Fields<'t> {
                 let present = Value { value: 0x1000, mask: Some(0x1000) };
                 write(basic(6, 2), present, writer).map_err(|error| fault(entry, error))?;
             }
-            write(entry.id, entry.value, writer).map_err(|error| fault(entry, error))?;
+            let written = match &entry.option {
+                Some((value, mask)) => option(entry.id, value, mask.as_deref()).write(writer),
+                None => write(entry.id, entry.value, writer),
+            };
+            written.map_err(|error| fault(entry, error))?;
         }
         Ok(())
     }
+}
+
+/// Whether Open vSwitch takes a mask: also for ports of TCP, UDP and SCTP, and for what neighbours look for.
+fn maskable(field: &Known) -> bool {
+    field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=18 | 31..=33))
 }
 
 fn is_vlan(id: FieldId) -> bool {
@@ -251,8 +334,8 @@ fn fits_1_1(entry: &Entry<'_>) -> bool {
 }
 
 /// The largest value of a field whose bits are fewer than its bytes.
-fn most(id: FieldId) -> u128 {
-    match super::subfield::bits(id) {
+pub(super) fn most(id: FieldId) -> u128 {
+    match id.bits() {
         bits @ 0..128 => (1 << bits) - 1,
         _ => u128::MAX,
     }
@@ -271,9 +354,14 @@ pub(super) fn write(id: FieldId, value: Value, writer: &mut Writer<'_>) -> Resul
     with_field(id, value, |field| field.write(writer))
 }
 
+/// The field that is an option of a tunnel.
+pub(super) fn option<'v>(id: FieldId, value: &'v [u8], mask: Option<&'v [u8]>) -> OxmField<'v> {
+    OxmField { class: id.class, number: id.number, experimenter: 0, value, mask }
+}
+
 /// Hands out the field with a value.
 pub(super) fn with_field<T>(id: FieldId, value: Value, then: impl FnOnce(OxmField<'_>) -> T) -> T {
-    let length = usize::from(id.length).min(LENGTH_MAX);
+    let length = usize::from(id.value_length()).min(LENGTH_MAX);
     let mask = value.mask.unwrap_or(ones(length));
     let (bytes, mask) = ((value.value & mask).to_be_bytes(), mask.to_be_bytes());
     then(OxmField {

@@ -2,11 +2,10 @@
 
 use core::fmt;
 
-use super::field_names::name_of;
+use super::field_names::name_in_match;
 use super::match_parse::shorthand;
 use super::value::{Shown, to_number};
 use crate::any;
-use crate::error::Error;
 use crate::message::Match;
 use crate::oxm::{FieldKind, OxmField, OxmFields, class};
 use crate::schema::{List, Writer};
@@ -30,7 +29,7 @@ struct ShownMatch<'a> {
 impl fmt::Display for ShownMatch<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fields {
-            Match::Fields(fields) => show_list(&fields, formatter),
+            Match::Fields(fields) | Match::Fields1_1(fields) => show_list(&fields, formatter),
             other => match other.generalise() {
                 Ok(fields) => show_general(&fields, self.version, formatter),
                 Err(error) => write!(formatter, "<{error}>"),
@@ -61,13 +60,14 @@ fn show_general(fields: &any::Match, version: Version, formatter: &mut fmt::Form
 /// A list of fields.
 pub(super) fn show_list(fields: &OxmFields<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut separator = "";
-    let basic = |number: u8| -> Result<Option<u128>, Error> {
-        Ok(fields.basic(number)?.filter(|field| field.mask.is_none()).map(|field| to_number(field.value)))
+    let exact = |number: u8| {
+        let is_it = |field: &OxmField<'_>| {
+            let id = field.id().standard();
+            (id.class, id.number, id.masked) == (class::BASIC, number, false)
+        };
+        fields.0.iter().flatten().find(is_it).map(|field| to_number(field.value))
     };
-    let (eth_type, protocol) = match (basic(5), basic(10)) {
-        (Ok(eth_type), Ok(protocol)) => (eth_type, protocol),
-        _ => (None, None),
-    };
+    let (eth_type, protocol) = (exact(5), exact(10));
     let word =
         eth_type.and_then(|eth_type| shorthand(eth_type as u16, protocol.map(|protocol| protocol as u8)));
     for field in fields.0 {
@@ -75,7 +75,8 @@ pub(super) fn show_list(fields: &OxmFields<'_>, formatter: &mut fmt::Formatter<'
             Ok(field) => field,
             Err(error) => return write!(formatter, "{separator}<{error}>"),
         };
-        match (field.class, field.number, word) {
+        let id = field.id().standard();
+        match (id.class, id.number, word) {
             (class::BASIC, 5, Some((word, _))) => write!(formatter, "{separator}{word}")?,
             (class::BASIC, 10, Some((_, true))) => continue,
             _ => {
@@ -88,15 +89,42 @@ pub(super) fn show_list(fields: &OxmFields<'_>, formatter: &mut fmt::Formatter<'
     Ok(())
 }
 
+/// The value and the mask of an option of a tunnel, with all their digits.
+pub(super) struct Bytes<'f, 'a>(pub(super) &'f OxmField<'a>);
+
+impl fmt::Display for Bytes<'_, '_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut prefix = "0x";
+        for bytes in [Some(self.0.value), self.0.mask].into_iter().flatten() {
+            formatter.write_str(prefix)?;
+            // No digits would be no number.
+            if bytes.is_empty() {
+                formatter.write_str("0")?;
+            }
+            bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+            prefix = "/0x";
+        }
+        Ok(())
+    }
+}
+
 fn show_field(field: &OxmField<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let id = field.id();
     let whole = to_number(field.value);
-    match (name_of(id), id.known()) {
+    match (name_in_match(id), id.known()) {
         (Some(_), Some(_)) if field.class == class::BASIC && field.number == 6 && field.mask.is_none() => {
             match whole {
                 0 => formatter.write_str("dl_vlan=0xffff"),
                 id if id & 0x1000 != 0 => write!(formatter, "dl_vlan={}", id & 0x0fff),
                 id => write!(formatter, "vlan_vid={id:#x}"),
+            }
+        }
+        (Some(name), Some(_)) if id.is_option() => {
+            formatter.write_str(name)?;
+            match (field.value, field.mask) {
+                // It is there, whatever it says.
+                (&[] | &[0], Some(&[] | &[0])) => Ok(()),
+                _ => write!(formatter, "={}", Bytes(field)),
             }
         }
         (Some(name), Some(known))

@@ -4,10 +4,12 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use super::action_parse::{Program, metadata, put};
+use super::action_parse::{Program, metadata, put, set_option};
+use super::encapsulation::{decapsulated, encapsulation};
 use super::error::{Fault, Problem};
+use super::field_names::named;
 use super::learn_parse::learn;
-use super::match_parse::{basic, with_field};
+use super::match_parse::{basic, option, with_field};
 use super::subfield::Subfield;
 use super::token::{Token, Tokens};
 use super::value::{Value, port, small};
@@ -41,10 +43,18 @@ fn packed<'t>(field: &Subfield, text: &'t str) -> Result<u16, Fault<'t>> {
     field.packed().ok_or(Fault::new(text, Problem::Value))
 }
 
-/// Bytes written as `01.02.0a`.
+/// Bytes written as `01.02.0a`, or without the points.
 fn dotted(text: &str) -> Option<Vec<u8>> {
-    let digits = text.split('.').filter(|pair| !pair.is_empty());
-    digits.map(|pair| (pair.len() <= 2).then(|| u8::from_str_radix(pair, 16).ok()).flatten()).collect()
+    let bytes = |digits: &str| -> Option<Vec<u8>> {
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+            || (digits.len() > 1 && digits.len() % 2 == 1)
+        {
+            return None;
+        }
+        let pairs = digits.as_bytes().chunks(2);
+        pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+    };
+    text.split('.').map(bytes).collect::<Option<Vec<_>>>().map(|parts| parts.concat())
 }
 
 impl Program {
@@ -75,6 +85,10 @@ impl Program {
             "output" => {
                 let source = Subfield::parse(token.want()?)?;
                 let bits = packed(&source, text)?;
+                if source.field.class == class::EXPERIMENTER {
+                    let max_len = PacketLength::NO_BUFFER;
+                    return done(A::OutputReg2(OutputReg2 { bits, max_len, source: source.field }));
+                }
                 done(A::OutputReg(OutputReg { bits, source: source.field, max_len: PacketLength::NO_BUFFER }))
             }
             "controller" | "CONTROLLER" => self.controller(token, out),
@@ -120,6 +134,11 @@ impl Program {
             "exit" => done(A::Exit(NiciraNothing {})),
             "ct_clear" => done(A::CtClear(NiciraNothing {})),
             "dec_nsh_ttl" => done(A::DecNshTtl(NiciraNothing {})),
+            // 1.0 has no instructions, and goes on in another table like this.
+            "goto_table" if version == Version::V1_0 => done(A::ResubmitTable(ResubmitTable {
+                in_port: PortNo::IN_PORT,
+                table_id: TableId(argument(token)?),
+            })),
             "write_metadata" => {
                 let (metadata, mask) = metadata(token)?;
                 done(A::WriteMetadata(NiciraWriteMetadata { metadata, mask }))
@@ -144,7 +163,19 @@ impl Program {
                 if destination.count < 64 && value >> destination.count != 0 {
                     return Err(wrong);
                 }
-                if version >= Version::V1_5 {
+                if destination.field.is_option() {
+                    let end = u32::from(destination.offset) + u32::from(destination.count);
+                    let rest = 128u32.checked_sub(destination.count.into()).ok_or(wrong)?;
+                    let bits = u128::MAX.checked_shl(rest).ok_or(wrong)?;
+                    let mask = bits.checked_shr(128u32.checked_sub(end).ok_or(wrong)?).ok_or(wrong)?;
+                    let value = u128::from(value) << destination.offset;
+                    let start = 16 - end.div_ceil(8) as usize;
+                    let (value, mask) = (value.to_be_bytes(), mask.to_be_bytes());
+                    let (value, mask) = (value.get(start..).unwrap_or(&[]), mask.get(start..));
+                    return set_option(option(destination.field, value, mask), out, version)
+                        .map_err(|error| token.fault(Problem::Version(error)));
+                }
+                if version >= Version::V1_5 || destination.field.class == class::EXPERIMENTER {
                     return set_bits(token, value, destination, out, version);
                 }
                 let bits = packed(&destination, text)?;
@@ -225,7 +256,9 @@ impl Program {
                 };
                 let members: Vec<u16> = members
                     .split(',')
-                    .map(|member| port(member.trim()).and_then(PortNo::to_v10).ok_or(wrong))
+                    .map(str::trim)
+                    .filter(|member| !member.is_empty())
+                    .map(|member| port(member).and_then(PortNo::to_v10).ok_or(wrong))
                     .collect::<Result<_, _>>()?;
                 let destination = destination.map(Subfield::parse).transpose()?;
                 let bundle = HashBundle {
@@ -255,6 +288,33 @@ impl Program {
                 let mut bytes = BytesMut::new();
                 self.actions(text, &mut bytes)?;
                 done(A::Clone(CloneActions { actions: List::of_bytes(version, &bytes) }))
+            }
+            "encap" => {
+                let (packet_type, properties) = encapsulation(text)?;
+                done(A::Encap(Encap { header_size: 0, packet_type, properties: &properties }))
+            }
+            "decap" => done(A::Decap(Decap { packet_type: decapsulated(text)? })),
+            "delete_field" => {
+                let name = token.want()?;
+                let field = named(name).filter(FieldId::is_option).ok_or(Fault::new(name, Problem::Name))?;
+                done(A::DeleteField(DeleteField { field }))
+            }
+            "experimenter" => {
+                let (number, digits) = token.want()?.split_once(':').ok_or(wrong)?;
+                let experimenter = ExperimenterId(small(number.trim()).ok_or(wrong)?);
+                // What is known has a name, and what has none is told as it is.
+                if matches!(experimenter, ExperimenterId::NICIRA | ExperimenterId::ONF) {
+                    return Err(Fault::new(number, Problem::Value));
+                }
+                let body: Option<Vec<u8>> = digits
+                    .as_bytes()
+                    .chunks(2)
+                    .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
+                    .collect();
+                let body = body.filter(|body| body.len() % 8 == 0 && digits.len() % 2 == 0).ok_or(wrong)?;
+                let action = Extended::Unknown { experimenter, experimenter_type: 0, body: &body };
+                put(Action::Experimenter(action), out, version)
+                    .map_err(|error| token.fault(Problem::Version(error)))
             }
             "ct" => self.connection(token, out),
             "nat" => done(A::Nat(nat(text)?)),
@@ -306,7 +366,8 @@ impl Program {
                     reason = PacketInReason(number as u8);
                 }
                 "userdata" => {
-                    let digits = part.want()?;
+                    // No bytes at all are none.
+                    let digits = part.value.ok_or(part.fault(Problem::MissingValue))?;
                     userdata = dotted(digits).ok_or(Fault::new(digits, Problem::Value))?;
                 }
                 "pause" => pause = true,
@@ -401,13 +462,23 @@ fn set_bits<'t>(
     version: Version,
 ) -> Result<(), Fault<'t>> {
     let ones = u128::MAX >> (128 - u32::from(destination.count.clamp(1, 128)));
-    let whole = destination.count == super::subfield::bits(destination.field);
+    // The action that loads any field says which bits, if they are not all that its bytes have.
+    let all = match version {
+        Version::V1_5 => super::subfield::bits(destination.field),
+        _ => 8 * u16::from(destination.field.value_length()),
+    };
+    let whole = destination.count == all;
     let value = super::value::Value {
         value: u128::from(value) << destination.offset,
         mask: (!whole).then(|| ones << destination.offset),
     };
-    super::match_parse::with_field(destination.field, value, |field| {
-        put(Action::SetField(SetField { field }), out, version)
+    with_field(destination.field, value, |field| {
+        // Before 1.5 fields of experimenters, which have no place in the usual action, are loaded by another one.
+        let action = match version {
+            Version::V1_5 => Action::SetField(SetField { field }),
+            _ => Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))),
+        };
+        put(action, out, version)
     })
     .map_err(|error| token.fault(Problem::Version(error)))
 }

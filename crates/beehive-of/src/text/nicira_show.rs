@@ -3,10 +3,12 @@
 use core::fmt;
 
 use super::action_show::{list, show_metadata, show_set_field};
+use super::encapsulation::{show_decapsulated, show_encapsulation};
 use super::nicira_parse::{BUNDLE, HASH, MULTIPATH, REASONS};
 use super::subfield::Subfield;
-use super::value::to_number;
+use super::value::{Shown, to_number};
 use crate::message::*;
+use crate::oxm::{FieldId, OxmField};
 use crate::port_number::PortNo;
 use crate::schema::List;
 use crate::version::Version;
@@ -58,7 +60,11 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
         A::RegLoad(load) => {
             write!(out, "load:{:#x}->{}", load.value, Subfield::unpack(load.destination, load.bits))
         }
-        A::RegLoad2(load) => show_set_field(&load.field, out),
+        A::RegLoad2(load) => match loaded(&load.field) {
+            // Open vSwitch reads no `set_field` of an option in 1.1.
+            Some((value, bits)) if version == Version::V1_1 => write!(out, "load:{value:#x}->{bits}"),
+            _ => show_set_field(&load.field, out),
+        },
         A::Note(note) => {
             out.write_str("note:")?;
             dotted(note.note, out)
@@ -124,8 +130,8 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
         A::PopMpls(pop) => write!(out, "pop_mpls:{:#06x}", pop.eth_type),
         A::SetMplsTtl(set) => write!(out, "set_mpls_ttl({})", set.value),
         A::DecMplsTtl(_) => out.write_str("dec_mpls_ttl"),
-        A::SetMplsLabel(set) => write!(out, "set_field:{}->mpls_label", set.value),
-        A::SetMplsTc(set) => write!(out, "set_field:{}->mpls_tc", set.value),
+        A::SetMplsLabel(set) => write!(out, "set_mpls_label({})", set.value),
+        A::SetMplsTc(set) => write!(out, "set_mpls_tc({})", set.value),
         A::StackPush(stack) => write!(out, "push:{}", stacked(stack)),
         A::StackPop(stack) => write!(out, "pop:{}", stacked(stack)),
         A::Sample(some) => sample(
@@ -158,11 +164,8 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
             out.write_str(")")
         }
         A::CtClear(_) => out.write_str("ct_clear"),
-        A::Encap(encap) => write!(out, "encap({:#x})", encap.packet_type),
-        A::Decap(decap) => match decap.packet_type {
-            0xfffe => out.write_str("decap()"),
-            kind => write!(out, "decap(packet_type(ns={},id={:#x}))", kind >> 16, kind & 0xffff),
-        },
+        A::Encap(encap) => show_encapsulation(encap, out),
+        A::Decap(decap) => show_decapsulated(decap, out),
         A::DecNshTtl(_) => out.write_str("dec_nsh_ttl"),
         A::CheckPacketLarger(check) => {
             let bit = Subfield { field: check.destination, offset: check.offset, count: 1 };
@@ -171,6 +174,24 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
         A::DeleteField(delete) => write!(out, "delete_field:{}", delete.field),
         A::Unknown { kind, body } => write!(out, "unknown(nicira:{kind}:{} bytes)", body.len()),
     }
+}
+
+/// The bits of an option of a tunnel that are set, and to what, where `load` says the same in as many bytes.
+fn loaded(field: &OxmField<'_>) -> Option<(u64, Subfield)> {
+    let mask = field.mask.filter(|mask| field.id().is_option() && mask.len() <= 16)?;
+    let (value, mask) = (to_number(field.value), to_number(mask));
+    let end = 128 - mask.leading_zeros();
+    let offset = mask.trailing_zeros().min(end);
+    let count = end - offset;
+    let value = u64::try_from(value >> offset).ok()?;
+    let one_run = (1..=64).contains(&count) && mask.count_ones() == count;
+    // No other bits may be there, nor bytes that a load would not have.
+    let told =
+        one_run && (u128::from(value) >> count) == 0 && u128::from(value) << offset == to_number(field.value);
+    let same_length = field.value.len() == end.div_ceil(8) as usize;
+    let (offset, count) = (offset.try_into().ok()?, count.try_into().ok()?);
+    (told && same_length)
+        .then_some((value, Subfield { field: FieldId { masked: false, ..field.id() }, offset, count }))
 }
 
 fn resubmit(again: &ResubmitTable, ending: &str, out: Out<'_, '_>) -> fmt::Result {
@@ -410,7 +431,16 @@ fn learn(flow: &Learn2<'_>, out: Out<'_, '_>) -> fmt::Result {
                 write!(out, ",output:{}", part(from, at))?
             }
             (LearnSource::Value(value), LearnDestination::Match(to, offset)) => {
-                write!(out, ",{}={:#x}", part(to, offset), to_number(value))?;
+                let part = part(to, offset);
+                match part.whole() {
+                    Some((name, kind)) => {
+                        // It is in a multiple of 16 bits, whatever the field has.
+                        let start = value.len().saturating_sub(usize::from(to.value_length()));
+                        let value = value.get(start..).unwrap_or(value);
+                        write!(out, ",{name}={}", Shown { id: to, kind, value, mask: None })?;
+                    }
+                    None => write!(out, ",{part}={:#x}", to_number(value))?,
+                }
             }
             (LearnSource::Value(value), LearnDestination::Load(to, offset)) => {
                 write!(out, ",load:{:#x}->{}", to_number(value), part(to, offset))?;

@@ -5,7 +5,7 @@ use core::fmt;
 use super::error::{Fault, Problem};
 use super::field_names::{name_of, named};
 use super::value::small;
-use crate::oxm::FieldId;
+use crate::oxm::{FieldId, FieldKind, class};
 
 /// Bits of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,20 +15,12 @@ pub(super) struct Subfield {
     pub(super) count: u16,
 }
 
-/// How many bits a field has: fewer than its bytes for some.
+/// How many bits of a field can be named: fewer than its bytes for some.
 pub(super) fn bits(field: FieldId) -> u16 {
-    let basic = field.class == crate::oxm::class::BASIC;
-    match field.number {
-        6 if basic => 13,
-        7 if basic => 3,
-        8 if basic => 6,
-        9 if basic => 2,
-        28 if basic => 20,
-        34 if basic => 20,
-        35 if basic => 3,
-        36 if basic => 1,
-        42 if basic => 12,
-        _ => 8 * u16::from(field.length),
+    match (field.class, field.number) {
+        // The bit that says that there is a tag is none of the identifier.
+        (class::BASIC, 6) => 12,
+        _ => field.bits(),
     }
 }
 
@@ -57,6 +49,13 @@ impl Subfield {
             return Err(wrong);
         }
         Ok(Self { field, offset: first, count: last - first + 1 })
+    }
+
+    /// The name and the kind of the field, if this is all of it and the kind says how it is written.
+    pub(super) fn whole(&self) -> Option<(&'static str, FieldKind)> {
+        let kind = self.field.known()?.kind;
+        let all = (self.offset, self.count) == (0, bits(self.field)) && !matches!(kind, FieldKind::Bytes(_));
+        Some((name_of(self.field)?, kind)).filter(|_| all)
     }
 
     /// Offset and number less one in 16 bits; `None` when they do not fit.

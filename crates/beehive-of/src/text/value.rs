@@ -1,5 +1,7 @@
 //! Values of fields: numbers, addresses, ports and flags, with their masks.
 
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -65,11 +67,11 @@ pub(super) fn ones(length: usize) -> u128 {
 
 /// The names of the bits of a field that has flags, from the lowest on.
 pub(super) fn flags_of(id: FieldId) -> &'static [&'static str] {
+    let id = id.standard();
     match (id.class, id.number) {
+        (class::NXM_NX, 104) => &["oam"],
         (class::NXM_NX, 105) => &["new", "est", "rel", "rpl", "inv", "trk", "snat", "dnat"],
-        (class::BASIC | class::EXPERIMENTER, 42) | (class::NXM_NX, 34) => {
-            &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"]
-        }
+        (class::BASIC, 42) => &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"],
         _ => &[],
     }
 }
@@ -111,6 +113,13 @@ fn one(kind: FieldKind, text: &str) -> Option<u128> {
     })
 }
 
+/// `one|other`: which flags are set, and no others.
+fn all_flags(text: &str, names: &[&str]) -> Option<Value> {
+    let bit = |name: &str| names.iter().position(|known| *known == name).map(|bit| 1 << bit);
+    let value = text.split('|').try_fold(0, |value: u128, name| Some(value | bit(name)?))?;
+    Some(Value { value, mask: None })
+}
+
 /// Reads a value of a field.
 pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
     let length = usize::from(kind.length()).min(LENGTH_MAX);
@@ -126,6 +135,12 @@ pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
     }
     if text.starts_with(['+', '-']) {
         return flags(text, flags_of(id));
+    }
+    if !flags_of(id).is_empty() && !text.starts_with(|letter: char| letter.is_ascii_digit()) {
+        return all_flags(text, flags_of(id));
+    }
+    if (id.class, id.number) == (class::NXM_OF, 0) {
+        return Some(Value { value: port(text)?.to_v10()?.into(), mask: None });
     }
     let (value, mask) = match text.split_once('/') {
         None => (one(kind, text)?, None),
@@ -144,6 +159,8 @@ pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
             (one(kind, value)?, Some(mask))
         }
     };
+    // Both bits are all that there are.
+    let mask = mask.filter(|mask| (id.class, id.number, *mask) != (class::NXM_NX, 26, 3));
     let all = ones(length);
     if value > all || mask.is_some_and(|mask| mask > all) {
         return None;
@@ -157,7 +174,7 @@ const FRAGMENTS: &[(&str, u128, u128)] =
 
 fn fragment(text: &str) -> Option<Value> {
     let (_, value, mask) = FRAGMENTS.iter().find(|(name, ..)| *name == text)?;
-    Some(Value { value: *value, mask: Some(*mask) })
+    Some(Value { value: *value, mask: Some(*mask).filter(|mask| *mask != 3) })
 }
 
 /// A field's value as text.
@@ -187,9 +204,8 @@ impl fmt::Display for Shown<'_> {
             return Ok(());
         }
         if (self.id.class, self.id.number) == (class::NXM_NX, 26)
-            && let Some((name, ..)) = FRAGMENTS
-                .iter()
-                .find(|(_, known, bits)| *known == value & bits && *bits == mask.unwrap_or(3) & 3)
+            && let Some((name, ..)) =
+                FRAGMENTS.iter().find(|(_, known, bits)| *known == value && *bits == mask.unwrap_or(3))
         {
             return formatter.write_str(name);
         }
@@ -208,6 +224,44 @@ impl fmt::Display for Shown<'_> {
         }
     }
 }
+
+/// Bytes in hexadecimal notation, and those that count after a slash; as long as the longer of them.
+pub(super) fn parse_bytes(text: &str) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let bytes = |text: &str| -> Option<Vec<u8>> {
+        let digits = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => digits.to_owned(),
+            None => alloc::format!("{:x}", number(text)?),
+        };
+        if digits.is_empty()
+            || digits.len() > 2 * OPTION_LENGTH_MAX
+            || !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        {
+            return None;
+        }
+        let even = if digits.len() % 2 == 1 { alloc::format!("0{digits}") } else { digits };
+        even.as_bytes()
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
+            .collect()
+    };
+    let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+    let (mut value, mut mask) = (bytes(value)?, mask.map(bytes).map_or(Some(None), |mask| mask.map(Some))?);
+    if let Some(mask) = &mut mask {
+        let length = value.len().max(mask.len());
+        for shorter in [&mut value, mask] {
+            shorter.splice(0..0, core::iter::repeat_n(0, length - shorter.len()));
+        }
+        // A value and its mask are one field.
+        if 2 * length > OPTION_LENGTH_MAX {
+            return None;
+        }
+        value.iter_mut().zip(mask).for_each(|(value, mask)| *value &= *mask);
+    }
+    Some((value, mask))
+}
+
+/// The longest value of an option of a tunnel, in bytes.
+const OPTION_LENGTH_MAX: usize = 124;
 
 fn write_one(kind: FieldKind, value: u128, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     match kind {
