@@ -1,36 +1,18 @@
 //! What a message costs: framing, checked decoding, dispatch and encoding, each alone and over a full read buffer.
 
+mod samples;
+
 use std::hint::black_box;
 
-use beehive_of::any::{Action, FlowMod, Match, Message, PacketIn, PacketInReason, PacketOut};
-use beehive_of::{Frame, Frames, MacAddress, PortNo, Version, message};
+use beehive_of::any::{Action, Message, PacketIn, PacketInReason, PacketOut};
+use beehive_of::{Frame, Frames, PortNo, Version, message};
 use bytes::BytesMut;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
+use samples::{learning_flow, packet_in, used};
+
 const VERSIONS: [(Version, &str); 3] =
     [(Version::V1_0, "1.0"), (Version::V1_3, "1.3"), (Version::V1_5, "1.5")];
-
-/// A packet-in of a minimal Ethernet frame, as Open vSwitch sends it.
-fn packet_in(version: Version) -> BytesMut {
-    let mut out = BytesMut::new();
-    let packet = PacketIn {
-        buffer_id: None,
-        total_len: 64,
-        in_port: PortNo(3),
-        reason: PacketInReason::NoMatch,
-        table_id: 0,
-        cookie: None,
-        data: &[0xab; 64],
-    };
-    packet.encode_into(version, 7, &mut out).expect("both versions express it");
-    out
-}
-
-/// What a controller looks at in a packet-in. The fields are used where they are: to hand the whole view to the
-/// benchmark would measure copies that no caller makes.
-fn used(packet: &PacketIn<'_>) -> u32 {
-    packet.in_port.0 ^ packet.buffer_id.unwrap_or(0) ^ packet.data.len() as u32 ^ u32::from(packet.total_len)
-}
 
 fn decode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decode");
@@ -91,18 +73,6 @@ fn decode(criterion: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-/// What a learning switch installs.
-fn learning_flow(actions: &[Action], version: Version, out: &mut BytesMut) {
-    let match_fields = Match {
-        in_port: Some(PortNo(3)),
-        eth_src: Some(MacAddress([2, 0, 0, 0, 0, 1]).into()),
-        eth_dst: Some(MacAddress([2, 0, 0, 0, 0, 2]).into()),
-        ..Match::ANY
-    };
-    let flow = FlowMod { idle_timeout: 60, ..FlowMod::add(100, match_fields, actions.into()) };
-    flow.encode_into(version, 7, out).expect("both versions express it");
 }
 
 fn encode(criterion: &mut Criterion) {

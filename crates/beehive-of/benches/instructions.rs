@@ -3,12 +3,16 @@
 //! The program runs itself under valgrind, with so many rounds of an operation and with twice as many; the difference is
 //! what the rounds cost. It fails when an operation takes more than its limit. Without valgrind it says so and ends.
 
+mod samples;
+
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
-use beehive_of::any::{Action, FlowMod, Match, Message, PacketIn, PacketInReason};
-use beehive_of::{Frame, Frames, MacAddress, PortNo, Version};
+use beehive_of::any::{Action, Message, PacketIn};
+use beehive_of::{Frame, Frames, PortNo, Version};
 use bytes::BytesMut;
+
+use samples::{learning_flow, packet_in, used};
 
 /// Name, the most instructions that one may take, and what is done.
 type Operation = (&'static str, u64, fn(usize));
@@ -23,25 +27,6 @@ const OPERATIONS: &[Operation] = &[
 ];
 
 const ROUNDS: usize = 20_000;
-
-fn packet_in(version: Version) -> BytesMut {
-    let mut out = BytesMut::new();
-    let packet = PacketIn {
-        buffer_id: None,
-        total_len: 64,
-        in_port: PortNo(3),
-        reason: PacketInReason::NoMatch,
-        table_id: 0,
-        cookie: None,
-        data: &[0xab; 64],
-    };
-    packet.encode_into(version, 7, &mut out).expect("every version expresses it");
-    out
-}
-
-fn used(packet: &PacketIn<'_>) -> u32 {
-    packet.in_port.0 ^ packet.buffer_id.unwrap_or(0) ^ packet.data.len() as u32 ^ u32::from(packet.total_len)
-}
 
 fn decode_packets(version: Version, rounds: usize) {
     let bytes = packet_in(version);
@@ -66,30 +51,19 @@ fn dispatch(version: Version, rounds: usize) {
     }
 }
 
-fn learning_flow(actions: &[Action], out: &mut BytesMut) {
-    let match_fields = Match {
-        in_port: Some(PortNo(3)),
-        eth_src: Some(MacAddress([2, 0, 0, 0, 0, 1]).into()),
-        eth_dst: Some(MacAddress([2, 0, 0, 0, 0, 2]).into()),
-        ..Match::ANY
-    };
-    let flow = FlowMod { idle_timeout: 60, ..FlowMod::add(100, match_fields, actions.into()) };
-    flow.encode_into(Version::V1_3, 7, out).expect("1.3 expresses it");
-}
-
 fn encode_flows(rounds: usize) {
     let actions = [Action::output(PortNo(4))];
     let mut out = BytesMut::with_capacity(1_024);
     for _ in 0..rounds {
         out.clear();
-        learning_flow(black_box(&actions), &mut out);
+        learning_flow(black_box(&actions), Version::V1_3, &mut out);
         black_box(out.len());
     }
 }
 
 fn decode_flows(rounds: usize) {
     let mut bytes = BytesMut::new();
-    learning_flow(&[Action::output(PortNo(4))], &mut bytes);
+    learning_flow(&[Action::output(PortNo(4))], Version::V1_3, &mut bytes);
     for _ in 0..rounds {
         let frame = Frame::whole(black_box(&bytes)).expect("ours");
         if let Ok(Message::FlowMod(flow)) = Message::parse(frame) {

@@ -6,4 +6,4 @@
 #[path = "../../tests/wire/harness.rs"]
 mod harness;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::parse(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::framed(bytes, harness::parse));

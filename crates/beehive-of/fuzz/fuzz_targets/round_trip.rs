@@ -6,4 +6,4 @@
 #[path = "../../tests/wire/harness.rs"]
 mod harness;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::round_trip(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| harness::framed(bytes, harness::round_trip));

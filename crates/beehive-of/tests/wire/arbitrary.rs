@@ -31,6 +31,8 @@ struct Lot {
     given: Option<Given>,
     children: [OnceCell<Box<Lot>>; CHILDREN],
     names: [OnceCell<String>; CHILDREN],
+    /// An experimenter's type that has no name.
+    nameless: OnceCell<Box<Lot>>,
 }
 
 #[derive(Clone)]
@@ -51,12 +53,20 @@ impl Lot {
         let mac = || (0..6).map(|at| format!("{:02x}", byte(at))).collect::<Vec<_>>().join(":");
         let ipv4 = || format!("{}.{}.{}.{}", byte(0), byte(1), byte(2), byte(3));
         let ipv6 = || format!("fe80::{:x}:{:x}", byte(0), u16::from(byte(1)) + 1);
+        let pick = |names: &[&'static str]| names[lot as usize / 4 % names.len()];
         // A text is of the kind that a field of this name is likely to have; and often of another.
         let text = match (name, lot % 4) {
             // A message inside of a message: a barrier.
             ("bytes", _) => format!("{:02x}14000800000001", version.wire()),
             ("data" | "body" | "note" | "properties", _) => digits(8 * (lot / 4 % 3)),
             ("value", _) => digits(2 * (lot / 4 % 5)),
+            // Actions by name, among them those of Open vSwitch and the ONF; any other list takes the number instead.
+            ("type", 0) => pick(message::Action::NAMES).to_owned(),
+            ("type", 1) => "experimenter".to_owned(),
+            ("experimenter", 0..3) => "nicira".to_owned(),
+            ("experimenter", _) => "onf".to_owned(),
+            ("extension", 0) => pick(message::OnfAction::NAMES).to_owned(),
+            ("extension", _) => pick(message::NiciraAction::NAMES).to_owned(),
             (name, 0..3) if name.contains("ipv6") => ipv6(),
             (name, 0..3) if name.contains("ipv4") || name.starts_with("nw_") => ipv4(),
             (name, 0..3) if name.contains("addr") && !name.contains("address") || name.starts_with("dl_") => {
@@ -79,6 +89,7 @@ impl Lot {
             given: None,
             children: Default::default(),
             names: Default::default(),
+            nameless: OnceCell::new(),
         }
     }
 
@@ -146,6 +157,16 @@ impl Source for Lot {
                 || name.contains("_max");
         if (optional && mixed(self.seed, at).is_multiple_of(2)) || self.depth > 7 {
             return None;
+        }
+        // What follows such a type is bytes as they are: those of one with a name have padding among them, which a lot
+        // would not draw as zeros.
+        if name == "experimenter_type" {
+            let nameless = self.nameless.get_or_init(|| {
+                let mut lot = Lot::new(mixed(self.seed, 10), self.depth + 1, name, self.version);
+                lot.given = Some(Given::Number(0x8000 + mixed(self.seed, 11) % 0x8000));
+                Box::new(lot)
+            });
+            return Some(&**nameless as &dyn Source);
         }
         // The place is the name's own: two names that share one share its value, which is as good.
         Some(self.child((at % CHILDREN as u64) as usize, name))
@@ -302,13 +323,83 @@ impl Source for Node {
     }
 }
 
+/// A list of one record.
+struct Single<'r>(Record<'r>);
+
+impl Source for Single<'_> {
+    fn field(&self, _name: &str) -> Option<&dyn Source> {
+        None
+    }
+    fn entry(&self, _index: usize) -> Option<(&str, &dyn Source)> {
+        None
+    }
+    fn item(&self, index: usize) -> Option<&dyn Source> {
+        (index == 0).then_some(&self.0 as &dyn Source)
+    }
+    fn number(&self) -> Option<u64> {
+        None
+    }
+    fn text(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A message with one field that is a list of one.
+struct With<'r> {
+    message: Record<'r>,
+    field: &'static str,
+    list: Single<'r>,
+}
+
+impl Source for With<'_> {
+    fn field(&self, name: &str) -> Option<&dyn Source> {
+        if name == self.field { Some(&self.list) } else { self.message.field(name) }
+    }
+    fn entry(&self, index: usize) -> Option<(&str, &dyn Source)> {
+        self.message.entry(index)
+    }
+    fn item(&self, _index: usize) -> Option<&dyn Source> {
+        None
+    }
+    fn number(&self) -> Option<u64> {
+        None
+    }
+    fn text(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What every message has.
+fn head(version: Version) -> [(&'static str, Given); 2] {
+    [("version", Given::Text(version.to_string())), ("xid", Given::Number(7))]
+}
+
+/// Whether a message with these fields given was composed, and went round.
+fn goes_round(seed: u64, version: Version, fixed: &[(&str, Given)]) -> bool {
+    let mut all = head(version).to_vec();
+    all.extend(fixed.iter().cloned());
+    composed_goes_round(&Record::new(seed, version, &Fixed(&all)), version)
+}
+
+/// The same for a message with one action, instruction or the like: where it is, and what is given of it.
+fn element_goes_round(
+    seed: u64,
+    version: Version,
+    (message, field): (&str, &'static str),
+    given: &[(&str, Given)],
+) -> bool {
+    let mut all = head(version).to_vec();
+    all.extend([("type", Given::Text(message.to_owned())), ("match", Given::Absent)]);
+    let message = Record::new(seed, version, &Fixed(&all));
+    let list = Single(Record::new(mixed(seed, 5), version, &Fixed(given)));
+    composed_goes_round(&With { message, field, list }, version)
+}
+
 /// What is composed is valid, and goes round: to a message and back, and to named values and back. Returns whether one
 /// was composed, for some values that are drawn are none of theirs.
-fn goes_round(seed: u64, version: Version, fixed: &[(&str, Given)]) -> bool {
-    let mut all = vec![("version", Given::Text(version.to_string())), ("xid", Given::Number(7))];
-    all.extend(fixed.iter().cloned());
+fn composed_goes_round(source: &dyn Source, version: Version) -> bool {
     let mut out = BytesMut::new();
-    if message::Message::compose(&Record::new(seed, version, &Fixed(&all)), &mut out).is_err() {
+    if message::Message::compose(source, &mut out).is_err() {
         assert!(out.is_empty());
         return false;
     }
@@ -394,8 +485,95 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
     kinds
 }
 
+/// Where one thing of a kind is, and what is given so that it is that.
+pub(crate) enum Place {
+    /// A message, by its type.
+    Message,
+    /// A message of statistics, by its type and its kind.
+    Multipart(&'static str),
+    /// An experimenter's message, by whose it is.
+    Extension(&'static str),
+    /// An experimenter's message of statistics, by its type and whose it is.
+    MultipartExtension(&'static str, &'static str),
+    /// An action.
+    Action,
+    /// An experimenter's action, by whose it is.
+    ActionExtension(&'static str),
+    /// An instruction.
+    Instruction,
+}
+
+/// Whether the thing with this name was composed in the version by lot, decoded, encoded as it was, told as named values,
+/// and composed of them again: all four, or it is a failure.
+pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
+    let text = |text: &str| Given::Text(text.to_owned());
+    let same = |given: &Given, wanted: &str| matches!(given, Given::Text(text) if text == wanted);
+    let of_kinds = |wanted: &[(&str, &str)]| {
+        let kind = kinds(version).into_iter().find(|kind| {
+            wanted
+                .iter()
+                .all(|(field, value)| kind.iter().any(|(name, given)| name == field && same(given, value)))
+        });
+        let kind = kind.unwrap_or_else(|| panic!("no kind {wanted:?} of {version}"));
+        (0..400).any(|seed| goes_round(mixed(seed, 99), version, &kind))
+    };
+    let element = |place: (&str, &'static str), given: &[(&str, Given)]| {
+        (0..2_000).any(|seed| element_goes_round(mixed(seed, 98), version, place, given))
+    };
+    let actions = ("packet_out", "actions");
+    match place {
+        Place::Message => of_kinds(&[("type", name)]),
+        Place::Multipart(message) => of_kinds(&[("type", message), ("multipart", name)]),
+        Place::Extension(whose) => {
+            of_kinds(&[("type", "experimenter"), ("experimenter", whose), ("extension", name)])
+        }
+        Place::MultipartExtension(message, whose) => {
+            let given = [
+                ("type", text(message)),
+                ("multipart", text("experimenter")),
+                ("experimenter", text(whose)),
+                ("extension", text(name)),
+            ];
+            (0..2_000).any(|seed| goes_round(mixed(seed, 97), version, &given))
+        }
+        // An experimenter's of its own: others are below.
+        Place::Action | Place::Instruction if name == "experimenter" => {
+            let place = if matches!(place, Place::Action) { actions } else { ("flow_mod", "instructions") };
+            let whose = Given::Number(0x77);
+            element(place, &[("type", text(name)), ("experimenter", whose), ("extension", Given::Absent)])
+        }
+        Place::Action => element(actions, &[("type", text(name))]),
+        Place::ActionExtension(whose) => {
+            let given =
+                [("type", text("experimenter")), ("experimenter", text(whose)), ("extension", text(name))];
+            element(actions, &given)
+        }
+        Place::Instruction => element(("flow_mod", "instructions"), &[("type", text(name))]),
+    }
+}
+
 proptest! {
     #![proptest_config(config(24))]
+
+    #[test]
+    fn actions_of_every_type_and_version(seed: u64) {
+        let text = |text: &str| Given::Text(text.to_owned());
+        let own = |whose: &str, name: &str| {
+            [("type", text("experimenter")), ("experimenter", text(whose)), ("extension", text(name))]
+        };
+        let place = ("packet_out", "actions");
+        for version in Version::ALL {
+            for name in message::Action::NAMES {
+                element_goes_round(mixed(seed, 1), version, place, &[("type", text(name))]);
+            }
+            for name in message::NiciraAction::NAMES {
+                element_goes_round(mixed(seed, 2), version, place, &own("nicira", name));
+            }
+            for name in message::OnfAction::NAMES {
+                element_goes_round(mixed(seed, 3), version, place, &own("onf", name));
+            }
+        }
+    }
 
     #[test]
     fn messages_of_every_type_and_version(seed: u64) {

@@ -1,5 +1,6 @@
 //! Messages that other tests start from: those that Open vSwitch 3.1 sent, and one of every kind that we encode.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use beehive_of::any::*;
@@ -96,7 +97,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
     let entries = [entry, FlowEntry { match_fields: learned(), ..entry }];
     let packet = [0xab; 60];
     let config = SwitchConfig { flags: 0, miss_send_len: 0xffff };
-    let multipart = Multipart { kind: 3, flags: 1, body: &packet };
+    let multipart = Multipart { version, kind: 3, flags: 1, body: &packet };
     let mut messages = vec![
         (
             "hello",
@@ -172,7 +173,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         ("multipart reply", Message::MultipartReply(multipart)),
         ("barrier request", Message::BarrierRequest),
         ("barrier reply", Message::BarrierReply),
-        ("unknown", Message::Unknown(Unknown { message_type: 4, body: &packet })),
+        ("unknown", Message::Unknown(Unknown { version, message_type: 4, body: &packet })),
     ];
     if version >= Version::V1_3 {
         messages.extend([
@@ -202,6 +203,11 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
 
 /// Every message that the tests know.
 pub(crate) fn all() -> Vec<Vec<u8>> {
+    static ALL: LazyLock<Vec<Vec<u8>>> = LazyLock::new(made);
+    ALL.clone()
+}
+
+fn made() -> Vec<Vec<u8>> {
     let ours = Version::ALL.into_iter().flat_map(ours).map(|(_, bytes)| bytes);
     let complete = Version::ALL.into_iter().flat_map(crate::complete::complete).map(|(bytes, _)| bytes);
     open_vswitch().into_iter().map(|(_, bytes)| bytes).chain(ours).chain(complete).collect()

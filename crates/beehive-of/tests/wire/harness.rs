@@ -5,7 +5,19 @@ use beehive_of::text::{Flow, show_flow};
 use beehive_of::{Error, Frame, FrameBuffer, Frames, Version, any, message};
 use bytes::BytesMut;
 
-/// Every way of reading the first message of `bytes`.
+/// Does something with `bytes`, and with the same message when its header's length is what there is: most changes of
+/// a message's length would otherwise end at its header.
+pub(crate) fn framed(bytes: &[u8], body: fn(&[u8])) {
+    body(bytes);
+    let Ok(length) = u16::try_from(bytes.len()) else { return };
+    if bytes.len() >= 8 && bytes[2..4] != length.to_be_bytes() {
+        let mut whole = bytes.to_vec();
+        whole[2..4].copy_from_slice(&length.to_be_bytes());
+        body(&whole);
+    }
+}
+
+/// Every way of reading the messages of `bytes`.
 pub(crate) fn parse(bytes: &[u8]) {
     for frame in Frames::new(bytes).flatten() {
         let version = frame.version().unwrap_or(Version::V1_3);

@@ -169,3 +169,30 @@ fn an_action_without_a_name_goes_on_in_its_own_version_only() {
     let error = refused(Message::PacketOut(packet), Version::V1_3);
     assert!(matches!(error, EncodeError::Unsupported { version: Version::V1_3, .. }));
 }
+
+#[test]
+fn the_meaning_of_so_many_fields_is_checked_and_no_more() {
+    use beehive_of::limits::MATCH_FIELDS_MAX;
+    use beehive_of::message;
+    use beehive_of::oxm::{OxmField, OxmFields};
+    use beehive_of::schema::List;
+    let fields = |count: usize| -> Vec<OxmField<'static>> {
+        // Of experimenters' own, so that no two are the same.
+        let field = |at: usize| OxmField {
+            class: 0xffff,
+            experimenter: 0x0100_0000 + at as u32,
+            ..OxmField::basic(0, &[1])
+        };
+        (0..count).map(field).collect()
+    };
+    let check = |count: usize| {
+        let list = fields(count);
+        let flow = message::FlowMod {
+            match_fields: message::Match::Fields(OxmFields(List::new(&list))),
+            ..Default::default()
+        };
+        message::Message::FlowMod(flow).check_meaning(Version::V1_3)
+    };
+    assert_eq!(check(MATCH_FIELDS_MAX), Ok(()));
+    assert_eq!(check(MATCH_FIELDS_MAX + 1).unwrap_err().field(), "match field (too many)");
+}

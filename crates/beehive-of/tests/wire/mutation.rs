@@ -1,6 +1,7 @@
 //! Mutations of what is known, by a generator of our own: a fuzzer for the stable toolchain, without coverage.
 //!
-//! `BEEHIVE_MUTATE_SECONDS` says how many seconds each of its parts takes; 12 by default.
+//! `BEEHIVE_MUTATE_SECONDS` says how many seconds each of its parts takes; 12 by default. With `BEEHIVE_FUZZ_SEEDS` what it
+//! starts from is also written to the folder of that name, for the fuzzers of `fuzz/` to start from.
 
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,22 @@ fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
     }
 }
 
+/// Four messages at a time, after a byte that says in which pieces they come.
+fn streams() -> Vec<Vec<u8>> {
+    all().windows(4).map(|four| std::iter::once(four[0].len() as u8).chain(four.concat()).collect()).collect()
+}
+
+/// Flows as text, after a byte that says the version.
+fn texts() -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    for (text, versions) in FLOWS {
+        for version in versions.clone() {
+            texts.push(std::iter::once(version).chain(text.bytes()).collect());
+        }
+    }
+    texts
+}
+
 fn run(name: &str, pool: &[Vec<u8>], framed: bool, body: fn(&[u8])) {
     let seconds =
         std::env::var("BEEHIVE_MUTATE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
@@ -91,21 +108,30 @@ fn mutated_messages_go_round() {
 
 #[test]
 fn mutated_streams_are_split_alike() {
-    let messages = all();
-    let streams: Vec<Vec<u8>> = messages
-        .windows(4)
-        .map(|four| std::iter::once(four[0].len() as u8).chain(four.concat()).collect())
-        .collect();
-    run("stream split", &streams, false, harness::stream_split);
+    run("stream split", &streams(), false, harness::stream_split);
 }
 
 #[test]
 fn mutated_text_is_read_or_refused() {
-    let mut pool = Vec::new();
-    for (text, versions) in FLOWS {
-        for version in versions.clone() {
-            pool.push(std::iter::once(version).chain(text.bytes()).collect());
+    run("text", &texts(), false, harness::text);
+}
+
+#[test]
+fn the_fuzzers_start_from_the_same() {
+    let pools = [("parse", all()), ("round_trip", all()), ("stream_split", streams()), ("text", texts())];
+    for (target, pool) in pools {
+        let body = match target {
+            "parse" => |bytes: &[u8]| harness::framed(bytes, harness::parse),
+            "round_trip" => |bytes: &[u8]| harness::framed(bytes, harness::round_trip),
+            "stream_split" => harness::stream_split,
+            _ => harness::text,
+        };
+        pool.iter().for_each(|seed| body(seed));
+        let Some(folder) = std::env::var_os("BEEHIVE_FUZZ_SEEDS") else { continue };
+        let folder = std::path::Path::new(&folder).join(target);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (index, seed) in pool.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{index:04}")), seed).unwrap();
         }
     }
-    run("text", &pool, false, harness::text);
 }

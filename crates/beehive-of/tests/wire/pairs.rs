@@ -219,3 +219,59 @@ fn what_is_told_in_another_way_by_each_version() {
         assert!(error.unwrap_err().to_string().contains("enqueue"));
     }
 }
+
+#[test]
+fn options_of_tunnels_are_compared_however_long_they_are_told() {
+    let canonical = |text: &str| {
+        let flow = beehive_of::text::Flow::parse(text, Version::V1_3).unwrap();
+        let message = flow.message();
+        let beehive_of::message::Message::FlowMod(flow) = message else { panic!("no flow-mod: {message:?}") };
+        (
+            Canonical::of_match(&flow.match_fields).unwrap(),
+            Canonical::of_instructions(&flow.actions, &flow.instructions, Version::V1_3).unwrap(),
+        )
+    };
+    for (one, other) in [
+        ("tun_metadata3=0x12 actions=drop", "tun_metadata3=0x00000012 actions=drop"),
+        ("tun_metadata3=0x12/0xff actions=drop", "tun_metadata3=0x7712/0x00ff actions=drop"),
+        ("tun_metadata3 actions=drop", "tun_metadata3=0x0000/0x0000 actions=drop"),
+        ("actions=set_field:1->tun_metadata3", "actions=set_field:0x0001->tun_metadata3"),
+    ] {
+        assert_eq!(canonical(one), canonical(other), "{one}; {other}");
+    }
+    let different = [
+        "actions=drop",
+        "tun_metadata3 actions=drop",
+        "tun_metadata3=0 actions=drop",
+        "tun_metadata3=0/0xff actions=drop",
+        "tun_metadata3=0xff actions=drop",
+        "tun_metadata3=0xff/0xff actions=drop",
+        "tun_metadata3=0xff/0xffff actions=drop",
+        "tun_metadata4=0xff/0xff actions=drop",
+    ];
+    let forms: HashSet<_> = different.iter().map(|text| canonical(text)).collect();
+    assert_eq!(forms.len(), different.len());
+}
+
+/// What has no view for all versions goes out in the version in which it came, and in no other: types and kinds have other
+/// numbers there.
+#[test]
+fn what_has_no_view_stays_in_its_version() {
+    let port_mod = "010f002000000021000000000000000400000000fe0000000000004f00000000";
+    let statistics = "01110010000000020007000000000000";
+    for message in [port_mod, statistics] {
+        let bytes: Vec<u8> = (0..message.len() / 2)
+            .map(|at| u8::from_str_radix(&message[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+        let frame = Frame::whole(&bytes).unwrap();
+        let any = beehive_of::any::Message::parse(frame).unwrap();
+        for version in Version::ALL {
+            let mut out = BytesMut::new();
+            let encoded = any.encode_into(version, frame.header().xid, &mut out);
+            match version == Version::V1_0 {
+                true => assert_eq!((encoded, &out[..]), (Ok(()), &bytes[..])),
+                false => assert!(encoded.is_err() && out.is_empty(), "{version}: {encoded:?}"),
+            }
+        }
+    }
+}

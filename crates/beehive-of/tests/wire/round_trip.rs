@@ -209,8 +209,8 @@ proptest! {
 
     #[test]
     fn others(version in version(), xid: u32, kind in 2..12u16, flags: u16, body in payload(), message_type in 36..=255u8) {
-        check(Message::MultipartRequest(Multipart { kind, flags, body: &body }), version, xid)?;
-        check(Message::MultipartReply(Multipart { kind, flags, body: &body }), version, xid)?;
-        check(Message::Unknown(Unknown { message_type, body: &body }), version, xid)?;
+        check(Message::MultipartRequest(Multipart { version, kind, flags, body: &body }), version, xid)?;
+        check(Message::MultipartReply(Multipart { version, kind, flags, body: &body }), version, xid)?;
+        check(Message::Unknown(Unknown { version, message_type, body: &body }), version, xid)?;
     }
 }

@@ -116,6 +116,65 @@ pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
     ),
     ("table=3,actions=write_metadata:0x12,goto_table:7", 1..=5),
     ("actions=meter:5,output:1", 3..=5),
+    ("actions=encap(ethernet),encap(mpls),encap(mpls_mc),encap(nsh),decap,decap()", 3..=5),
+    (
+        "actions=encap(nsh(md_type=2,tlv(0x1000,10,0x12345678),tlv(0x2000,20,0xfedcba9876543210))),encap(nsh(md_type=1))",
+        3..=5,
+    ),
+    ("actions=decap(packet_type(ns=1,type=0x800)),encap(nsh),decap(packet_type(ns=0,type=0))", 3..=5),
+    ("tun_metadata0=0x1234,tun_metadata1=0x1234/0xffff,tun_metadata63=0x5,tun_metadata3 actions=drop", 0..=0),
+    ("tun_metadata0=0x1234,tun_metadata1=0x1234/0xffff,tun_metadata63=0x5,tun_metadata3 actions=drop", 2..=5),
+    ("tun_metadata3=0x0000/0x0000 actions=drop", 2..=5),
+    ("tun_metadata3=0 actions=drop", 2..=5),
+    (
+        "tun_metadata7=0x0102030405060708090a0b0c0d0e0f10111213141516 actions=delete_field:tun_metadata7",
+        2..=5,
+    ),
+    // Open vSwitch reads no `set_field` of an option in 1.1.
+    ("actions=delete_field:tun_metadata1,move:tun_metadata0[0..31]->reg0[]", 0..=5),
+    ("actions=delete_field:tun_metadata1,set_field:0x1234->tun_metadata2", 0..=0),
+    ("actions=delete_field:tun_metadata1,set_field:0x1234->tun_metadata2", 2..=5),
+    ("actions=set_field:0x12/0xff->tun_metadata2", 0..=0),
+    ("actions=set_field:0x12/0xff->tun_metadata2", 2..=5),
+    ("actions=load:5->tun_metadata0[0..31],load:1->NXM_NX_TUN_METADATA1[8..9]", 0..=5),
+    ("dp_hash=0x5/0xf,recirc_id=3,tun_flags=+oam,tun_gbp_id=5,tun_gbp_flags=3 actions=drop", 0..=0),
+    ("dp_hash=0x5/0xf,recirc_id=3,tun_flags=+oam,tun_gbp_id=5,tun_gbp_flags=3 actions=drop", 2..=5),
+    (
+        "dl_type=0x894f,nsh_mdtype=1,nsh_ttl=63,nsh_np=3,nsh_si=255,nsh_c4=0x1/0xff,nsh_spi=0x123 actions=drop",
+        3..=5,
+    ),
+    ("dl_type=0x894f,nsh_flags=2 actions=set_field:4->nsh_ttl,dec_nsh_ttl,move:nsh_c1[]->reg0[]", 3..=4),
+    ("mpls actions=set_mpls_label:5,set_mpls_tc:3", 0..=5),
+    ("actions=controller(meter_id=5),controller(reason=no_match,max_len=9,meter_id=6)", 0..=5),
+    (
+        "actions=learn(table=1,fin_idle_timeout=10,fin_hard_timeout=20,delete_learned,NXM_OF_VLAN_TCI[0..11])",
+        0..=5,
+    ),
+    ("ipv6,ipv6_src=2001:db8::/32 actions=drop", 0..=0),
+    ("ip,nw_src=10.0.0.1/255.255.0.255 actions=drop", 0..=0),
+    ("actions=enqueue:LOCAL:4,enqueue(3,4)", 1..=5),
+    ("actions=goto_table:3", 0..=5),
+    ("ip actions=dec_ttl(),clone(drop),controller(userdata=),note:001122", 1..=5),
+    ("actions=set_field:3->in_port,output:in_port", 0..=5),
+    (
+        "tcp actions=set_field:80->tp_src,move:tp_dst[]->reg0[0..15],bundle(eth_src,0,hrw,ofport,members:)",
+        0..=5,
+    ),
+    (
+        "actions=learn(priority=1,in_port=99,eth_type=0x800,nw_proto=6,ip_src=1.2.3.4,tcp_src[0..7]=80,load:NXM_OF_IN_PORT[]->reg0[0..15])",
+        0..=5,
+    ),
+    ("actions=learn(eth_type=0x86dd,ipv6_src=fe80::1,eth_src=02:00:00:00:00:01)", 0..=5),
+    ("actions=set_field:1->tun_erspan_ver,set_field:5->tun_erspan_idx", 0..=0),
+    ("actions=set_field:1->tun_erspan_ver,set_field:5->tun_erspan_idx", 2..=5),
+    (
+        "actions=load:5->tun_erspan_idx[],output:tun_erspan_idx[0..15],move:tun_erspan_idx[]->reg0[0..19]",
+        2..=4,
+    ),
+    ("actions=load:5->tun_erspan_idx[0..3],set_field:0x5/0xf->tun_erspan_idx", 2..=4),
+    ("mpls actions=set_field:4->mpls_ttl", 0..=0),
+    ("mpls actions=set_field:4->mpls_ttl", 2..=5),
+    ("icmp6,icmp_type=136 actions=set_field:5->nd_reserved,set_field:2->nd_options_type", 2..=5),
     ("importance=9,reset_counts,no_packet_counts,no_byte_counts,actions=drop", 4..=5),
 ];
 
@@ -215,6 +274,22 @@ fn errors_name_the_token_and_its_place() {
         ("tp_dst=80,actions=drop", "tp_dst=80", 1, Problem::Prerequisite),
         ("tcp,tcp,actions=drop", "tcp", 5, Problem::Twice),
         ("in_port=1/2,actions=drop", "1/2", 9, Problem::Mask),
+        ("tun_metadata0=0x0g,actions=drop", "0x0g", 15, Problem::Value),
+        ("tun_metadata0=0x,actions=drop", "0x", 15, Problem::Value),
+        ("tun_metadata0=1/0x,actions=drop", "1/0x", 15, Problem::Value),
+        ("tun_metadata64=1,actions=drop", "tun_metadata64", 1, Problem::Name),
+        ("actions=encap(ipv4)", "ipv4", 15, Problem::Name),
+        ("actions=encap(nsh(tlv(1,2)))", "1,2", 23, Problem::Value),
+        ("actions=decap(packet_type(ns=1))", "packet_type(ns=1)", 15, Problem::MissingValue),
+        ("actions=delete_field:reg0", "reg0", 22, Problem::Name),
+        ("reg0[3..40]=1,actions=drop", "reg0[3..40]", 1, Problem::Value),
+        ("reg0[0..3]=16,actions=drop", "16", 12, Problem::Value),
+        ("reg0[0..3]=1,reg0[3]=1,actions=drop", "reg0[3]=1", 14, Problem::Twice),
+        ("recirc_id[0]=1,actions=drop", "recirc_id[0]", 1, Problem::Mask),
+        ("tun_metadata0[0]=1,actions=drop", "tun_metadata0[0]", 1, Problem::Name),
+        ("tcp,tcp_flags=syn|fun,actions=drop", "syn|fun", 15, Problem::Value),
+        ("nsh_si=1/1,actions=drop", "1/1", 8, Problem::Mask),
+        ("tun_erspan_idx=0x100000,actions=drop", "0x100000", 16, Problem::Value),
         ("in_port=,actions=drop", "in_port=", 1, Problem::MissingValue),
         ("in_port=1", "in_port=1", 1, Problem::NoActions),
         ("actions=", "", 9, Problem::Value),
@@ -222,6 +297,10 @@ fn errors_name_the_token_and_its_place() {
         ("actions=drop,output:1", "drop,output:1", 9, Problem::Value),
         ("actions=clone(output:1,hover:2)", "hover", 24, Problem::Action),
         ("actions=ct(zone=5", "ct(zone=5", 9, Problem::Parentheses),
+        ("mpls,actions=set_field:8->mpls_tc", "8", 24, Problem::Value),
+        ("ip,actions=set_field:64->ip_dscp", "64", 22, Problem::Value),
+        ("ip,actions=set_field:1/0x40->ip_dscp", "1/0x40", 22, Problem::Value),
+        ("dl_vlan=1,actions=set_field:0x2000->vlan_vid", "0x2000", 29, Problem::Value),
         ("actions=load:256->reg0[0..7]", "256->reg0[0..7]", 14, Problem::Value),
         ("actions=move:reg0[]->reg99[]", "reg99", 22, Problem::Name),
         ("ip,nw_src=ä,actions=drop", "ä", 11, Problem::Value),
@@ -231,10 +310,10 @@ fn errors_name_the_token_and_its_place() {
         assert_eq!((error.token(), error.position(), error.problem()), (token, position, problem), "{text}");
         assert!(error.to_string().contains(&position.to_string()), "{error}");
     }
-    let error = Flow::parse("actions=group:1,enqueue:1:2", Version::V1_3).unwrap_err();
+    let error = Flow::parse("actions=group:1,push_vlan:0x8100", Version::V1_0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`enqueue:1:2` at character 17 cannot be encoded: OpenFlow 1.3 cannot express enqueue"
+        "`push_vlan:0x8100` at character 17 cannot be encoded: OpenFlow 1.0 cannot express push_vlan"
     );
     let error = Flow::parse("reg0=5,actions=drop", Version::V1_1).unwrap_err();
     assert_eq!(error.token(), "reg0=5");
@@ -247,6 +326,34 @@ fn no_bits_at_all_are_told_without_a_panic() {
     let actions = [message::Action::CopyField(copy)];
     let told = beehive_of::text::show_actions(&(&actions).into(), Version::V1_5).to_string();
     assert_eq!(told, "move:eth_dst[0..0]->eth_dst[0..0]");
+}
+
+#[test]
+fn what_nobody_knows_is_told_and_read_again() {
+    for version in Version::ALL {
+        let text = "actions=experimenter(0x00abcdef:0202020202020202),drop";
+        assert!(Flow::parse(text, version).is_err(), "nothing more is done by what is dropped");
+        let text = "actions=experimenter(0x00abcdef:0202020202020202)";
+        let flow = Flow::parse(text, version).unwrap();
+        assert_eq!(flow.to_string(), text);
+        let again = Flow::parse(text, version).unwrap();
+        assert_eq!(encoded(&again, version), encoded(&flow, version));
+    }
+    for text in ["0x2320:0001000000000000", "5:01", "5:0g00000000000000", "0x00abcdef"] {
+        Flow::parse(&format!("actions=experimenter({text})"), Version::V1_3).unwrap_err();
+    }
+}
+
+#[test]
+fn fragments_that_are_none_are_refused_or_told_as_they_are() {
+    let error = Flow::parse("nw_frag=4 actions=drop", Version::V1_3).unwrap_err();
+    assert_eq!(error.token(), "4");
+    // A message can have such a number all the same.
+    let field = beehive_of::oxm::OxmField { class: 1, ..beehive_of::oxm::OxmField::basic(26, &[4]) };
+    let list = [field];
+    let fields = beehive_of::oxm::OxmFields((&list).into());
+    let told = beehive_of::text::show_fields(&message::Match::Fields(fields), Version::V1_3).to_string();
+    assert_eq!(told, "ip_frag=0x4");
 }
 
 #[test]
@@ -291,4 +398,21 @@ fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
     // Nesting ends before the stack does.
     let deep = format!("actions={}drop{}", "clone(".repeat(20_000), ")".repeat(20_000));
     assert!(Flow::parse(&deep, Version::V1_3).is_err());
+}
+
+/// What a name says of a class does not come back in what is written: the field is the same one all the same.
+#[test]
+fn what_is_named_by_its_class_is_written_by_its_meaning() {
+    let names = ["ONFOXM_ET_ACTSET_OUTPUT=89", "tcp,ONFOXM_ET_TCP_FLAGS=2", "tcp,NXM_NX_TCP_FLAGS=2"];
+    let more = [
+        "NXM_OF_ETH_DST=02:00:00:00:00:01",
+        "NXM_NX_TUN_ID=7",
+        "NXOXM_ET_DP_HASH=9",
+        "ip,NXM_OF_IP_SRC=10.0.0.1",
+    ];
+    for (name, version) in
+        names.iter().chain(&more).flat_map(|name| (0..6u8).map(move |version| (name, version)))
+    {
+        crate::harness::text(&[&[version], format!("{name} actions=drop").as_bytes()].concat());
+    }
 }

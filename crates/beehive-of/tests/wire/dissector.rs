@@ -1,0 +1,285 @@
+//! Wireshark's dissector as a second opinion of what we encode, in the versions that it knows: 1.0, 1.3, 1.4 and 1.5.
+
+use std::ops::RangeInclusive;
+use std::process::Command;
+
+use beehive_of::message::{Message, Multipart, ReplyBody};
+use beehive_of::oxm::{FIELDS, Known, class};
+use beehive_of::{Frame, Version};
+
+use crate::corpus::hex;
+
+/// A capture of the messages, each in a TCP segment of a connection of its own, without Ethernet (LINKTYPE_RAW).
+fn capture(messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    file.extend(0xa1b2_c3d4u32.to_le_bytes());
+    file.extend([2, 0, 4, 0]);
+    file.extend([0; 8]);
+    file.extend(65_535u32.to_le_bytes());
+    file.extend(101u32.to_le_bytes());
+    for (index, message) in messages.iter().enumerate() {
+        let length = 40 + message.len();
+        let mut packet = vec![0x45, 0];
+        packet.extend((length as u16).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend((10_000 + index as u16).to_be_bytes());
+        packet.extend(6653u16.to_be_bytes());
+        packet.extend([0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
+        packet.extend(message);
+        for word in [index as u32, 0, length as u32, length as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+/// What the dissector says about each message: the values of fields, and what is wrong.
+struct Verdict {
+    /// Type, transaction, length; of a flow-mod its priority, idle timeout and cookie, too.
+    numbers: Vec<String>,
+    malformed: bool,
+    line: String,
+}
+
+/// The fields that are asked for, by version: first the type.
+fn names(version: Version) -> [String; 6] {
+    if version == Version::V1_0 {
+        let of = |name: &str| format!("openflow.{name}");
+        let fields = ["xid", "length", "priority", "idle_timeout", "cookie"].map(of);
+        let [xid, length, priority, idle_timeout, cookie] = fields;
+        return ["openflow_1_0.type".to_owned(), xid, length, priority, idle_timeout, cookie];
+    }
+    let of = |name: &str| format!("openflow_v{}.{name}", version.wire());
+    ["type", "xid", "length", "flowmod.priority", "flowmod.idle_timeout", "flowmod.cookie"].map(of)
+}
+
+/// The dissector's verdicts, one for each message; `None`, said on the error output, where it is not installed.
+fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
+    let name = format!("beehive-of-{}-{}-{}.pcap", std::process::id(), version.minor(), messages.len());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, capture(messages)).unwrap();
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(&path).args(["-T", "fields", "-E", "occurrence=f", "-e", "_ws.malformed"]);
+    command.args(["-e", "_ws.expert.group"]);
+    names(version).iter().for_each(|name| {
+        command.args(["-e", name]);
+    });
+    let output = command.output();
+    let _ = std::fs::remove_file(&path);
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
+            assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but tshark: {error}");
+            eprintln!("SKIPPED: no dissector judged our messages: tshark: {error}");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
+    let verdicts = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| {
+            let mut values = line.split('\t').map(str::to_owned);
+            let malformed = values.next().is_some_and(|value| !value.is_empty());
+            // 0x07000000 is the group of what is malformed.
+            let malformed =
+                malformed | values.next().is_some_and(|group| matches!(&*group, "117440512" | "0x07000000"));
+            Verdict { numbers: values.collect(), malformed, line: line.to_owned() }
+        })
+        .collect();
+    Some(verdicts)
+}
+
+/// Whether the dissector is of the release whose defects were counted. Another may have mended some; it may not have more.
+fn is_counted_release() -> bool {
+    let output = Command::new("tshark").arg("--version").output();
+    let told = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    told.lines().next().is_some_and(|line| line.contains(&format!("(Wireshark) {COUNTED_RELEASE}.")))
+}
+
+/// The release of the dissector that [`DEFECTS`] is about.
+const COUNTED_RELEASE: &str = "4.0";
+
+/// A defect of the dissector: the messages that it takes for malformed, though they are not.
+struct Defect {
+    what: &'static str,
+    /// The numbers after `1.` of the versions.
+    versions: RangeInclusive<u8>,
+    /// How many of our messages the counted release spoils: all of those that `spoils` says, and no others.
+    count: usize,
+    spoils: fn(&Message<'_>) -> bool,
+}
+
+const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "takes an error's data for a message, though it is none",
+        versions: 3..=5,
+        count: 3,
+        spoils: |message| matches!(message, Message::Error(error) if error.data.first().is_some_and(|version| *version > 6)),
+    },
+    Defect {
+        what: "wants an action where there is none",
+        versions: 0..=0,
+        count: 1,
+        spoils: |message| matches!(message, Message::FlowMod(flow) if flow.actions.is_empty()),
+    },
+    Defect {
+        what: "does not know how long an action is that it does not know",
+        versions: 0..=0,
+        count: 1,
+        spoils: |message| {
+            matches!(message, Message::PacketOut(_)) && format!("{message:?}").contains("Enqueue(")
+        },
+    },
+    Defect {
+        what: "takes fewer bytes than its header has for an Ethernet packet",
+        versions: 0..=5,
+        count: 4,
+        spoils: |message| matches!(message, Message::PacketOut(packet) if (1..14).contains(&packet.data.len())),
+    },
+    Defect {
+        what: "goes on after the end of an experimenter's statistics",
+        versions: 3..=5,
+        count: 4,
+        spoils: |message| matches!(body(message), Some(ReplyBody::Experimenter(_))),
+    },
+    Defect {
+        what: "looks for a queue's properties where its port is",
+        versions: 4..=5,
+        count: 4,
+        spoils: |message| matches!(body(message), Some(ReplyBody::Queue(_) | ReplyBody::QueueDescription(_))),
+    },
+    Defect {
+        what: "takes a bucket of 1.5 for one of 1.3",
+        versions: 5..=5,
+        count: 1,
+        spoils: |message| matches!(message, Message::GroupMod(group) if !group.buckets.is_empty()),
+    },
+    Defect {
+        what: "goes on after the end of a controller's property",
+        versions: 5..=5,
+        count: 2,
+        spoils: |message| {
+            matches!(message, Message::ControllerStatus(_))
+                || matches!(body(message), Some(ReplyBody::ControllerStatus(_)))
+        },
+    },
+    Defect {
+        what: "takes the fields that are copied for fields with values",
+        versions: 5..=5,
+        count: 1,
+        spoils: |message| format!("{message:?}").contains("CopyField("),
+    },
+    Defect {
+        what: "knows neither the statistics of 1.5 nor the properties of bundles",
+        versions: 5..=5,
+        count: 2,
+        spoils: |message| {
+            matches!(body(message), Some(ReplyBody::FlowStatistics(_) | ReplyBody::BundleFeatures(_)))
+        },
+    },
+];
+
+fn body<'m, 'a>(message: &'m Message<'a>) -> Option<&'m ReplyBody<'a>> {
+    match message {
+        Message::MultipartReply(Multipart { body, .. }) => Some(body),
+        _ => None,
+    }
+}
+
+/// The message with another class for the specification's fields: at the name of that class the dissector fails in 1.5,
+/// whatever comes after it, and the others it takes by their length. `None` where there is no such field.
+fn with_another_class(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut changed = bytes.to_vec();
+    for at in 8..bytes.len().saturating_sub(3) {
+        let &[0x80, 0, number, length] = &bytes[at..at + 4] else { continue };
+        let is_field = |known: &&Known| {
+            let value = known.kind.length() << (number & 1);
+            // A field without a value is listed with the length that it would have.
+            (known.class, known.number) == (class::BASIC, number >> 1) && value == length
+        };
+        if FIELDS.iter().any(|known| is_field(&known)) {
+            changed[at..at + 2].copy_from_slice(&[0, 1]);
+        }
+    }
+    (changed != bytes).then_some(changed)
+}
+
+/// Whether the dissector takes every message of 1.5 with one of the specification's fields for malformed. `None` where it
+/// is not installed.
+fn fails_at_the_class() -> Option<bool> {
+    let messages = crate::corpus::ours(Version::V1_5).into_iter().map(|(_, bytes)| bytes);
+    let messages: Vec<Vec<u8>> = messages.filter(|bytes| with_another_class(bytes).is_some()).collect();
+    let verdicts = dissect(Version::V1_5, &messages)?;
+    assert!(!verdicts.is_empty());
+    Some(verdicts.iter().all(|verdict| verdict.malformed))
+}
+
+#[test]
+fn a_dissector_makes_the_same_of_our_messages() {
+    let mut disagreements = String::new();
+    let (mut judged, mut spoilt) = (0, 0);
+    let mut counts = vec![0; DEFECTS.len()];
+    let exact = is_counted_release();
+    let Some(class_fails) = fails_at_the_class() else { return };
+    for version in [Version::V1_0, Version::V1_3, Version::V1_4, Version::V1_5] {
+        let ours = crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes);
+        let complete = crate::complete::complete(version).into_iter().map(|(bytes, _)| bytes);
+        // Some of them are nonsense on purpose.
+        let whole = |bytes: &Vec<u8>| Message::parse_strict(Frame::whole(bytes).unwrap()).is_ok();
+        let messages: Vec<Vec<u8>> = ours.chain(complete).filter(whole).collect();
+        let told: Vec<Vec<u8>> = messages
+            .iter()
+            .map(|bytes| match version {
+                Version::V1_5 if class_fails => with_another_class(bytes).unwrap_or_else(|| bytes.clone()),
+                _ => bytes.clone(),
+            })
+            .collect();
+        let Some(verdicts) = dissect(version, &told) else { return };
+        assert_eq!(verdicts.len(), messages.len());
+        for (bytes, verdict) in messages.iter().zip(verdicts) {
+            let frame = Frame::whole(bytes).unwrap();
+            let message = Message::parse(frame).unwrap();
+            let mut expected = vec![u64::from(bytes[1]), u64::from(frame.xid()), bytes.len() as u64];
+            if let Message::FlowMod(flow) = message {
+                expected.extend([flow.priority.into(), flow.idle_timeout.into(), flow.cookie]);
+            }
+            let numbers = verdict.numbers.iter().map(|text| {
+                let digits = text.strip_prefix("0x");
+                digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok())
+            });
+            let agrees = expected.iter().zip(numbers).all(|(expected, number)| number == Some(*expected));
+            let defect = DEFECTS
+                .iter()
+                .position(|defect| defect.versions.contains(&version.minor()) && (defect.spoils)(&message));
+            judged += 1;
+            if let Some(defect) = defect.filter(|_| verdict.malformed) {
+                counts[defect] += 1;
+                spoilt += 1;
+            }
+            // Where all are counted, a defect that does not show is none, and may hide what is ours.
+            let excused = defect.is_some() == verdict.malformed || (!exact && !verdict.malformed);
+            if !agrees || !excused {
+                let told = message.display(frame.header());
+                let defect = defect.map_or("no defect is known", |defect| DEFECTS[defect].what);
+                disagreements +=
+                    &format!("{version} {} | {defect} | {told}\n    {}\n", verdict.line, hex(bytes));
+            }
+        }
+    }
+    assert!(disagreements.is_empty(), "\n{disagreements}");
+    for (defect, count) in DEFECTS.iter().zip(counts).filter(|_| exact) {
+        assert_eq!(count, defect.count, "{}: another number of messages than is known", defect.what);
+    }
+    println!(
+        "the dissector agreed about {} of {judged} messages, and its defects spoil {spoilt}",
+        judged - spoilt
+    );
+}
+
+#[test]
+fn the_dissector_fails_at_the_class_of_every_field_of_1_5() {
+    let Some(fails) = fails_at_the_class() else { return };
+    assert!(fails || !is_counted_release(), "the dissector knows the class: judge the messages as they are");
+}

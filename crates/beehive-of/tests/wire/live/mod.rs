@@ -1,0 +1,8 @@
+//! A running `ovs-vswitchd`, in every version: it does what we encode, and we decode what it sends.
+
+mod connection;
+mod events;
+mod flows;
+mod questions;
+mod requests;
+mod switch;
