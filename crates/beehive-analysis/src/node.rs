@@ -153,6 +153,8 @@ pub(crate) struct FunctionMap {
     pub parameter_keys: Vec<(usize, String)>,
     /// Fields that must not be dictionaries, at the place of their use.
     pub plain: Vec<Ident>,
+    /// Dictionaries whose snapshots it reads, at the place of their use.
+    pub shared: Vec<Ident>,
     pub tail: Value,
     pub is_method: bool,
     /// Which parameters its map needs; computed once, for callers fan out.

@@ -37,6 +37,8 @@ impl Taint {
 pub(crate) enum Why {
     /// Read from a dictionary.
     State(String),
+    /// Read from a snapshot of a dictionary.
+    Snapshot(String),
     /// Answered by a method of the app.
     Helper(String),
     /// Another field of the app.
@@ -68,6 +70,7 @@ impl Why {
     pub(crate) fn note(&self, line: usize) -> String {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
+            Why::Snapshot(d) => format!("it depends on a snapshot of `self.{d}`, read at line {line}"),
             Why::Helper(f) => format!("it depends on what `self.{f}(..)` returns (line {line})"),
             Why::Field(f) => {
                 format!("it depends on `self.{f}` (line {line}), which is not part of the message")

@@ -57,6 +57,9 @@ fn derive_of(name: &str) -> Option<fn(TokenStream) -> TokenStream> {
 
 fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
     if let syn::Item::Impl(block) = item {
+        if !block.attrs.iter().any(|a| a.path().is_ident("handlers")) {
+            return;
+        }
         let mut block = block.clone();
         let attribute = match block.attrs.first().map(|a| &a.meta) {
             Some(syn::Meta::List(list)) => list.tokens.clone(),

@@ -15,7 +15,7 @@ use proc_macro::TokenStream;
 ///   with an error of kind `Limit`. With `evict = first` (or `last`) the rows with the lowest (highest) keys go instead, as
 ///   part of the transaction: undone with it, and logged.
 /// - `#[volatile]` on a `Dict` or a `Table`: moves and rolls back with its bee, is not logged, is empty after failover.
-#[proc_macro_derive(App, attributes(app, rows, volatile))]
+#[proc_macro_derive(App, attributes(app, rows, shared, volatile))]
 pub fn app(item: TokenStream) -> TokenStream {
     beehive_analysis::derive_app(item.into()).into()
 }

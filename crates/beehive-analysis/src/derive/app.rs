@@ -2,7 +2,8 @@
 
 use super::also;
 use crate::emit::field_constant;
-use proc_macro2::{Ident, TokenStream};
+use crate::handlers::milliseconds;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
@@ -22,8 +23,24 @@ struct Field<'a> {
 }
 
 enum Kind<'a> {
-    Dictionary { container: &'a Ident, key: &'a Type, index: u32, volatile: bool, rows: Option<RowLimit> },
+    Dictionary {
+        container: &'a Ident,
+        key: &'a Type,
+        /// What else it holds: rows' keys, if it is a table, and values.
+        contents: Vec<&'a Type>,
+        index: u32,
+        volatile: bool,
+        rows: Option<RowLimit>,
+        shared: Option<Share>,
+    },
     Config,
+}
+
+/// What `#[shared]` says.
+struct Share {
+    /// How old a snapshot may be that is looked at, in milliseconds.
+    max_age: Option<u64>,
+    span: Span,
 }
 
 /// What `#[rows(..)]` says.
@@ -63,17 +80,20 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let constants = fields.iter().map(|f| constant(f, &name));
     let (replication, cells) = (options.replication.iter(), options.cells.iter());
     let ident = &input.ident;
-    let generics = with_key_bounds(input, &fields);
+    let bounded = with_bounds(input, &fields);
+    let (_, _, checked) = bounded.split_for_impl();
+    let generics = state_generics(input, &fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(input, &fields);
     Ok(quote! {
         #[automatically_derived]
-        #[allow(non_upper_case_globals, dead_code, trivial_bounds)]
-        impl #generics #ident #arguments #bounds { #(#constants)* }
+        #[allow(non_upper_case_globals, dead_code, trivial_bounds, private_bounds)]
+        impl #generics #ident #arguments #checked { #(#constants)* }
         #[automatically_derived]
         #[allow(trivial_bounds, clippy::needless_update)]
         impl #generics ::beehive::App for #ident #arguments #bounds {
             const NAME: &'static str = #name;
+            const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
                 #(replication: #replication,)*
                 #(cells: ::core::option::Option::Some(#cells),)*
@@ -90,9 +110,17 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     if let Data::Struct(data) = &input.data {
         for (f, name) in data.fields.iter().filter_map(|f| Some((f, f.ident.as_ref()?))) {
             let kind = match container(&f.ty) {
-                Some((container, Some(key))) if container == "Dict" || container == "Table" => {
+                Some((container, Some((key, contents)))) if container == "Dict" || container == "Table" => {
                     let index = fields.len().min(DICTIONARIES_MAX - 1) as u32;
-                    Kind::Dictionary { container, key, index, volatile: false, rows: None }
+                    Kind::Dictionary {
+                        container,
+                        key,
+                        contents,
+                        index,
+                        volatile: false,
+                        rows: None,
+                        shared: None,
+                    }
                 }
                 _ => Kind::Config,
             };
@@ -111,6 +139,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
         #[allow(trivial_bounds)]
         impl #generics ::beehive::App for #ident #arguments #bounds {
             const NAME: &'static str = #name;
+            const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions::DEFAULT;
         }
         #[automatically_derived]
@@ -123,6 +152,8 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
                 loop {}
             }
             fn fresh(&self) -> Self { loop {} }
+            const HAS_SETTINGS: bool = false;
+            fn configure_as(&mut self, _: &Self) {}
             fn visit<__V: ::beehive::__private::Visitor>(&mut self, _: &mut __V) {}
             fn visit_pair<__V: ::beehive::__private::PairVisitor>(&mut self, _: &mut Self, _: &mut __V) {}
         }
@@ -199,10 +230,25 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                 None
             }
         };
+        let shared = match share(f, volatile.is_some()) {
+            Ok(shared) => shared,
+            Err(e) => {
+                also(&mut errors, e);
+                None
+            }
+        };
         let kind = match container(&f.ty) {
-            Some((container, Some(key))) if container == "Dict" || container == "Table" => {
+            Some((container, Some((key, contents)))) if container == "Dict" || container == "Table" => {
                 index += 1;
-                Kind::Dictionary { container, key, index: index - 1, volatile: volatile.is_some(), rows }
+                Kind::Dictionary {
+                    container,
+                    key,
+                    contents,
+                    index: index - 1,
+                    volatile: volatile.is_some(),
+                    rows,
+                    shared,
+                }
             }
             Some((container, _)) if container == "Config" => {
                 if let Some(a) = volatile {
@@ -271,29 +317,71 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
     }
 }
 
-/// The last name of a type's path, and its first type argument.
-fn container(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
+/// `#[shared]`, `#[shared(max_age = "5s")]`.
+fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
+    const EXPECTED: &str = "expected `#[shared]` or `#[shared(max_age = \"5s\")]`\n\
+        note: a snapshot that is older is refused; without `max_age` that is ten seconds";
+    let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("shared")) else { return Ok(None) };
+    if container(&f.ty).is_none_or(|(name, _)| name != "Table" && name != "Dict") {
+        return Err(Error::new_spanned(
+            a,
+            "`#[shared]` goes on a `Dict` or a `Table`; a `Config` is the same everywhere anyway",
+        ));
+    }
+    if volatile {
+        return Err(Error::new_spanned(
+            a,
+            "`#[shared]` does not go with `#[volatile]`\n\
+             note: a snapshot holds what is committed, and changes of a volatile dictionary are not logged\n\
+             help: leave one of them out",
+        ));
+    }
+    let mut max_age = None;
+    match &a.meta {
+        syn::Meta::Path(_) => {}
+        syn::Meta::List(_) => a.parse_nested_meta(|m| {
+            if !m.path.is_ident("max_age") {
+                return Err(m.error(EXPECTED));
+            }
+            let age: LitStr = m.value()?.parse()?;
+            max_age = Some(milliseconds(&age).map_err(|_| Error::new(age.span(), EXPECTED))?);
+            Ok(())
+        })?,
+        syn::Meta::NameValue(_) => return Err(Error::new_spanned(a, EXPECTED)),
+    }
+    Ok(Some(Share { max_age, span: a.span() }))
+}
+
+/// What a dictionary holds: its key, and the others of its type arguments.
+type Contents<'a> = (&'a Type, Vec<&'a Type>);
+
+/// The last name of a type's path, and its type arguments.
+fn container(ty: &Type) -> Option<(&Ident, Option<Contents<'_>>)> {
     let Type::Path(p) = ty else { return None };
     let last = p.path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Some((&last.ident, None)) };
-    let first = arguments.args.iter().find_map(|a| match a {
+    let mut types = arguments.args.iter().filter_map(|a| match a {
         GenericArgument::Type(t) => Some(t),
         _ => None,
     });
-    Some((&last.ident, first))
+    Some((&last.ident, types.next().map(|first| (first, types.collect()))))
 }
 
 fn constant(f: &Field, app: &str) -> TokenStream {
     let (constant, name) = (field_constant(f.name), f.name.to_string());
     match &f.kind {
-        Kind::Dictionary { key, index, volatile, rows, .. } => {
+        Kind::Dictionary { key, index, volatile, rows, shared, .. } => {
+            let share = shared.iter().map(|Share { max_age, span }| match max_age {
+                Some(ms) => quote_spanned!(*span=> .share_for(::core::time::Duration::from_millis(#ms))),
+                None => quote_spanned!(*span=> .share()),
+            });
             let limit = rows.iter().map(|RowLimit { max, evict }| {
                 quote_spanned!(evict.span()=> .limit_rows(#max, ::beehive::__private::Evict::#evict))
             });
             quote_spanned! {key.span()=>
                 #[doc(hidden)]
                 pub(crate) const #constant: &'static ::beehive::__private::DictMeta<#key> =
-                    &::beehive::__private::DictMeta::new(#app, #name, #index, #volatile) #(#limit)*;
+                    &::beehive::__private::DictMeta::new(#app, #name, #index, #volatile) #(#limit)* #(#share)*;
             }
         }
         Kind::Config => quote_spanned! {f.name.span()=>
@@ -303,8 +391,41 @@ fn constant(f: &Field, app: &str) -> TokenStream {
     }
 }
 
-/// The generics, with the bound that each key type is a key: a missing derive is then reported once, at the field's
-/// type, and not again by everything that is generated for the field.
+/// The generics, with the bounds that keys are keys and values are values: a missing derive is reported here, at the field's
+/// type, and nowhere else.
+fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
+    let mut generics = with_key_bounds(input, fields);
+    let bounds = generics.make_where_clause();
+    for f in fields {
+        let Kind::Dictionary { contents, .. } = &f.kind else { continue };
+        let (value, rows) = match contents.split_last() {
+            Some((value, rows)) => (value, rows),
+            None => continue,
+        };
+        let value = quote_spanned!(value.span()=> #value: ::beehive::__private::Stored);
+        bounds.predicates.push(syn::parse_quote!(#value));
+        for row in rows {
+            let row = quote_spanned!(row.span()=> #row: ::beehive::__private::StoredRow);
+            bounds.predicates.push(syn::parse_quote!(#row));
+        }
+    }
+    generics
+}
+
+/// The generics of a state. Without parameters it has no bounds: what would be reported at them has been, and the app is
+/// one all the same.
+fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
+    match is_generic(input) {
+        true => with_key_bounds(input, fields),
+        false => input.generics.clone(),
+    }
+}
+
+/// Whether something can be said of its fields only where it is used.
+fn is_generic(input: &DeriveInput) -> bool {
+    !input.generics.params.is_empty()
+}
+
 fn with_key_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     let mut generics = input.generics.clone();
     let bounds = generics.make_where_clause();
@@ -317,7 +438,30 @@ fn with_key_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     generics
 }
 
+/// What the constants of fields are where a field's type lacks a derive: inherent constants come first.
+fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
+    if is_generic(input) {
+        return TokenStream::new();
+    }
+    let constants = fields.iter().filter_map(|f| match &f.kind {
+        Kind::Dictionary { key, .. } => {
+            let constant = field_constant(f.name);
+            Some(quote! {
+                const #constant: &'static ::beehive::__private::DictMeta<#key> =
+                    &::beehive::__private::DictMeta::undeclared();
+            })
+        }
+        Kind::Config => None,
+    });
+    quote! {
+        #[allow(non_upper_case_globals, dead_code, private_interfaces)]
+        trait __Undeclared { #(#constants)* }
+        impl<__T: ?Sized> __Undeclared for __T {}
+    }
+}
+
 fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
+    let mut configure = Vec::new();
     let (mut infos, mut configured, mut fresh, mut visits, mut pairs) =
         (vec![], vec![], vec![], vec![], vec![]);
     for f in fields {
@@ -330,22 +474,29 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));
-                visits.push(quote_spanned!(span=> visitor.column(#index, &mut self.#name);));
-                pairs
-                    .push(quote_spanned!(span=> visitor.columns(#index, &mut self.#name, &mut other.#name);));
+                let field = quote_spanned!(span=> ::beehive::__private::Field(&mut self.#name));
+                visits.push(quote_spanned!(span=> #field.visit(#index, visitor);));
+                pairs.push(quote_spanned!(span=> #field.visit_pair(#index, &mut other.#name, visitor);));
             }
             Kind::Config => {
                 configured.push(quote_spanned!(ty.span()=> #name: source.config()?));
                 fresh.push(quote!(#name: ::core::clone::Clone::clone(&self.#name)));
+                configure.push(quote!(self.#name = ::core::clone::Clone::clone(&other.#name);));
             }
         }
     }
+    let has_settings = !configure.is_empty();
     // settings for an app that has none are a mistake of whoever wrote them
-    let none = (!fields.iter().any(|f| matches!(f.kind, Kind::Config))).then(|| quote!(source.none()?;));
+    let none = (!has_settings).then(|| quote!(source.none()?;));
     let ident = &input.ident;
-    let generics = with_key_bounds(input, fields);
+    let generics = state_generics(input, fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
+    let undeclared = undeclared(input, fields);
     quote! {
+        const _: () = {
+        #undeclared
+        #[allow(unused_imports)]
+        use ::beehive::__private::FieldOtherwise as _;
         #[automatically_derived]
         #[allow(unused_variables, trivial_bounds)]
         impl #generics ::beehive::__private::State for #ident #arguments #bounds {
@@ -359,11 +510,14 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
             fn fresh(&self) -> Self {
                 Self { #(#fresh),* }
             }
+            const HAS_SETTINGS: bool = #has_settings;
+            fn configure_as(&mut self, other: &Self) { #(#configure)* }
             #[inline]
             fn visit<__V: ::beehive::__private::Visitor>(&mut self, visitor: &mut __V) { #(#visits)* }
             #[inline]
             fn visit_pair<__V: ::beehive::__private::PairVisitor>(&mut self, other: &mut Self, visitor: &mut __V) { #(#pairs)* }
         }
+        };
     }
 }
 

@@ -35,6 +35,7 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
         impl #generics ::beehive::Message for #ident #arguments #bounds {
             type Reply = #reply;
             const NAME: &'static str = #name;
+            const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
         }
     }
 }

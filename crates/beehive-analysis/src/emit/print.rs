@@ -100,8 +100,12 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
 fn access(a: &Access) -> TokenStream {
     let (constant, mapper, key) = (field_constant(&a.field), mapper(), &a.key);
     match a.by_reference {
-        true => quote_spanned!(a.field.span()=> #mapper.cell(Self::#constant, #key);),
-        false => quote_spanned!(a.field.span()=> #mapper.cell_val(Self::#constant, &(#key));),
+        true => {
+            quote_spanned!(a.field.span()=> ::beehive::__private::At(Self::#constant, #key).cell(#mapper);)
+        }
+        false => {
+            quote_spanned!(a.field.span()=> ::beehive::__private::AtValue(Self::#constant, &(#key)).cell(#mapper);)
+        }
     }
 }
 

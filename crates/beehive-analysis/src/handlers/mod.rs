@@ -12,15 +12,17 @@ use crate::node::FunctionMap;
 use crate::pages;
 use crate::pass::typed_parameters;
 use crate::report::{Cell, Summary, Verdict, summarise, summary_of, verdicts};
-use crate::syntax::pattern_name;
+use crate::syntax::{pattern_name, self_field};
 use crate::unit::Unit;
 use crate::value::Sources;
 use crate::words::plain_words;
+pub(crate) use options::milliseconds;
 use options::{BlockOptions, HandlerOptions};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use signature::Signature;
 use std::collections::BTreeMap;
+use syn::visit::{self, Visit};
 use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 
 /// What was derived for one handler.
@@ -34,6 +36,8 @@ pub struct HandlerDerivation {
     pub cells: String,
     /// Which different keys one message ties together; empty if none.
     pub joins: String,
+    /// Dictionaries whose snapshots it reads; empty if none.
+    pub snapshots: String,
     /// Why it is centralised; empty if it is not.
     pub reason: String,
     /// The line that centralises it; zero if it is not.
@@ -189,6 +193,15 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             "`#[handlers]` goes on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
         ));
     }
+    let is_handler = |i: &ImplItem| matches!(i, ImplItem::Fn(f) if f.attrs.iter().any(is_handler_attribute));
+    if diagnostics.is_empty() && !block.items.iter().any(is_handler) {
+        diagnostics.push(Error::new_spanned(
+            &block.self_ty,
+            "this `#[handlers]` block has no handler, so the application would never be told of any message\n\
+             help: write `#[rcv]` above each method that handles a message, `#[every(\"10s\")]` above one that runs by itself; \
+             a task that only brings messages in is an IO bee, and needs no application",
+        ))
+    }
     let labelled = attempts::analysed(block, &mut diagnostics);
     let analysed = labelled.as_ref().unwrap_or(block);
     let functions: BTreeMap<String, &ImplItemFn> = analysed
@@ -236,9 +249,16 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         .iter()
         .zip(verdicts(&summaries, &also))
         .zip(&derived)
-        .map(|((h, verdict), (map, _))| judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings))
+        .map(|((h, verdict), (map, summary))| {
+            let found = judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings);
+            HandlerDerivation { snapshots: summary.snapshots(), ..found }
+        })
         .collect();
     dedup(&mut whole);
+    let mut shared: Vec<Ident> = derived.iter().flat_map(|(_, s)| s.shared.iter().cloned()).collect();
+    shared.extend(unit.helpers().iter().flat_map(|map| map.shared.iter().cloned()));
+    shared.extend(written_by_hand(&handlers));
+    dedup(&mut shared);
     if let Some(e) = misread {
         // what else is wrong may be so because of it
         diagnostics = Diagnostics::default();
@@ -255,11 +275,32 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         helpers: &helpers,
         plain: &plain,
         whole: &whole,
+        shared: &shared,
         warnings: &warnings,
         diagnostics: &diagnostics,
     }
     .tokens();
     Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
+}
+
+/// The dictionaries whose snapshots are read in handlers whose maps are written by hand: these are not analysed.
+fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
+    struct Reads(Vec<Ident>);
+    impl<'ast> Visit<'ast> for Reads {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            if call.method == "shared"
+                && call.args.is_empty()
+                && let Some(field) = self_field(&call.receiver)
+            {
+                self.0.push(field.clone())
+            }
+            visit::visit_expr_method_call(self, call)
+        }
+    }
+    let mut reads = Reads(vec![]);
+    let by_hand = handlers.iter().filter(|h| h.options.map.is_some());
+    by_hand.for_each(|h| reads.visit_block(&h.item.block));
+    reads.0
 }
 
 /// A hand-written map is a function of the message: a method would see cells before anybody knows which.
@@ -352,7 +393,7 @@ fn derive_map(
     diagnostics.extend(map.errors);
     plain.extend(map.plain);
     // the cell of an `each` handler is always among its cells
-    let mut start = Summary::default();
+    let mut start = Summary { shared: map.shared, ..Summary::default() };
     if let Some(field) = &h.options.each {
         let key = typed_parameters(h.item).next().and_then(|p| pattern_name(&p.pat)).map(Ident::to_string);
         let variable = map.parameters.first().and_then(|p| p.first()).copied().unwrap_or_default();
@@ -391,6 +432,7 @@ fn judge(
             kind: "custom".into(),
             cells: format!("by `{}`", plain_words(path.to_token_stream())),
             joins: String::new(),
+            snapshots: String::new(),
             reason: String::new(),
             reason_line: 0,
             note: String::new(),
@@ -453,7 +495,18 @@ fn judge(
         });
     }
     let reason = if line > 0 { reason } else { String::new() };
-    HandlerDerivation { name, kind: kind.into(), cells, joins, reason, reason_line: line, note, map }
+    let snapshots = String::new();
+    HandlerDerivation {
+        name,
+        kind: kind.into(),
+        cells,
+        joins,
+        snapshots,
+        reason,
+        reason_line: line,
+        note,
+        map,
+    }
 }
 
 /// Where a handler is declared.

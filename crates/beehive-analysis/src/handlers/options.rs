@@ -153,7 +153,7 @@ impl HandlerOptions {
 }
 
 /// `"250ms"`, `"1s"`, `"5m"`, `"1h"`.
-fn milliseconds(period: &LitStr) -> syn::Result<u64> {
+pub(crate) fn milliseconds(period: &LitStr) -> syn::Result<u64> {
     const SHAPE: &str = "expected a period such as \"250ms\", \"1s\", \"5m\" or \"1h\"";
     let text = period.value();
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

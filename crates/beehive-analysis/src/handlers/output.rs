@@ -3,8 +3,9 @@
 use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::diagnostics::Diagnostics;
 use crate::emit::{allowances, field_constant, mapper};
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use std::collections::BTreeMap;
 use syn::spanned::Spanned;
 use syn::{ImplItem, ItemImpl, ReturnType};
 
@@ -21,6 +22,7 @@ pub(crate) struct Output<'a> {
     pub helpers: &'a TokenStream,
     pub plain: &'a [Ident],
     pub whole: &'a [Ident],
+    pub shared: &'a [Ident],
     pub warnings: &'a [Warning],
     pub diagnostics: &'a Diagnostics,
 }
@@ -40,13 +42,22 @@ impl Output<'_> {
             quote_spanned!(p.span()=> ::beehive::__private::assert_plain(Self::#constant);)
         });
         let monolithic = self.whole.iter().map(field_constant);
+        let shared = self.shared.iter().map(|field| {
+            let constant = field_constant(field);
+            quote_spanned!(field.span()=> | Self::#constant.shared_bit())
+        });
         let allowances = allowances();
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
+        let undeclared = self.undeclared();
         quote! {
             #block
             #errors
             #(#warnings)*
+            const _: () = {
+            #undeclared
+            #[allow(unused_imports)]
+            use ::beehive::__private::{CellOtherwise as _, RegistrationOtherwise as _};
             #[automatically_derived]
             impl #generics #of #bounds {
                 #helpers
@@ -56,6 +67,7 @@ impl Output<'_> {
             #[automatically_derived]
             impl #generics ::beehive::__private::Handlers for #of #bounds {
                 const MONOLITHIC: u64 = 0 #(| Self::#monolithic.bit())*;
+                const SHARED: u64 = 0 #(#shared)*;
                 const REPORT: &'static [::beehive::__private::HandlerReport] = {
                     let () = Self::__BEEHIVE_CHECKS;
                     &[#(#reports),*]
@@ -64,6 +76,28 @@ impl Output<'_> {
                 fn register(registrar: &mut ::beehive::__private::Registrar<Self>) { #(#registrations)* }
             }
             #(#handles)*
+            };
+        }
+    }
+
+    /// What the constants of fields are where nothing has declared the app: inherent constants come first. A field that is
+    /// named in an attribute only has none, for nothing else would report it if there is no such field.
+    fn undeclared(&self) -> TokenStream {
+        if !self.block.generics.params.is_empty() {
+            return TokenStream::new();
+        }
+        let mut named = BTreeMap::new();
+        fields_named(self.block.to_token_stream(), &mut named);
+        let constants = named.values().map(|f| {
+            let constant = field_constant(f);
+            quote! {
+                const #constant: &'static ::beehive::__private::Undeclared = ::beehive::__private::Undeclared::IT;
+            }
+        });
+        quote! {
+            #[allow(non_upper_case_globals, dead_code)]
+            trait __Undeclared { #(#constants)* }
+            impl<__T: ?Sized> __Undeclared for __T {}
         }
     }
 
@@ -108,20 +142,27 @@ impl Output<'_> {
             ReturnType::Type(_, of) => of.span(),
             ReturnType::Default => declared_at(h),
         };
+        // where the message is written it is reported if it is none; what is named there may be a macro's
+        let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
+        let message = written.resolved_at(declared_at(h));
+        let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
         let call = match answers {
-            true => quote_spanned!(returned=> ::beehive::__private::answer::<#ty, _>(#call)),
-            false => {
-                let none = quote!(::core::option::Option::None);
-                let outcome = match h.options.observes {
-                    None if !h.options.misread => {
-                        quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#ty, _>(#call))
-                    }
-                    _ => quote!(::beehive::__private::outcome(#call)),
-                };
-                quote!(::core::result::Result::map(#outcome, |()| #none))
-            }
+            true => quote_spanned!(returned=> ::beehive::__private::answer::<#reply, _>(#call)),
+            false => match h.options.observes {
+                None if !h.options.misread => {
+                    quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, _>(#call))
+                }
+                _ => quote!(::beehive::__private::outcome(#call)),
+            },
         };
         let (mapper, allowances) = (mapper(), allowances());
+        let handle = quote_spanned! {message=>
+                #[allow(unused_variables)]
+                #[inline]
+                fn handle(&mut self, msg: &#ty, ctx: &mut ::beehive::Ctx)
+                    -> ::core::result::Result<::core::option::Option<#reply>, ::beehive::Error>
+            { #call }
+        };
         quote_spanned! {declared_at(h)=>
             #[automatically_derived]
             impl #generics ::beehive::Handles<#ty> for #of #bounds {
@@ -130,12 +171,25 @@ impl Output<'_> {
                 #allowances
                 #[inline]
                 fn map(#pattern: &#ty, #mapper: &mut ::beehive::__private::Mapper) { #body }
-                #[allow(unused_variables)]
-                #[inline]
-                fn handle(&mut self, msg: &#ty, ctx: &mut ::beehive::Ctx)
-                    -> ::core::result::Result<::core::option::Option<<#ty as ::beehive::Message>::Reply>, ::beehive::Error>
-                { #call }
+                #handle
             }
+        }
+    }
+}
+
+/// What follows `self.` in tokens: fields, and methods, which do no harm.
+fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
+    let mut before = [false; 2];
+    for t in tokens {
+        let [of_self, dot] = before;
+        before = [
+            matches!(&t, TokenTree::Ident(i) if i == "self"),
+            of_self && matches!(&t, TokenTree::Punct(p) if p.as_char() == '.'),
+        ];
+        match t {
+            TokenTree::Ident(i) if dot => drop(found.insert(i.to_string(), i)),
+            TokenTree::Group(g) => fields_named(g.stream(), found),
+            _ => {}
         }
     }
 }
@@ -147,6 +201,9 @@ fn documentation(found: &HandlerDerivation) -> String {
         kind if found.cells == "-" => format!("**Map:** {kind}."),
         kind => format!("**Map:** {kind}, `{}`.", found.cells),
     };
+    if !found.snapshots.is_empty() {
+        line += &format!(" **Snapshots:** `{}`.", found.snapshots);
+    }
     if !found.reason.is_empty() {
         line += &format!(" **Why:** {}.", found.reason);
     }
@@ -182,7 +239,7 @@ fn map_parts(h: &Handler, map: &TokenStream) -> (TokenStream, TokenStream) {
     };
     let own_cell = h.options.each.as_ref().map(|f| {
         let constant = field_constant(f);
-        quote_spanned!(f.span()=> #mapper.cell(Self::#constant, &#message.key);)
+        quote_spanned!(f.span()=> ::beehive::__private::At(Self::#constant, &#message.key).cell(#mapper);)
     });
     match (&h.signature.key, &h.signature.message) {
         _ if h.options.map.is_some() => (quote!(#message), quote!(#own_cell #map)),
@@ -203,26 +260,30 @@ fn registration(h: &Handler) -> TokenStream {
     });
     let period = h.options.every.as_ref().map(|(ms, _)| quote!(::core::time::Duration::from_millis(#ms)));
     let span = declared_at(h);
+    let of = quote_spanned!(span=> ::beehive::__private::Registration);
     match (&h.signature.key, &h.signature.message) {
-        (None, Some((ty, _))) => quote_spanned!(span=> registrar.rcv::<#ty>();),
+        (None, Some((ty, _))) => quote_spanned!(span=> #of::<Self, (), #ty>::of(registrar).rcv();),
         (None, None) => quote_spanned!(span=> registrar.every::<#index>(#period);),
-        (Some((key, _)), Some((ty, _))) => quote_spanned!(span=> registrar.each::<#key, #ty>(#dictionary);),
+        (Some((key, _)), Some((ty, _))) => {
+            quote_spanned!(span=> #of::<Self, #key, #ty>::of(registrar).each(#dictionary);)
+        }
         (Some((key, _)), None) => {
-            quote_spanned!(span=> registrar.every_each::<#key, #index>(#period, #dictionary);)
+            let tick = quote!(::beehive::__private::Tick<#index>);
+            quote_spanned!(span=> #of::<Self, #key, #tick>::of(registrar).every_each(#period, #dictionary);)
         }
     }
 }
 
 fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
     let answer = signature::answer_words(&h.item.sig.output);
-    let HandlerDerivation { name, kind, cells, joins, reason, note, .. } = found;
+    let HandlerDerivation { name, kind, cells, joins, snapshots, reason, note, .. } = found;
     let (line, reason_line) = (declared_at(h).start().line as u32, found.reason_line as u32);
     let message = match &h.options.each {
         Some(f) => format!("{} for each of {f}", h.message_words()),
         None => h.message_words(),
     };
     quote!(::beehive::__private::HandlerReport {
-        name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, file: ::core::file!(), line: #line,
+        name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, snapshots: #snapshots, file: ::core::file!(), line: #line,
         reason: #reason, reason_line: #reason_line, note: #note
     })
 }

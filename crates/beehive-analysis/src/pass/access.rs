@@ -54,7 +54,12 @@ impl Pass<'_, '_> {
         match method.as_str() {
             "whole" if c.args.is_empty() => out.push(Node::Whole { field }),
             // a snapshot: no cell of this transaction
-            "shared" if c.args.is_empty() => out.push(Node::Effect),
+            "shared" if c.args.is_empty() => {
+                out.push(Node::Effect);
+                let value = Value::tainted(Why::Snapshot(field.to_string()), field.span());
+                self.shared.push(field);
+                return Some(value);
+            }
             _ => {
                 if !needs_all_cells(&method) {
                     self.plain.push(Ident::new(&field.to_string(), c.method.span()))
@@ -169,6 +174,11 @@ fn way_out(f: &Ident, method: &str, key: &Expr, why: &Why) -> String {
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
             "help: compute the key from the message alone, before touching state".into()
         }
+        // a message that carries the time would have to come from somewhere, too
+        Why::Context => format!(
+            "help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\
+             help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"
+        ),
         Why::Field(_) => {
             "help: a key may use the message and constants; configuration would move cells when it changes"
                 .into()

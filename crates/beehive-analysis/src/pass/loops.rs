@@ -15,6 +15,12 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat};
 
+/// A loop over a dictionary. The methods that go over one are refused by its type, with the same words.
+const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be with another bee\n\
+    note: to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`\n\
+    note: to do something with each of them, wherever it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
+    note: what belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`";
+
 impl Pass<'_, '_> {
     pub(super) fn is_undecided(&self, site: Site) -> bool {
         self.facts.undecided.contains(&site)
@@ -69,8 +75,8 @@ impl Pass<'_, '_> {
     pub(super) fn for_(&mut self, f: &syn::ExprForLoop, out: &mut Vec<Node>) -> Value {
         let mut head = vec![];
         let value = match self_field(peel_references(&f.expr)) {
-            // refused by the type of a dictionary
             Some(field) => {
+                self.error(&f.expr, ALL_CELLS);
                 head.push(Node::Effect);
                 Value::tainted(Why::Field(field.to_string()), field.span())
             }

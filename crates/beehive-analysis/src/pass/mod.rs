@@ -58,6 +58,7 @@ pub(crate) struct Pass<'u, 'a> {
     key_errors: Vec<KeyError>,
     parameter_keys: Vec<(usize, String)>,
     plain: Vec<Ident>,
+    shared: Vec<Ident>,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
@@ -78,6 +79,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             key_errors: vec![],
             parameter_keys: vec![],
             plain: vec![],
+            shared: vec![],
         }
     }
 
@@ -120,6 +122,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             errors: std::mem::take(&mut self.errors),
             parameter_keys: std::mem::take(&mut self.parameter_keys),
             plain: std::mem::take(&mut self.plain),
+            shared: std::mem::take(&mut self.shared),
             tail,
             is_method: item.sig.receiver().is_some(),
             needed: OnceCell::new(),

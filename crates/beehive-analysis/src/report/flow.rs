@@ -12,7 +12,8 @@ type Path = BTreeSet<usize>;
 
 /// What a function may touch. Computed once, for callers fan out.
 pub(crate) fn summary_of(map: &FunctionMap) -> &Summary {
-    map.summary.get_or_init(|| summarise(&map.nodes, Summary::default()))
+    let start = || Summary { shared: map.shared.clone(), ..Summary::default() };
+    map.summary.get_or_init(|| summarise(&map.nodes, start()))
 }
 
 /// Adds to `start` what `nodes` may touch.
@@ -140,6 +141,7 @@ impl Walk<'_> {
         let of = summary_of(&h.map);
         self.out.effect |= of.effect || h.arguments.iter().any(|a| a.value.exits);
         self.out.whole.extend(of.whole.iter().cloned());
+        self.out.shared.extend(of.shared.iter().cloned());
         let argument = |i: usize| h.arguments.get(i);
         let words = |i: usize| argument(i).map(|a| a.words.clone()).unwrap_or_default();
         let before = path.clone();

@@ -49,6 +49,8 @@ pub(crate) struct Summary {
     pub together: BTreeSet<(usize, usize)>,
     /// Dictionaries that are used whole.
     pub whole: Vec<Ident>,
+    /// Dictionaries whose snapshots are read.
+    pub shared: Vec<Ident>,
     /// Whether something happens that is no access.
     pub effect: bool,
 }
@@ -73,6 +75,17 @@ impl Summary {
         for text in cells.chain(self.whole.iter().map(|w| format!("{w}[*]"))) {
             if !out.contains(&text) {
                 out.push(text)
+            }
+        }
+        out.join(", ")
+    }
+
+    /// The dictionaries whose snapshots are read, each once: `links, nodes`.
+    pub(crate) fn snapshots(&self) -> String {
+        let mut out: Vec<String> = vec![];
+        for name in self.shared.iter().map(Ident::to_string) {
+            if !out.contains(&name) {
+                out.push(name)
             }
         }
         out.join(", ")

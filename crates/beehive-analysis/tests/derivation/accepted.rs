@@ -117,14 +117,19 @@ fn the_map_is_a_slice_of_the_body() {
     );
     assert_eq!(
         got,
-        "ifletSome(p)=m.opt{__m.cell(Self::__bh_d,&p);{__m.cell_val(Self::__bh_e,&(m.a));}}{{__m.cell_val(Self::__bh_e,&(m.b));}}"
+        "ifletSome(p)=m.opt{::beehive::__private::At(Self::__bh_d,&p).cell(__m);{::beehive::__private::AtValue(Self::__bh_e,&(m.a)).cell(__m);}}{{::beehive::__private::AtValue(Self::__bh_e,&(m.b)).cell(__m);}}"
     );
 }
 
 #[test]
 fn the_pure_half_of_an_or_leaves_for_certain() {
     let got = map("if m.lldp || self.d.contains(&m.a) { return } self.e.put(m.b, 1);");
-    assert!(got.contains("let__certain1:bool=m.lldp;if!__certain1{__m.cell(Self::__bh_d,&m.a);}"), "{got}");
+    assert!(
+        got.contains(
+            "let__certain1:bool=m.lldp;if!__certain1{::beehive::__private::At(Self::__bh_d,&m.a).cell(__m);}"
+        ),
+        "{got}"
+    );
     assert!(got.contains("if__certain1{return}else{break'__bh1}"), "{got}");
 }
 
@@ -133,12 +138,15 @@ fn what_no_key_needs_is_not_computed() {
     let got = map(
         "let big: Vec<String> = m.items.iter().map(|x| format!(\"{x}\")).collect(); self.d.put(m.a, 1); ctx.emit(big);",
     );
-    assert_eq!(got, "__m.cell_val(Self::__bh_d,&(m.a));");
+    assert_eq!(got, "::beehive::__private::AtValue(Self::__bh_d,&(m.a)).cell(__m);");
 }
 
 #[test]
 fn a_field_is_not_cloned_only_to_be_hashed() {
-    assert_eq!(map("self.d.put(m.name.clone(), 1);"), "__m.cell_val(Self::__bh_d,&(m.name));");
+    assert_eq!(
+        map("self.d.put(m.name.clone(), 1);"),
+        "::beehive::__private::AtValue(Self::__bh_d,&(m.name)).cell(__m);"
+    );
 }
 
 #[test]

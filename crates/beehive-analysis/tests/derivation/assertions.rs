@@ -131,8 +131,8 @@ fn each_and_every() {
     );
     let tokens = d.tokens.to_string().replace(' ', "");
     for want in [
-        "registrar.each::<NodeId,Flush>(Self::__bh_macs.index);",
-        "registrar.every_each::<NodeId,1u32>(::core::time::Duration::from_millis(10000u64),Self::__bh_macs.index);",
+        "Registration::<Self,NodeId,Flush>::of(registrar).each(Self::__bh_macs.index);",
+        "Registration::<Self,NodeId,::beehive::__private::Tick<1u32>>::of(registrar).every_each(::core::time::Duration::from_millis(10000u64),Self::__bh_macs.index);",
         "registrar.every::<2u32>(::core::time::Duration::from_millis(250u64));",
         "Handles<::beehive::__private::Each<NodeId,::beehive::__private::Tick<1u32>>>forT",
         "Handles<::beehive::__private::Tick<2u32>>forT",

@@ -1,0 +1,5 @@
+#[derive(App)]
+struct T {
+    #[shared]
+    c: Config<u64>,
+}
