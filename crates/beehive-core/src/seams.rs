@@ -31,6 +31,8 @@ pub trait Platform: Send + Sync + 'static {
 /// The real machine, by way of a tokio runtime.
 pub struct TokioPlatform {
     runtime: tokio::runtime::Handle,
+    /// If it is the hive's own.
+    own: Option<tokio::runtime::Runtime>,
     start: Instant,
     start_time: Time,
 }
@@ -38,11 +40,35 @@ pub struct TokioPlatform {
 impl TokioPlatform {
     /// Uses `runtime` for tasks and timers.
     pub fn new(runtime: tokio::runtime::Handle) -> Self {
+        Self::of(runtime, None)
+    }
+
+    fn of(runtime: tokio::runtime::Handle, own: Option<tokio::runtime::Runtime>) -> Self {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         TokioPlatform {
             runtime,
+            own,
             start: Instant::now(),
             start_time: Time::from_nanoseconds(since_epoch.as_nanos() as u64),
+        }
+    }
+}
+
+impl TokioPlatform {
+    /// Makes a runtime for a hive alone, with so many threads for tasks (one at least). It ends when the hive has stopped and
+    /// its last handle is dropped.
+    pub fn with_a_runtime_of_its_own(workers: usize) -> std::io::Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(workers.max(1)).thread_name("beehive").enable_all().build()?;
+        Ok(Self::of(runtime.handle().clone(), Some(runtime)))
+    }
+}
+
+impl Drop for TokioPlatform {
+    fn drop(&mut self) {
+        // whoever drops the last handle may be one of its tasks, and cannot wait for all of them
+        if let Some(runtime) = self.own.take() {
+            runtime.shutdown_background()
         }
     }
 }
@@ -54,6 +80,8 @@ impl Platform for TokioPlatform {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        // whoever asks may be on another runtime, or on none
+        let _inside = self.runtime.enter();
         Box::pin(tokio::time::sleep(duration))
     }
 

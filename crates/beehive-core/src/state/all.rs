@@ -70,3 +70,24 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         &Self => is_empty() -> bool = true;
     }
 }
+
+/// A loop over a dictionary is refused where it is analysed; that it is one is not said again by the compiler. None can be
+/// built.
+macro_rules! refuse_loops {
+    ($(<$($parameter:ident),*> $of:ty => $($item:ty),+;)*) => { $(
+        #[doc(hidden)]
+        impl<'a, $($parameter),*> IntoIterator for $of {
+            type Item = ($($item),+);
+            type IntoIter = Empty<Self::Item>;
+            fn into_iter(self) -> Self::IntoIter {
+                const { panic!("a loop over a dictionary needs all its cells, and each may be with another bee") }
+            }
+        }
+    )* };
+}
+refuse_loops! {
+    <K, V> &'a Dict<K, V> => &'a K, &'a V;
+    <K, V> &'a mut Dict<K, V> => &'a K, &'a mut V;
+    <K, R, V> &'a Table<K, R, V> => &'a K, &'a R, &'a V;
+    <K, R, V> &'a mut Table<K, R, V> => &'a K, &'a R, &'a mut V;
+}

@@ -2,6 +2,8 @@
 
 use crate::cell::CellId;
 use crate::mapper::DictInfo;
+use crate::shape::Shape;
+use crate::snapshot::Mirror;
 use crate::state::config::{ConfigError, ConfigSource};
 use crate::state::image::{CellImage, DecodeError, Op};
 use std::any::Any;
@@ -10,6 +12,8 @@ use std::any::Any;
 pub trait Column: Send + Sync {
     /// A point in a transaction that can be gone back to.
     type Mark: Send + 'static;
+    /// What a snapshot of it is made of.
+    type Mirror: Mirror;
     /// What the field is.
     fn info(&self) -> DictInfo;
     /// Keeps what the transaction changed; cells left empty free their memory.
@@ -18,6 +22,12 @@ pub trait Column: Send + Sync {
     fn rollback(&mut self);
     /// Appends what the transaction changed; called before [`Column::commit`].
     fn redo(&self, out: &mut Vec<Op>);
+    /// Appends what the transaction changed, for snapshots; called before [`Column::commit`].
+    fn changes(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
+    /// Appends all that it holds, for snapshots.
+    fn contents(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
+    /// What a snapshot is told of a committed change of this dictionary.
+    fn change_of(&self, seed: u64, op: &Op) -> Result<<Self::Mirror as Mirror>::Change, DecodeError>;
     /// Evicts the rows that are too many; called before [`Column::redo`]. If none may go, says what there is too much of.
     fn evict(&mut self) -> Result<(), String> {
         Ok(())
@@ -38,10 +48,19 @@ pub trait Column: Send + Sync {
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
     /// Appends the encoded key of every cell with its id, in key order.
     fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>);
+    /// What its cells are encoded like.
+    fn shape(&self) -> Shape;
     /// Appends every cell in words: dictionary and key, and what is in it.
     fn in_words(&self, out: &mut Vec<(String, String)>);
     /// Forgets everything.
     fn clear(&mut self);
+    /// Gives `other`, unless it has some, the room in which it notes what a transaction changes. That is no state; where it
+    /// is kept between transactions, each bee would have some. Called between transactions only.
+    fn lend(&mut self, _other: &mut Self)
+    where
+        Self: Sized,
+    {
+    }
     /// Takes over all cells of the same dictionary of another bee.
     fn absorb(&mut self, other: &mut Self)
     where
@@ -68,6 +87,10 @@ pub trait State: Sized + Send + Sync + 'static {
     fn configured(source: &ConfigSource) -> Result<Self, ConfigError>;
     /// Empty dictionaries and the same configuration.
     fn fresh(&self) -> Self;
+    /// Whether it has settings.
+    const HAS_SETTINGS: bool;
+    /// Takes the settings of `other`; dictionaries stay as they are.
+    fn configure_as(&mut self, other: &Self);
     /// Visits every dictionary.
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
     /// Visits every dictionary together with that of `other`.
@@ -229,6 +252,19 @@ pub(crate) trait Columns: State {
         })
     }
 
+    /// Gives `to` the room that transactions need.
+    #[inline]
+    fn lend(&mut self, to: &mut Self) {
+        struct Lend;
+        impl PairVisitor for Lend {
+            #[inline(always)]
+            fn columns<C: Column>(&mut self, _: u32, column: &mut C, other: &mut C) {
+                column.lend(other)
+            }
+        }
+        self.visit_pair(to, &mut Lend)
+    }
+
     fn absorb(&mut self, other: &mut Self) {
         struct Absorb;
         impl PairVisitor for Absorb {
@@ -247,6 +283,19 @@ pub(crate) trait Columns: State {
             }
         }
         self.visit(&mut Clear)
+    }
+
+    /// Its dictionaries: names, and what their cells are encoded like.
+    fn shapes(&mut self) -> Vec<(String, Shape)> {
+        struct Shapes(Vec<(String, Shape)>);
+        impl Visitor for Shapes {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                self.0.push((column.info().name.to_string(), column.shape()))
+            }
+        }
+        let mut shapes = Shapes(Vec::new());
+        self.visit(&mut shapes);
+        shapes.0
     }
 
     /// All cells in words.

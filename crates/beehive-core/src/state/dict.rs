@@ -4,13 +4,16 @@ use crate::cell::CellId;
 use crate::key::{Key, KeyEncoding};
 use crate::mapper::{DictInfo, DictMeta};
 use crate::message::Value;
+use crate::shape::Shape;
+use crate::snapshot::{self, DictChange, DictMirror, Mirror, SharedDict};
 use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
-use crate::state::undo::{Mark, UndoLog};
+use crate::state::undo::{LentLog, Mark};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A dictionary of an app: every key is a cell of its own.
 ///
@@ -60,7 +63,7 @@ use std::collections::BTreeSet;
 pub struct Dict<K: 'static, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, V>,
-    undo: UndoLog<Undo<K, V>>,
+    undo: LentLog<Undo<K, V>>,
 }
 
 struct Undo<K, V> {
@@ -73,7 +76,7 @@ impl<K, V> Dict<K, V> {
     /// An empty dictionary; called by the derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
-        Dict { meta, cells: Slots::None, undo: UndoLog::default() }
+        Dict { meta, cells: Slots::None, undo: LentLog::default() }
     }
 }
 
@@ -174,10 +177,53 @@ impl<K: Key, V: Value> Dict<K, V> {
         guard::check_whole(self.meta);
         WholeDict { dict: self }
     }
+
+    /// A snapshot of all cells, whoever owns them: read-only, committed, possibly a little old, and no part of the
+    /// handler's map. Decide by a snapshot, confirm at the cell.
+    ///
+    /// There is none of a volatile dictionary, whose changes are not logged:
+    ///
+    /// ```compile_fail,E0080
+    /// # extern crate beehive_core as beehive;
+    /// # use beehive::{App, Dict, Message, handlers};
+    /// # #[derive(Message)]
+    /// # #[message(reply = u64)]
+    /// # struct Count;
+    /// # #[derive(App)]
+    /// # struct Hosts {
+    /// #[volatile]
+    /// heard: Dict<u64, u64>,
+    /// # }
+    /// # #[handlers]
+    /// # impl Hosts {
+    /// # #[rcv]
+    /// fn count(&mut self, _: &Count) -> u64 {
+    ///     self.heard.shared().len() as u64
+    /// }
+    /// # }
+    /// # let _ = beehive::Hive::builder().app::<Hosts>();
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). Where the snapshot is older than the dictionary's
+    /// `#[shared(max_age = "..")]` allows, the transaction ends here, with an error of kind
+    /// [`Stale`](crate::ErrorKind::Stale).
+    #[inline]
+    pub fn shared(&self) -> SharedDict<K, V> {
+        let DictMeta { name, index, max_age, .. } = self.meta;
+        SharedDict::new(snapshot::pinned(name, *index, *max_age, || self.mirror()), self.meta)
+    }
+
+    fn mirror(&self) -> DictMirror<K, V> {
+        let (mut mirror, mut changes) = (DictMirror::default(), Vec::new());
+        self.contents(&mut changes);
+        changes.iter().for_each(|change| mirror.apply(change));
+        mirror
+    }
 }
 
 #[inline]
-fn log<K: Key, V>(undo: &mut UndoLog<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
+fn log<K: Key, V>(undo: &mut LentLog<Undo<K, V>>, id: CellId, key: &K, old: impl FnOnce() -> Option<V>) {
     undo.note(
         |u| u.id == id && u.key == *key,
         |_, u| u.id.0,
@@ -317,15 +363,39 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
 impl<K: Key, V: Value> Dict<K, V> {
     fn put_back(&mut self, entry: Undo<K, V>) {
         let Undo { id, key, old } = entry;
-        let slot = self.cells.remove(id, &key);
+        // dropped last: it may panic
+        let _undone = self.cells.remove(id, &key);
         if let Some(old) = old {
-            self.cells.insert(id, slot.map_or(key, |s| s.key), old);
+            self.cells.insert(id, key, old);
         }
     }
 }
 
 impl<K: Key, V: Value> Column for Dict<K, V> {
     type Mark = Mark;
+    type Mirror = DictMirror<K, V>;
+
+    fn changes(&self, out: &mut Vec<DictChange<K, V>>) {
+        out.extend(self.undo.entries().iter().map(|Undo { id, key, .. }| DictChange {
+            id: *id,
+            key: key.clone(),
+            value: self.cells.find(*id, key).map(|slot| Arc::new(slot.content.clone())),
+        }))
+    }
+
+    fn contents(&self, out: &mut Vec<DictChange<K, V>>) {
+        out.extend(self.cells.sorted().into_iter().map(|slot| DictChange {
+            id: slot.id,
+            key: slot.key.clone(),
+            value: Some(Arc::new(slot.content.clone())),
+        }))
+    }
+
+    fn change_of(&self, seed: u64, op: &Op) -> Result<DictChange<K, V>, DecodeError> {
+        let key: K = decode("a key", &op.key)?;
+        let value = op.value.as_ref().map(|value| decode("a value", value).map(Arc::new)).transpose()?;
+        Ok(DictChange { id: self.meta.cell(seed, &key), key, value })
+    }
 
     fn info(&self) -> DictInfo {
         self.meta.info()
@@ -333,9 +403,7 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
 
     #[inline(always)]
     fn commit(&mut self) {
-        if !self.undo.is_empty() {
-            self.undo.clear()
-        }
+        self.undo.clear()
     }
 
     fn rollback(&mut self) {
@@ -411,6 +479,10 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
         out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
     }
 
+    fn shape(&self) -> Shape {
+        Shape::Map(Box::new(Shape::of::<K>()), Box::new(Shape::of::<V>()))
+    }
+
     fn in_words(&self, out: &mut Vec<(String, String)>) {
         let words = |slot: &Slot<K, V>| (guard::words(self.meta.name, &slot.key), words(&slot.content));
         out.extend(self.cells.sorted().into_iter().map(words))
@@ -419,6 +491,11 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
     fn clear(&mut self) {
         self.cells = Slots::None;
         self.undo.clear();
+    }
+
+    #[inline(always)]
+    fn lend(&mut self, other: &mut Self) {
+        self.undo.lend(&mut other.undo)
     }
 
     fn absorb(&mut self, other: &mut Self) {

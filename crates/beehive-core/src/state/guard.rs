@@ -172,6 +172,11 @@ pub(crate) fn in_transaction() -> bool {
     GUARD.with(|guard| guard.mode.get() != Mode::Closed)
 }
 
+/// Whether everything passes on this thread, and is written down.
+pub(crate) fn is_recording() -> bool {
+    GUARD.with(|guard| guard.mode.get() == Mode::Record)
+}
+
 /// The cluster's seed, as the current transaction knows it.
 #[inline(always)]
 pub(crate) fn seed() -> u64 {

@@ -134,6 +134,11 @@ impl EncodedCells {
         }
     }
 
+    /// The dictionaries that have a cell, each once or more often.
+    pub(crate) fn dictionaries(&self) -> impl Iterator<Item = u32> {
+        self.cells.keys().map(|(dict, _)| *dict)
+    }
+
     /// Takes over the cells of another bee.
     pub fn absorb(&mut self, other: EncodedCells) {
         self.cells.extend(other.cells)

@@ -18,13 +18,13 @@ const FEW: usize = 16;
 /// not rebuilt each time.
 const FEW_AGAIN: usize = FEW / 4;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Ordered<K, V> {
     Few(Vec<(K, V)>),
     Many(Box<Many<K, V>>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Many<K, V> {
     hasher: DefaultHashBuilder,
     entries: HashTable<(K, V)>,
@@ -203,7 +203,8 @@ fn find<K: Borrow<Q>, Q: Ord + ?Sized, V>(few: &[(K, V)], key: &Q) -> Result<usi
     few.binary_search_by(|(k, _)| k.borrow().cmp(key))
 }
 
-fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
+/// Whether nothing can be in a range, also where the standard library panics.
+pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
         (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {

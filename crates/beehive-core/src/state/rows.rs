@@ -15,10 +15,23 @@ use std::ops::RangeBounds;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize"
+    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
 )]
 pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
 impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
+
+/// A [`RowKey`], for `#[derive(App)]`: one that is not is reported as such, and not once for each trait that is missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a table's rows",
+    label = "not a row key",
+    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait StoredRow {}
+#[diagnostic::do_not_recommend]
+impl<R: RowKey> StoredRow for R {}
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
@@ -216,6 +229,11 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         let mut known = HashSet::with_capacity(undo.len());
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
         first.map(|(row, _)| (encode(row), self.rows.get(row).map(encode)))
+    }
+
+    /// The rows that were changed, some perhaps twice, and what they are now.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&R, Option<&V>)> {
+        self.undo.entries().iter().map(|(row, _)| (row, self.rows.get(row)))
     }
 
     pub(crate) fn images(&self) -> Vec<(Vec<u8>, Vec<u8>)> {

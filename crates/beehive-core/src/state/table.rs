@@ -4,12 +4,15 @@ use crate::cell::CellId;
 use crate::key::Key;
 use crate::mapper::{DictInfo, DictMeta, Evict, RowLimit};
 use crate::message::Value;
+use crate::shape::Shape;
+use crate::snapshot::{self, Mirror, SharedTable, TableChange, TableMirror};
 use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::Mark;
+use std::sync::Arc;
 
 /// A dictionary of an app whose cells hold rows: `at(key)` names the cell, the rows inside it are free and ordered.
 pub struct Table<K: 'static, R, V> {
@@ -64,6 +67,37 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         WholeTable { table: self }
     }
 
+    /// A snapshot of all cells, whoever owns them: read-only, committed, possibly a little old, and no part of the
+    /// handler's map. Decide by a snapshot, confirm at the cell.
+    ///
+    /// # Panics
+    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). Where the snapshot is older than the dictionary's
+    /// `#[shared(max_age = "..")]` allows, the transaction ends here, with an error of kind
+    /// [`Stale`](crate::ErrorKind::Stale).
+    #[inline]
+    pub fn shared(&self) -> SharedTable<K, R, V> {
+        let DictMeta { name, index, max_age, .. } = self.meta;
+        SharedTable::new(snapshot::pinned(name, *index, *max_age, || self.mirror()), self.meta)
+    }
+
+    fn mirror(&self) -> TableMirror<K, R, V> {
+        let (mut mirror, mut changes) = (TableMirror::default(), Vec::new());
+        self.contents(&mut changes);
+        changes.iter().for_each(|change| mirror.apply(change));
+        mirror
+    }
+
+    /// The cells that the transaction may have changed.
+    fn reached(&self) -> impl Iterator<Item = &Slot<K, Rows<R, V>>> {
+        let one = match &self.cells {
+            Slots::One(slot) => Some(&**slot),
+            _ => None,
+        };
+        // all that were reached are noted where there are several
+        let noted = if one.is_some() { &[] } else { self.touched.as_slice() };
+        one.into_iter().chain(noted.iter().filter_map(|(id, key)| self.cells.find(*id, key)))
+    }
+
     /// As [`Table::for_touched`]; cells left empty stay until the transaction ends.
     fn for_reached(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         let Table { cells, touched, .. } = self;
@@ -81,19 +115,22 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
             f(slot);
+            self.touched.clear();
             if slot.content.is_empty() {
                 self.cells = Slots::None;
             }
-            self.touched.clear();
             return;
         }
-        for (id, key) in self.touched.drain(..) {
-            if let Some(slot) = self.cells.find_mut(id, &key) {
+        let Table { cells, touched, .. } = self;
+        // noted until it is done: what is dropped may panic
+        while let Some((id, key)) = touched.last() {
+            if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot);
                 if slot.content.is_empty() {
-                    self.cells.remove(id, &key);
+                    cells.remove(*id, key);
                 }
             }
+            touched.pop();
         }
     }
 }
@@ -121,9 +158,38 @@ impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
     }
 }
 
+fn change<K: Clone, R: Clone, V: Clone, C>(
+    slot: &Slot<K, C>,
+    row: &R,
+    value: Option<&V>,
+) -> TableChange<K, R, V> {
+    let value = value.map(|value| Arc::new(value.clone()));
+    TableChange { id: slot.id, key: slot.key.clone(), row: row.clone(), value }
+}
+
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     /// Of the cells that had been reached, in order; what is reached later had not been changed.
     type Mark = Vec<(CellId, K, Mark)>;
+    type Mirror = TableMirror<K, R, V>;
+
+    fn changes(&self, out: &mut Vec<TableChange<K, R, V>>) {
+        for slot in self.reached() {
+            out.extend(slot.content.changed().map(|(row, value)| change(slot, row, value)))
+        }
+    }
+
+    fn contents(&self, out: &mut Vec<TableChange<K, R, V>>) {
+        for slot in self.cells.sorted() {
+            out.extend(slot.content.iter().map(|(row, value)| change(slot, row, Some(value))))
+        }
+    }
+
+    fn change_of(&self, seed: u64, op: &Op) -> Result<TableChange<K, R, V>, DecodeError> {
+        let key: K = decode("a key", &op.key)?;
+        let row = decode("a row's key", op.row.as_deref().unwrap_or_default())?;
+        let value = op.value.as_ref().map(|value| decode("a row", value).map(Arc::new)).transpose()?;
+        Ok(TableChange { id: self.meta.cell(seed, &key), key, row, value })
+    }
 
     fn evict(&mut self) -> Result<(), String> {
         let Some(RowLimit { max, evict }) = self.meta.rows else { return Ok(()) };
@@ -242,6 +308,11 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
 
     fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
         out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    }
+
+    fn shape(&self) -> Shape {
+        let rows = Shape::Map(Box::new(Shape::of::<R>()), Box::new(Shape::of::<V>()));
+        Shape::Map(Box::new(Shape::of::<K>()), Box::new(rows))
     }
 
     fn in_words(&self, out: &mut Vec<(String, String)>) {

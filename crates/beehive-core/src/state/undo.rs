@@ -6,6 +6,9 @@ use hashbrown::hash_table::HashTable;
 /// Entries that are searched one by one; more are found by hash.
 const SEARCHED: usize = 8;
 
+/// Entries for which there is room in a log that is lent. Whoever lends it would else have that room for ever.
+const KEPT: usize = 1024;
+
 /// Old contents, in the order of the changes. Undone from the end, so that a thing may be in it twice.
 #[derive(Debug)]
 pub(crate) struct UndoLog<T> {
@@ -58,6 +61,10 @@ impl<T> UndoLog<T> {
             false => self.is_indexed(is_same, hash_of, hash),
         };
         if !is_noted {
+            if self.entries.capacity() == 0 {
+                // most transactions change one thing
+                self.entries.reserve_exact(1)
+            }
             self.entries.push(entry())
         }
     }
@@ -97,10 +104,14 @@ impl<T> UndoLog<T> {
     /// Forgets everything: it is kept as it is.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        self.entries.clear();
         self.from = 0;
         if self.index.is_some() {
             self.index = None
+        }
+        match std::mem::needs_drop::<T>() {
+            // one by one: two that panic at once would end the process
+            true => while self.entries.pop().is_some() {},
+            false => self.entries.clear(),
         }
     }
 
@@ -133,6 +144,83 @@ impl<T> UndoLog<T> {
     }
 }
 
+/// A log that is lent for a run of transactions, and takes no more than a word between them.
+#[derive(Debug)]
+pub(crate) struct LentLog<T>(Option<Box<UndoLog<T>>>);
+
+impl<T> Default for LentLog<T> {
+    fn default() -> Self {
+        LentLog(None)
+    }
+}
+
+impl<T> LentLog<T> {
+    /// As [`UndoLog::note`].
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        is_same: impl Fn(&T) -> bool,
+        hash_of: impl Fn(&DefaultHashBuilder, &T) -> u64,
+        hash: impl FnOnce(&DefaultHashBuilder) -> u64,
+        entry: impl FnOnce() -> T,
+    ) {
+        self.0.get_or_insert_default().note(is_same, hash_of, hash, entry)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|log| log.is_empty())
+    }
+
+    pub(crate) fn entries(&self) -> &[T] {
+        self.0.as_ref().map_or(&[], |log| log.entries())
+    }
+
+    /// As [`UndoLog::clear`].
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        if let Some(log) = &mut self.0
+            && !log.is_empty()
+        {
+            log.clear()
+        }
+    }
+
+    /// As [`UndoLog::pop`].
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.0.as_mut()?.pop()
+    }
+
+    /// As [`UndoLog::mark`].
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.0.as_mut().map_or(Mark::BEGINNING, |log| log.mark())
+    }
+
+    /// As [`UndoLog::pop_since`].
+    pub(crate) fn pop_since(&mut self, mark: &Mark) -> Option<T> {
+        self.0.as_mut()?.pop_since(mark)
+    }
+
+    /// As [`UndoLog::release`].
+    pub(crate) fn release(&mut self, mark: &Mark) {
+        if let Some(log) = &mut self.0 {
+            log.release(mark)
+        }
+    }
+
+    /// Gives the log away, unless `other` has one, or it once was long. What is in a log is about this dictionary: such a log
+    /// stays.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            let log = self.0.take().filter(|log| log.entries.capacity() <= KEPT);
+            if other.0.is_none() {
+                other.0 = log
+            }
+        }
+    }
+}
+
 impl Mark {
     /// The beginning of the transaction.
     pub(crate) const BEGINNING: Mark = Mark { len: 0, from: 0 };
@@ -158,6 +246,56 @@ mod tests {
         log.clear();
         note(&mut log, 1, 9);
         assert_eq!(log.entries(), [(1, 9)]);
+    }
+
+    #[test]
+    fn a_log_is_lent_when_nothing_is_in_it() {
+        let note = |log: &mut LentLog<(u64, u32)>, key| log.note(|_| false, |_, _| 0, |_| 0, || (key, 0));
+        let (mut one, mut other) = (LentLog::default(), LentLog::default());
+        note(&mut one, 1);
+        one.lend(&mut other);
+        assert_eq!((one.entries(), other.entries()), (&[(1, 0)][..], &[][..]));
+        one.clear();
+        one.lend(&mut other);
+        assert!(one.0.is_none() && other.0.is_some());
+        // who has one keeps it, and the other goes
+        note(&mut one, 2);
+        one.clear();
+        note(&mut other, 3);
+        one.lend(&mut other);
+        assert!(one.0.is_none());
+        assert_eq!(other.entries(), [(3, 0)]);
+    }
+
+    #[test]
+    fn a_log_that_was_long_is_not_lent() {
+        let (mut long, mut other) = (LentLog::default(), LentLog::default());
+        for key in 0..=KEPT as u64 {
+            long.note(|(k, _)| *k == key, |_, (k, _)| *k, |_| key, || (key, 0u32))
+        }
+        long.clear();
+        long.lend(&mut other);
+        assert!(long.0.is_none() && other.0.is_none());
+    }
+
+    /// Panics when it is dropped, as often as there are some.
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("dropped"))
+        }
+    }
+
+    #[test]
+    fn what_panics_when_it_is_forgotten_is_forgotten_one_by_one() {
+        let mut log = LentLog::default();
+        (0..3).for_each(|_| log.note(|_| false, |_, _| 0, |_| 0, || Bomb));
+        let mut panics = 0;
+        while crate::hive::unwinding::catch(std::panic::AssertUnwindSafe(|| log.clear())).is_err() {
+            panics += 1
+        }
+        assert!(log.is_empty());
+        assert_eq!(panics, 3);
     }
 
     #[test]

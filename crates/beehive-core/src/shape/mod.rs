@@ -1,0 +1,307 @@
+//! Shapes: what the encoding of a type looks like, as data. A log keeps those of what is in it, so that a program whose types
+//! have changed does not take its bytes for something else.
+
+mod tracer;
+
+use crate::key::CellHasher;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt::{Display, Formatter};
+
+/// What the encoding of a type looks like.
+///
+/// Names of types and of newtypes do not count, names of fields and of variants do: two fields that have changed places
+/// would otherwise be taken for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Shape {
+    /// A number, a text, bytes: `u64`, `str`, `bytes`.
+    Plain(String),
+    /// Nothing.
+    Unit,
+    /// Perhaps something.
+    Maybe(Box<Shape>),
+    /// So many as there are.
+    Sequence(Box<Shape>),
+    /// Keys and values.
+    Map(Box<Shape>, Box<Shape>),
+    /// So many of the same.
+    Array(Box<Shape>, u32),
+    /// Different things, one after the other.
+    Tuple(Vec<Shape>),
+    /// Things with names.
+    Struct(Vec<(String, Shape)>),
+    /// One of these.
+    Enum(Vec<(String, Shape)>),
+    /// A type inside itself.
+    Again(String),
+    /// Not to be known without a value: somebody has written by hand how it is read.
+    Opaque,
+    /// Whatever comes. Only a text that says of itself what it is, as JSON does, can be read like this; a log cannot.
+    Any,
+}
+
+impl Shape {
+    /// The shape of `T`: what its `Deserialize` asks for. Its values may be read with whatever else has the same shape.
+    pub fn of<T: DeserializeOwned>() -> Shape {
+        tracer::trace::<T>()
+    }
+
+    /// A number that differs where shapes do.
+    pub fn fingerprint(&self) -> u64 {
+        CellHasher::name(0x73_68_61_70_65, &self.to_string())
+    }
+
+    /// Whether all of it can be read back from a log.
+    pub(crate) fn is_readable(&self) -> bool {
+        let all = |named: &[(String, Shape)]| named.iter().all(|(_, shape)| shape.is_readable());
+        match self {
+            Shape::Any => false,
+            Shape::Maybe(of) | Shape::Sequence(of) | Shape::Array(of, _) => of.is_readable(),
+            Shape::Map(key, value) => key.is_readable() && value.is_readable(),
+            Shape::Tuple(parts) => parts.iter().all(Shape::is_readable),
+            Shape::Struct(fields) => all(fields),
+            Shape::Enum(variants) => all(variants),
+            Shape::Plain(_) | Shape::Unit | Shape::Again(_) | Shape::Opaque => true,
+        }
+    }
+
+    /// Whether what was written as `old` can be read as this; else where they differ, and how.
+    pub(crate) fn reads(&self, old: &Shape) -> Result<(), String> {
+        self.reads_at(old, &mut String::new())
+    }
+
+    fn reads_at(&self, old: &Shape, at: &mut String) -> Result<(), String> {
+        let differs = |at: &str| {
+            let place =
+                if at.is_empty() { String::new() } else { format!("`{}` ", at.trim_start_matches('.')) };
+            Err(format!("{place}was {old} and is {self}"))
+        };
+        let mut inside = |new: &Shape, old: &Shape, step: &str| {
+            let length = at.len();
+            at.push_str(step);
+            let result = new.reads_at(old, at);
+            at.truncate(length);
+            result
+        };
+        match (self, old) {
+            // what cannot be known cannot be compared
+            (Shape::Opaque | Shape::Any, _) | (_, Shape::Opaque | Shape::Any) => Ok(()),
+            (Shape::Maybe(new), Shape::Maybe(old)) => inside(new, old, ""),
+            (Shape::Sequence(new), Shape::Sequence(old)) => inside(new, old, "[]"),
+            (Shape::Array(new, n), Shape::Array(old, o)) if n == o => inside(new, old, "[]"),
+            (Shape::Map(key, value), Shape::Map(old_key, old_value)) => {
+                inside(key, old_key, "[key]")?;
+                inside(value, old_value, "[]")
+            }
+            (Shape::Tuple(new), Shape::Tuple(old)) if new.len() == old.len() => {
+                let mut pairs = new.iter().zip(old).enumerate();
+                pairs.try_for_each(|(place, (new, old))| inside(new, old, &format!(".{place}")))
+            }
+            (Shape::Struct(new), Shape::Struct(old)) if names(new).eq(names(old)) => {
+                let mut pairs = new.iter().zip(old);
+                pairs.try_for_each(|((name, new), (_, old))| inside(new, old, &format!(".{name}")))
+            }
+            // more may come behind those that there were
+            (Shape::Enum(new), Shape::Enum(old))
+                if new.len() >= old.len() && names(&new[..old.len()]).eq(names(old)) =>
+            {
+                let mut pairs = new.iter().zip(old);
+                pairs.try_for_each(|((name, new), (_, old))| inside(new, old, &format!("::{name}")))
+            }
+            (new, old) if new == old => Ok(()),
+            _ => differs(at),
+        }
+    }
+}
+
+fn names(named: &[(String, Shape)]) -> impl Iterator<Item = &String> {
+    named.iter().map(|(name, _)| name)
+}
+
+impl Display for Shape {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        fn list(f: &mut Formatter<'_>, parts: &[(String, Shape)], between: &str) -> std::fmt::Result {
+            for (at, (name, shape)) in parts.iter().enumerate() {
+                let comma = if at > 0 { between } else { "" };
+                match shape {
+                    Shape::Unit if between == " | " => write!(f, "{comma}{name}")?,
+                    _ => write!(f, "{comma}{name}: {shape}")?,
+                }
+            }
+            Ok(())
+        }
+        match self {
+            Shape::Plain(name) => write!(f, "{name}"),
+            Shape::Unit => write!(f, "()"),
+            Shape::Maybe(some) => write!(f, "Option<{some}>"),
+            Shape::Sequence(of) => write!(f, "[{of}]"),
+            Shape::Map(key, value) => write!(f, "{{{key}: {value}}}"),
+            Shape::Array(of, count) => write!(f, "[{of}; {count}]"),
+            Shape::Tuple(parts) => {
+                write!(f, "(")?;
+                for (at, part) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if at > 0 { ", " } else { "" })?
+                }
+                write!(f, ")")
+            }
+            Shape::Struct(fields) => {
+                write!(f, "{{ ")?;
+                list(f, fields, ", ")?;
+                write!(f, " }}")
+            }
+            Shape::Enum(variants) => {
+                write!(f, "<")?;
+                list(f, variants, " | ")?;
+                write!(f, ">")
+            }
+            Shape::Again(name) => write!(f, "{name} again"),
+            Shape::Opaque => write!(f, "?"),
+            Shape::Any => write!(f, "anything"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet, HashMap};
+    use std::num::NonZeroU32;
+
+    #[derive(Serialize, Deserialize)]
+    #[allow(dead_code)]
+    struct All {
+        number: u64,
+        text: String,
+        list: Vec<(u8, bool)>,
+        maybe: Option<char>,
+        map: HashMap<String, i32>,
+        set: BTreeSet<u16>,
+        bytes: [u8; 6],
+        new: New,
+        nothing: (),
+        kind: Kind,
+        least: NonZeroU32,
+        time: std::time::Duration,
+        place: std::net::IpAddr,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct New(f64);
+    #[derive(Serialize, Deserialize)]
+    #[allow(dead_code)]
+    enum Kind {
+        None,
+        One(u8),
+        Two(u8, u16),
+        Named { x: bool },
+    }
+    #[derive(Serialize, Deserialize)]
+    #[allow(dead_code)]
+    enum Expression {
+        Add(Box<Expression>, Box<Expression>),
+        Not(Box<Expression>),
+        Number(u64),
+        All(Vec<Expression>),
+    }
+    #[derive(Serialize, Deserialize)]
+    #[allow(dead_code)]
+    struct Node {
+        left: Option<Box<Node>>,
+        right: Option<Box<Node>>,
+        rest: BTreeMap<u8, Node>,
+        value: u8,
+    }
+
+    #[test]
+    fn a_type_is_described_as_it_is_encoded() {
+        let kind = "<None | One: u8 | Two: (u8, u16) | Named: { x: bool }>";
+        let want = format!(
+            "{{ number: u64, text: str, list: [(u8, bool)], maybe: Option<char>, map: {{str: i32}}, \
+             set: [u16], bytes: [u8; 6], new: f64, nothing: (), kind: {kind}, least: u32, \
+             time: {{ secs: u64, nanos: u32 }}, place: <V4: [u8; 4] | V6: [u8; 16]> }}"
+        );
+        assert_eq!(Shape::of::<All>().to_string(), want);
+        assert_eq!(Shape::of::<All>().fingerprint(), Shape::of::<All>().fingerprint());
+        assert_ne!(Shape::of::<Kind>().fingerprint(), Shape::of::<Option<u8>>().fingerprint());
+    }
+
+    #[test]
+    fn a_type_inside_itself_has_an_end() {
+        assert_eq!(
+            Shape::of::<Expression>().to_string(),
+            "<Add: [Expression again; 2] | Not: Expression again | Number: u64 | All: [Expression again]>"
+        );
+        assert_eq!(
+            Shape::of::<Node>().to_string(),
+            "{ left: Option<Node again>, right: Option<Node again>, rest: {u8: Node again}, value: u8 }"
+        );
+    }
+
+    /// Somebody reads by hand: what can be known is known.
+    #[derive(Serialize, Deserialize)]
+    #[allow(dead_code)]
+    struct Partly {
+        before: u8,
+        #[serde(deserialize_with = "picky")]
+        picky: String,
+        after: u8,
+    }
+    fn picky<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "only this" => Ok(text),
+            _ => Err(serde::de::Error::custom("not this")),
+        }
+    }
+
+    #[test]
+    fn what_refuses_to_be_traced_is_opaque_from_there_on() {
+        assert_eq!(Shape::of::<Partly>().to_string(), "{ before: u8, picky: str, after: ? }");
+        assert!(Shape::of::<Partly>().is_readable());
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    #[allow(dead_code)]
+    enum Either {
+        Number(u64),
+        Text(String),
+    }
+
+    #[test]
+    fn what_only_a_text_like_json_can_hold_is_known() {
+        assert_eq!(Shape::of::<serde_json::Value>(), Shape::Any);
+        let shape = Shape::of::<(u8, Option<Vec<Either>>)>();
+        assert_eq!(shape.to_string(), "(u8, Option<[anything]>)");
+        assert!(!shape.is_readable());
+        assert!(Shape::of::<All>().is_readable() && Shape::of::<Expression>().is_readable());
+    }
+
+    macro_rules! shape {
+        ($($item:item)*) => {{
+            #[allow(dead_code)]
+            mod it { use serde::{Deserialize, Serialize}; $(#[derive(Serialize, Deserialize)] $item)* }
+            Shape::of::<it::T>()
+        }};
+    }
+
+    #[test]
+    fn what_can_be_read_and_what_cannot() {
+        let old = shape! { pub(super) struct T { a: u8, b: Vec<E> } pub(super) enum E { X, Y(u8) } };
+        let renamed = shape! { pub(super) struct T { a: u8, b: Vec<F> } pub(super) enum F { X, Y(u8) } };
+        let longer = shape! { pub(super) struct T { a: u8, b: Vec<E> } pub(super) enum E { X, Y(u8), Z } };
+        assert_eq!((renamed.reads(&old), longer.reads(&old)), (Ok(()), Ok(())));
+        assert_eq!(
+            old.reads(&longer),
+            Err("`b[]` was <X | Y: u8 | Z> and is <X | Y: u8>".to_string()),
+            "what it has not may be there"
+        );
+        let wider = shape! { pub(super) struct T { a: u8, b: Vec<E> } pub(super) enum E { X, Y(u16) } };
+        assert_eq!(wider.reads(&old), Err("`b[]::Y` was u8 and is u16".to_string()));
+        let moved = shape! { pub(super) struct T { b: Vec<E>, a: u8 } pub(super) enum E { X, Y(u8) } };
+        assert!(moved.reads(&old).unwrap_err().contains("was { a: u8, b:"));
+        let swapped = shape! { pub(super) struct T { a: u8, b: u8 } };
+        let back = shape! { pub(super) struct T { b: u8, a: u8 } };
+        assert!(swapped.reads(&back).is_err(), "the same bytes, and something else");
+    }
+}
