@@ -16,6 +16,9 @@ use crate::state::State;
 pub trait App: State {
     /// Stable name, in kebab case; also the name of its settings' table.
     const NAME: &'static str;
+    /// Where it is declared: file and line.
+    #[doc(hidden)]
+    const PLACE: &'static str = "(somewhere)";
     /// What `#[app(..)]` says.
     const OPTIONS: AppOptions;
 }
@@ -36,7 +39,7 @@ impl AppOptions {
 
 /// An app that handles messages of type `M`.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no handler for `{M}`")]
-pub trait Handles<M: Message>: Handlers {
+pub trait Handles<M>: Sized {
     /// Index of the handler in [`Handlers::REPORT`].
     const HANDLER: usize;
     /// Whether it can answer: it is then part of the chain, else it observes.
@@ -44,7 +47,9 @@ pub trait Handles<M: Message>: Handlers {
     /// The derived map.
     fn map(msg: &M, mapper: &mut Mapper);
     /// The handler.
-    fn handle(&mut self, msg: &M, ctx: &mut Ctx) -> Result<Option<M::Reply>, Error>;
+    fn handle(&mut self, msg: &M, ctx: &mut Ctx) -> Result<Option<M::Reply>, Error>
+    where
+        M: Message;
 }
 
 /// The handlers of an app; derived with `#[handlers]`.
@@ -57,6 +62,8 @@ pub trait Handles<M: Message>: Handlers {
 pub trait Handlers: App {
     /// Dictionaries that some handler reads whole.
     const MONOLITHIC: u64;
+    /// Dictionaries that some handler reads snapshots of.
+    const SHARED: u64 = 0;
     /// What was derived for each handler.
     const REPORT: &'static [HandlerReport];
     /// Names every handler to the runtime.

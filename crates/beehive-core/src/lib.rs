@@ -16,6 +16,9 @@ mod mapper;
 mod message;
 mod report;
 pub mod seams;
+mod shape;
+mod snapshot;
+mod spared;
 mod state;
 pub mod testing;
 mod time;
@@ -26,16 +29,19 @@ pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
     Address, Answers, AppStatus, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus, Hive, Io,
-    Mail, PeerStatus, RequestError, Restart, Shared, StartError, Status,
+    Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, RequestError, ResendError,
+    Restart, Shared, StartError, Status, Stopped, StuckStatus,
 };
 pub use hive::{journal, registry};
 pub use key::Key;
 pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, Value};
 pub use report::HandlerReport;
+pub use shape::Shape;
+pub use snapshot::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
 pub use state::{
-    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, Rows, Table,
-    WholeDict, WholeTable, nearest_name,
+    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
+    Table, WholeDict, WholeTable, nearest_name,
 };
 pub use time::Time;
 
@@ -62,28 +68,30 @@ pub mod __private {
     pub use crate::mapper::{
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
-    pub use crate::message::{Answer, Done, Each, NoAnswer, Tick};
+    pub use crate::message::{Answer, Done, Each, NoAnswer, Stored, Tick};
     pub use crate::report::HandlerReport;
-    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
+    pub use crate::snapshot::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
+    pub use crate::spared::{
+        At, AtValue, CellOtherwise, Field, FieldOtherwise, Registration, RegistrationOtherwise, Undeclared,
+    };
+    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use serde;
 
-    /// The answer of a handler that can answer.
+    /// The answer of a handler that can answer. Its message is answered with an `R`.
     #[inline(always)]
-    pub fn answer<M: crate::Message, T: Answer<M::Reply>>(
-        returned: T,
-    ) -> Result<Option<M::Reply>, crate::Error> {
+    pub fn answer<R, T: Answer<R>>(returned: T) -> Result<Option<R>, crate::Error> {
         returned.split()
     }
 
     /// The outcome of a handler that answers nothing, where there is nothing to be answered.
     #[inline(always)]
-    pub fn unanswered<M: crate::Message<Reply: NoAnswer>, T: Done>(returned: T) -> Result<(), crate::Error> {
-        returned.done()
+    pub fn unanswered<R: NoAnswer, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
+        returned.done().map(|()| None)
     }
 
     /// The outcome of a handler that leaves the answer to others.
     #[inline(always)]
-    pub fn outcome<T: Done>(returned: T) -> Result<(), crate::Error> {
-        returned.done()
+    pub fn outcome<R, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
+        returned.done().map(|()| None)
     }
 }

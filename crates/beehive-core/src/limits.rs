@@ -49,6 +49,27 @@ pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
 /// Bytes of the message, and of the error's text, of one letter: a larger message is left out, a longer text is cut.
 pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 
+/// Messages that have ended the process and are kept from being run again until a record says that they are done.
+pub const SET_ASIDE_MAX: usize = 1_024;
+
+/// Bytes of what one dead letter says of its message in words.
+pub const DEAD_LETTER_WORDS_BYTES_MAX: usize = 1 << 10;
+
+/// A message that holds its handler for longer is named, unless something else is said.
+pub const STUCK_AFTER: Duration = Duration::from_secs(1);
+
+/// Bytes of what is said in words of a message that holds its handler.
+pub const STUCK_WORDS_BYTES_MAX: usize = 256;
+
+/// Bytes of what an encoded message is said to be in words.
+pub const WORDS_BYTES_MAX: usize = 64 << 10;
+
+/// Types inside one another that a shape goes into.
+pub const SHAPE_DEPTH_MAX: usize = 128;
+
+/// Fields and the like that a shape describes; what comes beyond that is not known.
+pub const SHAPE_STEPS_MAX: usize = 10_000;
+
 /// Bytes of one encoded key, row, value or message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 
@@ -88,3 +109,17 @@ pub const PEERS_PER_BEE_MAX: usize = 16;
 
 /// Of so many messages of a bee, one run is timed.
 pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
+
+/// Changes of an app's dictionaries that wait to be published in its snapshots while nobody looks; whoever hands over more
+/// publishes them.
+pub const SNAPSHOT_CHANGES_WAITING_MAX: usize = 4_096;
+
+/// How long a publisher waits for readers of an old version before it leaves that to them and makes another copy.
+pub const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(50);
+
+/// Copies of an app's dictionaries that are left to readers who hold on to them, besides the few that are in use. With more
+/// of them nothing is published, and what is read grows old.
+pub const SNAPSHOT_COPIES_HELD_MAX: usize = 4;
+
+/// How old a snapshot may be that is looked at, unless its dictionary says otherwise.
+pub const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(10);

@@ -2,8 +2,10 @@
 
 use crate::cell::{CellId, CellSet, HiveId, Outcome, PlaceId};
 use crate::key::{CellHasher, Key, KeyEncoding};
+use crate::limits;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 /// Compile-time description of a dictionary field of an app.
 pub struct DictMeta<K> {
@@ -15,12 +17,18 @@ pub struct DictMeta<K> {
     pub index: u32,
     /// Moves and rolls back with its bee, but is not logged and is empty after a failover.
     pub volatile: bool,
+    /// Stable name of the key type.
+    key_name: &'static str,
     /// Hash of what equal keys must share to be one place: the key type.
     type_seed: u64,
     /// Hash of what equal keys must share to be one cell: app, and key type (fused) or field.
     group_seed: u64,
     /// How many rows a cell may have.
     pub(crate) rows: Option<RowLimit>,
+    /// It says that it has snapshots; without, it has them if a handler of its app reads them.
+    shared: bool,
+    /// How old a snapshot may be that is looked at.
+    pub(crate) max_age: Duration,
     key: PhantomData<fn(K)>,
 }
 
@@ -54,6 +62,8 @@ pub struct DictInfo {
     /// Stable name of the key type.
     pub key: &'static str,
     pub(crate) group_seed: u64,
+    /// It says that it has snapshots.
+    pub(crate) shared: bool,
     /// Its cells may have so many rows only.
     pub(crate) limited: bool,
     /// The key type as the compiler sees it, to tell apart two that use one name.
@@ -72,9 +82,31 @@ impl<K: Key> DictMeta<K> {
             name,
             index,
             volatile,
+            key_name: K::NAME,
             type_seed: CellHasher::name(1, K::NAME),
             group_seed,
             rows: None,
+            shared: false,
+            max_age: limits::SNAPSHOT_AGE_MAX,
+            key: PhantomData,
+        }
+    }
+}
+
+impl<K: 'static> DictMeta<K> {
+    /// Stands for the description of a dictionary whose key or value lacks a derive, which is reported.
+    pub const fn undeclared() -> Self {
+        DictMeta {
+            app: "",
+            name: "",
+            index: 0,
+            volatile: false,
+            key_name: "",
+            type_seed: 0,
+            group_seed: 0,
+            rows: None,
+            shared: false,
+            max_age: limits::SNAPSHOT_AGE_MAX,
             key: PhantomData,
         }
     }
@@ -84,15 +116,28 @@ impl<K: Key> DictMeta<K> {
         DictMeta { rows: Some(RowLimit { max, evict }), ..self }
     }
 
+    /// The same, with snapshots.
+    pub const fn share(self) -> Self {
+        let meta = DictMeta { shared: true, ..self };
+        let _ = meta.shared_bit();
+        meta
+    }
+
+    /// The same, with snapshots that may be so old.
+    pub const fn share_for(self, max_age: Duration) -> Self {
+        DictMeta { max_age, ..self.share() }
+    }
+
     /// The description without the key's type.
     pub const fn info(&self) -> DictInfo {
         DictInfo {
             name: self.name,
             index: self.index,
             volatile: self.volatile,
-            key: K::NAME,
+            key: self.key_name,
             key_type: std::any::TypeId::of::<K>(),
             group_seed: self.group_seed,
+            shared: self.shared,
             limited: self.rows.is_some(),
         }
     }
@@ -114,6 +159,18 @@ impl<K> DictMeta<K> {
     /// The bit of this dictionary in a mask of dictionaries.
     pub const fn bit(&self) -> u64 {
         1 << self.index
+    }
+
+    /// The bit of a dictionary that a handler reads snapshots of.
+    ///
+    /// # Panics
+    /// When the program is compiled, if it is volatile.
+    pub const fn shared_bit(&self) -> u64 {
+        assert!(
+            !self.volatile,
+            "there are no snapshots of a `#[volatile]` dictionary: they hold what is committed, and its changes are not logged"
+        );
+        self.bit()
     }
 
     #[inline(always)]
@@ -148,6 +205,11 @@ pub struct PlainField;
 impl PlainField {
     /// No dictionary.
     pub const fn bit(&self) -> u64 {
+        0
+    }
+
+    /// No dictionary, whatever its method is called.
+    pub const fn shared_bit(&self) -> u64 {
         0
     }
 }

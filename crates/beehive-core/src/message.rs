@@ -13,7 +13,19 @@ use serde::{Deserialize, Serialize};
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
+
+/// A [`Value`], for `#[derive(App)]`: one that is not is reported as such, and not once for each trait that is missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a dictionary",
+    label = "not a value",
+    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait Stored {}
+#[diagnostic::do_not_recommend]
+impl<T: Value> Stored for T {}
 
 /// What a message may be answered with.
 #[diagnostic::on_unimplemented(
@@ -23,6 +35,7 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for 
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Serialize + DeserializeOwned + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
 
 /// Something that apps tell each other. Derive it.
@@ -40,6 +53,9 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Reply: Reply;
     /// Stable name: crate and type.
     const NAME: &'static str;
+    /// Where it is declared: file and line.
+    #[doc(hidden)]
+    const PLACE: &'static str = "(somewhere)";
     /// A cell's turn at something that goes to every cell.
     #[doc(hidden)]
     const OF_A_SWEEP: bool = false;
@@ -66,10 +82,15 @@ pub enum ErrorKind {
     Handler,
     /// The handler panicked. The message is kept as a dead letter.
     Panicked,
+    /// The process ended while the message was run, twice. It is not run again, and kept as a dead letter.
+    Aborted,
     /// The handler touched a cell outside its map. A fault of a hand-written map or of a `pure!` promise.
     Unmapped,
     /// A limit of the platform was passed; the text names it.
     Limit,
+    /// A snapshot that the handler looked at was older than its dictionary allows. The transaction left nothing behind; later,
+    /// or on another hive, it may succeed.
+    Stale,
 }
 
 impl Error {
@@ -104,7 +125,9 @@ impl Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.kind {
-            ErrorKind::Handler | ErrorKind::Limit => write!(f, "{}", self.text),
+            ErrorKind::Handler | ErrorKind::Limit | ErrorKind::Stale | ErrorKind::Aborted => {
+                write!(f, "{}", self.text)
+            }
             ErrorKind::Panicked => write!(f, "the handler panicked: {}", self.text),
             ErrorKind::Unmapped => write!(f, "{}", self.text),
         }
@@ -112,7 +135,10 @@ impl std::fmt::Display for Error {
 }
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}: {}", self.kind, self.text)
+        match self.kind {
+            ErrorKind::Handler => write!(f, "{:?}", self.text),
+            kind => write!(f, "{kind:?}: {}", self.text),
+        }
     }
 }
 

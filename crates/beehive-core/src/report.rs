@@ -17,6 +17,8 @@ pub struct HandlerReport {
     pub cells: &'static str,
     /// Cells that its messages tie together for good; empty if none.
     pub joins: &'static str,
+    /// Dictionaries whose snapshots it reads; empty if none.
+    pub snapshots: &'static str,
     /// Its source file.
     pub file: &'static str,
     /// Its line there.
@@ -44,7 +46,16 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
             row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
         out += &format!("  {}\n", cells.join("  ").trim_end());
         let Some(handler) = at.checked_sub(1).and_then(|at| handlers.get(at)) else { continue };
-        for (mark, text) in [("joins", handler.joins), ("because", handler.reason), ("help:", handler.note)] {
+        let looks = match handler.snapshots {
+            "" => String::new(),
+            names => format!("snapshots of {names}"),
+        };
+        for (mark, text) in [
+            ("joins", handler.joins),
+            ("looks at", &looks),
+            ("because", handler.reason),
+            ("help:", handler.note),
+        ] {
             if !text.is_empty() {
                 out += &format!("{:1$}{mark} {text}\n", "", widths[0] + 4);
             }
@@ -66,6 +77,7 @@ mod tests {
             kind: "sharded",
             cells: "counts[msg.word]",
             joins: "",
+            snapshots: "",
             file: "src/main.rs",
             line: 12,
             reason: "",
@@ -78,6 +90,7 @@ mod tests {
             kind: "centralised",
             cells: "counts[*]",
             joins: "a[x] with b[y]",
+            snapshots: "words, lines",
             line: 7,
             reason: "it uses all of `counts` (line 8)",
             reason_line: 8,
@@ -90,6 +103,7 @@ words
   count    Word      sharded      counts[msg.word]  12
   report   every 1s  centralised  counts[*]         7
            joins a[x] with b[y]
+           looks at snapshots of words, lines
            because it uses all of `counts` (line 8)
            help: say so
 ";

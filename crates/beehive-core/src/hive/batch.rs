@@ -4,6 +4,8 @@ use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::credit::Cause;
 use crate::hive::journal::{Emit, Fact};
+use crate::hive::{unwinding, words};
+use crate::key::CellHasher;
 use crate::message::{Error, Message};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -29,12 +31,57 @@ pub(crate) struct Source {
     pub(crate) sender: Address,
     /// The bee that sent it, of the app in `sender`; for the traffic counters.
     pub(crate) bee: Option<BeeId>,
+    /// The handler that sent it, of the app in `sender`; for the dead letters.
+    pub(crate) handler: Option<u16>,
     /// Messages between the one from outside and this.
     pub(crate) hops: u16,
+    /// What began it all.
+    pub(crate) chain: Chain,
     /// Where its messages are on the sender's number line.
     pub(crate) numbers: Numbers,
     /// What `Ctx::rng` starts from.
     pub(crate) chance: u64,
+}
+
+/// The chain of causes that messages belong to, by the number of the message from outside that began it.
+///
+/// Messages that come in together begin a chain each. What one run of transactions emits goes on with the chain of the
+/// first message of that run: telling them apart would cost something for every message. Where somebody watches (see
+/// [`watched`](crate::hive::watched)), runs have one message each, and what is said is exact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Chain {
+    first: u64,
+    /// Each message of the batch begins one.
+    each: bool,
+}
+
+impl Chain {
+    /// Messages from outside, each of which begins a chain: the numbers from `first` on.
+    pub(crate) fn begun(first: u64) -> Chain {
+        Chain { first, each: true }
+    }
+
+    /// A chain that goes on.
+    pub(crate) fn of(number: u64) -> Chain {
+        Chain { first: number, each: false }
+    }
+
+    /// The number of the chain of message `index`.
+    #[inline(always)]
+    pub(crate) fn number(self, index: u32) -> u64 {
+        self.first.wrapping_add(if self.each { index as u64 } else { 0 })
+    }
+
+    /// The chain goes on with what message `index` causes.
+    #[inline(always)]
+    pub(crate) fn after(self, index: u32) -> Chain {
+        Chain::of(self.number(index))
+    }
+
+    /// That of messages that come in together with `count` others, which stand before them.
+    pub(crate) fn behind(self, count: usize) -> Chain {
+        Chain { first: self.number(count as u32), ..self }
+    }
 }
 
 /// Between the chances of neighbours.
@@ -43,7 +90,16 @@ pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Source {
     /// Of something that comes from outside and is not sent again.
     pub(crate) fn outside(origin: HiveId, chance: u64) -> Source {
-        Source { origin, sender: Address::Outside, bee: None, hops: 0, numbers: Numbers::NONE, chance }
+        Source {
+            origin,
+            sender: Address::Outside,
+            bee: None,
+            handler: None,
+            hops: 0,
+            chain: Chain::begun(chain_from(chance)),
+            numbers: Numbers::NONE,
+            chance,
+        }
     }
 
     /// Of a message that a log remembers.
@@ -52,7 +108,9 @@ impl Source {
             origin: emit.origin,
             sender: emit.sender,
             bee: None,
+            handler: None,
             hops: emit.hops,
+            chain: Chain::of(emit.chain),
             numbers: Numbers::again(emit.fact),
             chance: emit.chance,
         }
@@ -68,6 +126,11 @@ impl Source {
     pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
         self.numbers.fact(index, app)
     }
+}
+
+/// The first number of the chains of somebody outside whose chance starts from `chance`, which it must not give away.
+pub(crate) fn chain_from(chance: u64) -> u64 {
+    CellHasher::new(chance ^ 0x63_68_61_69_6e).finish()
 }
 
 /// Messages of one type from one sender. Shared by all that handle them.
@@ -90,6 +153,8 @@ impl<M: Message> Batch<M> {
 pub(crate) trait AnyBatch: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn message_name(&self) -> &'static str;
+    /// Message `index` in words, so many bytes of them at most.
+    fn words(&self, index: usize, bytes_max: usize) -> String;
     /// Another delivery of it has to be committed.
     fn opened(&self);
     /// A delivery of it is committed, which had its turn for so many cells.
@@ -102,6 +167,12 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
     fn message_name(&self) -> &'static str {
         M::NAME
+    }
+    fn words(&self, index: usize, bytes_max: usize) -> String {
+        let message = self.messages.get(index);
+        message
+            .and_then(|message| unwinding::harmless(|| words::bounded::<M>(message, bytes_max)))
+            .unwrap_or_default()
     }
     fn opened(&self) {
         if let Some(admitted) = &self.admitted {

@@ -5,16 +5,18 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::Address;
-use crate::hive::batch::{AnyBatch, Source};
+use crate::hive::batch::AnyBatch;
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Executing;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::tail::Tail;
+use crate::hive::traffic::Traffic;
 use crate::hive::turn::{Runnable, Turn};
 use crate::hive::unwinding;
 use crate::limits;
+use crate::snapshot::Changes;
+use crate::state::column::Columns;
 use crate::time::Time;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -72,139 +74,94 @@ pub(crate) struct Body<A: App> {
     pub(crate) lane: SenderLane,
     /// The time its handlers saw last.
     pub(crate) now: Time,
+    /// The version of its settings.
+    pub(crate) settings: u32,
     pub(crate) traffic: Traffic,
-}
-
-/// Messages by sender, and how long they take.
-#[derive(Default, Clone, Debug)]
-pub(crate) struct Traffic {
-    pub(crate) messages: u64,
-    last: u32,
-    /// Messages of the runs that were timed, and what they took.
-    timed_messages: u32,
-    timed_nanoseconds: u64,
-    peers: Vec<(Peer, u64)>,
-}
-
-/// Who sends to a bee. Bees are numbered by app, so a number alone names none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Peer {
-    app: u16,
-    bee: u64,
-}
-
-impl Peer {
-    /// No app has this number.
-    const OUTSIDE: u16 = u16::MAX;
-    /// No bee has this number.
-    const STATELESS: u64 = u64::MAX;
-
-    #[inline]
-    pub(crate) fn of(source: &Source) -> Peer {
-        match source.sender {
-            Address::App(app) => Peer { app, bee: source.bee.map_or(Peer::STATELESS, |bee| bee.0) },
-            Address::Io(..) | Address::Outside => Peer { app: Peer::OUTSIDE, bee: Peer::STATELESS },
-        }
-    }
-
-    /// The app's number; none if it is from outside.
-    pub(crate) fn app(self) -> Option<usize> {
-        (self.app != Peer::OUTSIDE).then_some(usize::from(self.app))
-    }
-
-    /// The bee; none if it is from outside, or a stateless handler's.
-    pub(crate) fn bee(self) -> Option<BeeId> {
-        (self.bee != Peer::STATELESS).then_some(BeeId(self.bee))
-    }
-}
-
-impl Traffic {
-    /// Counts a run of messages; returns whether it should be timed: a clock costs as much as a short handler, so only some
-    /// runs are.
-    #[inline]
-    #[must_use]
-    pub(crate) fn count(&mut self, sender: Peer, messages: u32) -> bool {
-        let before = self.messages / limits::MESSAGES_PER_TIMED_RUN;
-        self.add(sender, messages);
-        self.messages / limits::MESSAGES_PER_TIMED_RUN != before
-    }
-
-    /// A run of `messages` took so long.
-    #[cold]
-    pub(crate) fn timed(&mut self, messages: u32, took: std::time::Duration) {
-        if self.timed_messages > u32::MAX / 2 {
-            self.timed_messages /= 2;
-            self.timed_nanoseconds /= 2;
-        }
-        self.timed_messages = self.timed_messages.saturating_add(messages);
-        self.timed_nanoseconds =
-            self.timed_nanoseconds.saturating_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-    }
-
-    /// What a message took, on average; nothing if none was timed.
-    pub(crate) fn nanoseconds_per_message(&self) -> Option<u64> {
-        self.timed_nanoseconds.checked_div(u64::from(self.timed_messages))
-    }
-
-    #[inline]
-    fn add(&mut self, sender: Peer, messages: u32) {
-        self.messages += messages as u64;
-        if let Some(slot) = self.peers.get_mut(self.last as usize)
-            && slot.0 == sender
-        {
-            slot.1 += messages as u64;
-            return;
-        }
-        self.count_other(sender, messages)
-    }
-
-    #[inline(never)]
-    fn count_other(&mut self, sender: Peer, messages: u32) {
-        let at = match self.peers.iter().position(|(s, _)| *s == sender) {
-            Some(at) => at,
-            // the last place is for all further senders
-            None if self.peers.len() >= limits::PEERS_PER_BEE_MAX => limits::PEERS_PER_BEE_MAX - 1,
-            None => {
-                self.peers.push((sender, 0));
-                self.peers.len() - 1
-            }
-        };
-        self.peers[at].1 += messages as u64;
-        self.last = at as u32;
-    }
-
-    pub(crate) fn absorb(&mut self, other: Traffic) {
-        for (sender, messages) in other.peers {
-            self.count_other(sender, messages.min(u32::MAX as u64) as u32);
-        }
-        self.messages += other.messages;
-        self.timed_messages = self.timed_messages.saturating_add(other.timed_messages);
-        self.timed_nanoseconds = self.timed_nanoseconds.saturating_add(other.timed_nanoseconds);
-    }
-
-    pub(crate) fn peers(&self) -> &[(Peer, u64)] {
-        &self.peers
-    }
 }
 
 /// What a thread keeps for an app, to be used again.
 pub(crate) struct Local<A: App> {
-    queues: Vec<VecDeque<Delivery<A>>>,
-    /// An instance without state, for stateless handlers.
-    pub(crate) stateless: Option<Box<A>>,
+    #[allow(clippy::vec_box)] // given to mailboxes as they are
+    queues: Vec<Box<VecDeque<Delivery<A>>>>,
+    /// Lends dictionaries what they need while they change.
+    room: Option<Box<A>>,
+    /// An instance without state, for stateless handlers, and the version of its settings.
+    pub(crate) stateless: Option<(Box<A>, u32)>,
+    /// Room for what a run changes that snapshots are told of.
+    pub(crate) changes: Changes,
 }
 
 impl<A: App> Default for Local<A> {
     fn default() -> Self {
-        Local { queues: Vec::new(), stateless: None }
+        Local { queues: Vec::new(), room: None, stateless: None, changes: Changes::default() }
     }
 }
 
 impl<A: App> Local<A> {
-    fn keep(&mut self, queue: VecDeque<Delivery<A>>) {
+    fn keep(&mut self, queue: Queue<A>) {
         // a queue that once was long is not worth keeping
-        if (1..=64).contains(&queue.capacity()) && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD {
+        if let Some(queue) = queue.0
+            && queue.capacity() <= 64
+            && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD
+        {
             self.queues.push(queue)
+        }
+    }
+
+    #[inline]
+    fn lend(&mut self, app: &AppRuntime<A>, to: &mut A) {
+        self.room.get_or_insert_with(|| Box::new(app.fresh())).lend(to)
+    }
+
+    #[inline]
+    fn take_back(&mut self, from: &mut A) {
+        if let Some(room) = &mut self.room {
+            from.lend(room)
+        }
+    }
+}
+
+/// Deliveries that wait in a mailbox. Those of idle bees take no more than this word.
+#[allow(clippy::box_collection)] // a word in each bee instead of four
+struct Queue<A: App>(Option<Box<VecDeque<Delivery<A>>>>);
+
+impl<A: App> Default for Queue<A> {
+    fn default() -> Self {
+        Queue(None)
+    }
+}
+
+impl<A: App> Queue<A> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    fn pop_front(&mut self) -> Option<Delivery<A>> {
+        self.0.as_mut()?.pop_front()
+    }
+
+    fn push_front(&mut self, delivery: Delivery<A>) {
+        self.0.get_or_insert_default().push_front(delivery)
+    }
+
+    #[inline]
+    fn push_back(&mut self, delivery: Delivery<A>) {
+        // for one: most bees get one delivery at a time
+        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
+    }
+
+    fn append(&mut self, later: &mut Self) {
+        match (&mut self.0, &mut later.0) {
+            (Some(queue), Some(later)) => queue.append(later),
+            (None, _) => std::mem::swap(self, later),
+            (_, None) => {}
         }
     }
 }
@@ -221,15 +178,20 @@ impl<A: App> Body<A> {
     }
 
     /// Acts on what was decided; what must be run again goes before everything else.
-    fn reconcile(&mut self, app: &Arc<AppRuntime<A>>, queue: &mut VecDeque<Delivery<A>>, turn: &mut Turn) {
+    fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(tail) = &mut self.tail {
-            tail.reconcile(app, &mut self.app, &mut self.lane, turn);
+            if tail.reconcile(&bee.app, &mut self.app, &mut self.lane, turn) {
+                turn.note_restored(bee.app.index, || bee.cells_after(0).0)
+            }
             while let Some(delivery) = tail.again.pop_back() {
                 queue.push_front(delivery)
             }
         }
     }
 }
+
+/// Where the body goes that somebody waits for.
+type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
 
 struct Mailbox<A: App> {
     mode: Mode,
@@ -239,12 +201,25 @@ struct Mailbox<A: App> {
     waits_at: u16,
     /// Noted as a candidate for retirement.
     idle_noted: bool,
-    /// The cells it owns. Here and not in the body, because the queen may add one while a handler runs.
-    cells: SmallVec<[CellId; 1]>,
+    /// The cells it owns besides the first. Here and not in the body, because the queen may add one while a handler runs.
+    /// Most bees have none.
+    #[allow(clippy::box_collection)] // a word in each bee instead of three
+    more_cells: Option<Box<Vec<CellId>>>,
     body: Option<Box<Body<A>>>,
-    queue: VecDeque<Delivery<A>>,
+    queue: Queue<A>,
     /// Who wants the body next, before any message.
-    freezers: Vec<oneshot::Sender<Box<Body<A>>>>,
+    #[allow(clippy::box_collection)]
+    freezers: Option<Box<Vec<Freezer<A>>>>,
+}
+
+impl<A: App> Mailbox<A> {
+    fn more_cells(&self) -> &[CellId] {
+        self.more_cells.as_ref().map_or(&[], |cells| cells.as_slice())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.freezers.as_ref().is_some_and(|freezers| !freezers.is_empty())
+    }
 }
 
 pub(crate) struct Bee<A: App> {
@@ -266,10 +241,13 @@ impl<A: App> Bee<A> {
                 scheduled: false,
                 waits_at: 0,
                 idle_noted: false,
-                cells: SmallVec::from_slice(cells),
+                more_cells: cells
+                    .get(1..)
+                    .filter(|more| !more.is_empty())
+                    .map(|more| Box::new(more.to_vec())),
                 body: Some(Box::new(body)),
-                queue: VecDeque::new(),
-                freezers: Vec::new(),
+                queue: Queue::default(),
+                freezers: None,
             }),
         })
     }
@@ -285,10 +263,8 @@ impl<A: App> Bee<A> {
         let mut mailbox = self.mailbox.lock();
         match mailbox.mode {
             Mode::Active => {
-                if mailbox.queue.capacity() == 0 {
-                    let kept = turn.local::<Local<A>>(self.app.index).queues.pop();
-                    // for one: most bees get one delivery at a time
-                    mailbox.queue = kept.unwrap_or_else(|| VecDeque::with_capacity(1))
+                if mailbox.queue.0.is_none() {
+                    mailbox.queue = Queue(turn.local::<Local<A>>(self.app.index).queues.pop())
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
@@ -328,7 +304,7 @@ impl<A: App> Bee<A> {
                 body => {
                     mailbox.body = body;
                     let (sender, receiver) = oneshot::channel();
-                    mailbox.freezers.push(sender);
+                    mailbox.freezers.get_or_insert_default().push(sender);
                     receiver
                 }
             }
@@ -352,12 +328,13 @@ impl<A: App> Bee<A> {
     /// The cells it owns, without the first `known`, and how many there are. A bee only ever gets more of them.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
-        (mailbox.cells.get(known..).unwrap_or_default().to_vec(), mailbox.cells.len())
+        let more = mailbox.more_cells();
+        (std::iter::once(self.first_cell).chain(more.iter().copied()).skip(known).collect(), more.len() + 1)
     }
 
     /// How many cells it owns.
     pub(crate) fn cells_owned(&self) -> usize {
-        self.mailbox.lock().cells.len()
+        self.mailbox.lock().more_cells().len() + 1
     }
 
     /// Gives the bee, which has been told so by the registry, another cell. Not if it is no more.
@@ -366,24 +343,26 @@ impl<A: App> Bee<A> {
         if mailbox.mode == Mode::Gone {
             return false;
         }
-        if !mailbox.cells.contains(&cell) {
-            mailbox.cells.push(cell)
+        if cell != self.first_cell && !mailbox.more_cells().contains(&cell) {
+            mailbox.more_cells.get_or_insert_default().push(cell)
         }
         true
     }
 
     /// Takes over cells and waiting messages of `from`, which ends; both are frozen. Returns the cells. Others who
     /// wanted the body of `from` learn that it is no more.
-    pub(crate) fn take_over(&self, from: &Bee<A>) -> SmallVec<[CellId; 1]> {
-        let (cells, mut queue) = {
+    pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
+        let (more, mut queue) = {
             let mut mailbox = from.mailbox.lock();
             mailbox.mode = Mode::Gone;
-            mailbox.freezers.clear();
-            (std::mem::take(&mut mailbox.cells), std::mem::take(&mut mailbox.queue))
+            mailbox.freezers = None;
+            (mailbox.more_cells.take(), std::mem::take(&mut mailbox.queue))
         };
+        let cells: Vec<_> =
+            std::iter::once(from.first_cell).chain(more.into_iter().flat_map(|more| *more)).collect();
         let mut mailbox = self.mailbox.lock();
         mailbox.queue.append(&mut queue);
-        mailbox.cells.extend(cells.iter().copied());
+        mailbox.more_cells.get_or_insert_default().extend_from_slice(&cells);
         cells
     }
 
@@ -391,13 +370,12 @@ impl<A: App> Bee<A> {
     /// may be sent again. `release` runs before anybody can be refused, so that whoever is refused finds the cells without
     /// an owner; it is told the floors below which everything is that the bee has seen.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(u64, u64)>)) -> Retirement {
-        use crate::state::column::Columns;
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
         if mailbox.mode != Mode::Active
             || mailbox.scheduled
             || !mailbox.queue.is_empty()
-            || !mailbox.freezers.is_empty()
+            || mailbox.is_waited_for()
         {
             return Retirement::Busy;
         }
@@ -424,7 +402,9 @@ impl<A: App> Bee<A> {
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
-        release(&mailbox.cells, floors);
+        let cells: SmallVec<[CellId; 4]> =
+            std::iter::once(self.first_cell).chain(mailbox.more_cells().iter().copied()).collect();
+        release(&cells, floors);
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
         Retirement::Ended
@@ -444,8 +424,8 @@ impl<A: App> Bee<A> {
 /// Gives the body to the first who still waits for it; otherwise gives it back.
 fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
     let mut body = body;
-    while !mailbox.freezers.is_empty() {
-        match mailbox.freezers.remove(0).send(body) {
+    while let Some(freezers) = mailbox.freezers.as_mut().filter(|freezers| !freezers.is_empty()) {
+        match freezers.remove(0).send(body) {
             Ok(()) => {
                 mailbox.mode = Mode::Frozen;
                 mailbox.scheduled = false;
@@ -454,6 +434,7 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
             Err(back) => body = back,
         }
     }
+    mailbox.freezers = None;
     Some(body)
 }
 
@@ -478,9 +459,10 @@ impl<A: App> Runnable for Bee<A> {
             let mut mailbox = self.mailbox.lock();
             // frozen or gone since it was scheduled
             let Some(body) = mailbox.body.take() else { return };
-            (body, std::mem::take(&mut mailbox.queue), !mailbox.freezers.is_empty())
+            (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
-        body.reconcile(&self.app, &mut queue, turn);
+        turn.local::<Local<A>>(self.app.index).lend(&self.app, &mut body.app);
+        body.reconcile(&self, &mut queue, turn);
         self.run_body(body, queue, waited_for, turn)
     }
 }
@@ -491,6 +473,9 @@ impl<A: App> Bee<A> {
     #[inline]
     fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
         let run = delivery.run;
+        if A::HAS_SETTINGS && body.settings != self.app.settings.version() {
+            unwinding::to_the_end(|| body.settings = self.app.settings.adopt(&mut body.app))
+        }
         if let Err(panic) = unwinding::catch(AssertUnwindSafe(|| run(self, body, delivery, turn))) {
             let why = unwinding::text(&*panic);
             tracing::error!(app = A::NAME, bee = %self.id, %why, "something that the handler left behind panicked");
@@ -501,7 +486,7 @@ impl<A: App> Bee<A> {
 
     /// The hive has stopped: what is queued is dropped, with the credits that it holds.
     #[cold]
-    fn give_up(&self, body: Box<Body<A>>, queue: VecDeque<Delivery<A>>) {
+    fn give_up(&self, body: Box<Body<A>>, queue: Queue<A>) {
         let mut mailbox = self.mailbox.lock();
         mailbox.body = Some(body);
         mailbox.scheduled = false;
@@ -516,11 +501,10 @@ impl<A: App> Bee<A> {
     fn run_body(
         self: Arc<Self>,
         mut body: Box<Body<A>>,
-        mut queue: VecDeque<Delivery<A>>,
+        mut queue: Queue<A>,
         mut waited_for: bool,
         turn: &mut Turn,
     ) {
-        use crate::state::column::Columns;
         loop {
             // somebody waits for the body: nothing new is begun, so that it settles
             while !waited_for
@@ -528,7 +512,7 @@ impl<A: App> Bee<A> {
                 && let Some(delivery) = queue.pop_front()
             {
                 self.run_one(&mut body, delivery, turn);
-                body.reconcile(&self.app, &mut queue, turn);
+                body.reconcile(&self, &mut queue, turn);
                 if turn.is_over() {
                     break;
                 }
@@ -540,15 +524,15 @@ impl<A: App> Bee<A> {
             if !queue.is_empty() {
                 // what came meanwhile goes behind what is left
                 queue.append(&mut mailbox.queue);
-                mailbox.queue = std::mem::take(&mut queue);
+                std::mem::swap(&mut queue, &mut mailbox.queue)
             }
             if body.is_behind() {
                 std::mem::swap(&mut queue, &mut mailbox.queue);
                 drop(mailbox);
-                body.reconcile(&self.app, &mut queue, turn);
+                body.reconcile(&self, &mut queue, turn);
                 continue;
             }
-            waited_for = !mailbox.freezers.is_empty();
+            waited_for = mailbox.is_waited_for();
             if waited_for && body.is_settled() {
                 match pass_to_freezer(&mut mailbox, body) {
                     None => {
@@ -563,19 +547,18 @@ impl<A: App> Bee<A> {
                 let spare = if mailbox.queue.is_empty() {
                     std::mem::take(&mut mailbox.queue)
                 } else {
-                    VecDeque::new()
+                    Queue::default()
                 };
+                let local = turn.local::<Local<A>>(self.app.index);
+                local.take_back(&mut body.app);
                 mailbox.scheduled = false;
                 let note = body.app.is_empty()
                     && body.is_settled()
                     && !std::mem::replace(&mut mailbox.idle_noted, true);
                 mailbox.body = Some(body);
                 drop(mailbox);
-                if spare.capacity() + queue.capacity() > 0 {
-                    let local = turn.local::<Local<A>>(self.app.index);
-                    local.keep(spare);
-                    local.keep(queue);
-                }
+                local.keep(spare);
+                local.keep(queue);
                 if note {
                     self.app.note_idle(&self)
                 }

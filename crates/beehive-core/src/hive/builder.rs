@@ -6,7 +6,7 @@ use crate::hive::admission::lane_of;
 use crate::hive::credit::Credits;
 use crate::hive::dead_letters::DeadLetters;
 use crate::hive::io::IoBees;
-use crate::hive::journal::{BeeImage, Colony, Journal};
+use crate::hive::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::recorder::Recorder;
@@ -15,21 +15,33 @@ use crate::hive::registrar::{Registrar, Seal, Start};
 use crate::hive::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::relief;
 use crate::hive::runtime::AppRuntime;
+use crate::hive::settings::{self, LoggedSettings, Settings};
 use crate::hive::status::AnyApp;
 use crate::hive::timers::{self, Timers};
-use crate::hive::types::Types;
+use crate::hive::types::{SameName, Types};
+use crate::hive::witness::Notes;
 use crate::hive::workers::{self, Workers};
-use crate::hive::{Hive, HiveInner};
+use crate::hive::{Hive, HiveInner, Io, Restart};
 use crate::limits;
+use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};
-use crate::state::{ConfigError, ConfigSource};
+use crate::shape::Shape;
+use crate::state::column::Columns;
+use crate::state::{ConfigError, ConfigSource, DecodeError, names};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::time::Duration;
 use tokio::sync::Notify;
 
+/// Starts an IO bee.
+type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
+type Bees = BTreeMap<(u16, BeeId), BeeImage>;
+/// Restores the bees of an app, out of those that there are.
+type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderLanes) -> Result<(), DecodeError>>;
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
 /// What an app needs to be put into a hive that is being built.
@@ -37,29 +49,41 @@ struct Installing<'a> {
     hive: &'a Arc<HiveInner>,
     seed: u64,
     settings: toml::Table,
+    /// What the log says about settings.
+    logged: BTreeMap<u16, LoggedSettings>,
+    /// What it does not say yet.
+    new_settings: Vec<(u16, LoggedSettings)>,
     registry: Option<MakeRegistry>,
     /// Number of the last entry of the log: no bee has a higher one.
     last: u64,
     /// To be restored.
-    bees: BTreeMap<(u16, BeeId), BeeImage>,
-    lanes: SenderLanes,
+    bees: &'a Bees,
+    restore: Vec<Restore>,
     apps: Vec<Arc<dyn AnyApp>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
+    snapshots_by_moment: bool,
+    /// What they keep, if there is a log.
+    shapes: Vec<AppShapes>,
 }
 
 /// Settings of a hive, and its apps.
 #[derive(Default)]
 pub struct Builder {
-    apps: Vec<(&'static str, Install)>,
+    /// Names, and where they are declared.
+    apps: Vec<((&'static str, &'static str), Install)>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
     registry: Option<MakeRegistry>,
     seed: Option<u64>,
     id: HiveId,
     credits: Option<u32>,
+    stuck_after: Option<Duration>,
     journal: Option<(Arc<dyn Journal>, Colony)>,
     recorder: Option<Arc<Recorder>>,
+    snapshots_by_moment: bool,
+    io: Vec<StartIo>,
+    witness: Option<Arc<Notes>>,
 }
 
 /// Why a hive did not start.
@@ -70,6 +94,15 @@ pub enum StartError {
     SameName {
         /// The name.
         app: &'static str,
+        /// Where they are declared.
+        places: [&'static str; 2],
+    },
+    /// Two types of messages have the same name.
+    SameMessageName {
+        /// The name.
+        message: &'static str,
+        /// Where they are declared.
+        places: [&'static str; 2],
     },
     /// The configuration has a table for an app that is not there.
     UnknownApp {
@@ -82,6 +115,11 @@ pub enum StartError {
     Settings(ConfigError),
     /// There is no tokio runtime to run on, and no other platform was given.
     NoRuntime,
+    /// A runtime of its own cannot be made.
+    Runtime {
+        /// What the system says.
+        why: String,
+    },
     /// The log that it was to go on with is not that of these apps.
     Log {
         /// What does not fit.
@@ -94,21 +132,38 @@ pub enum StartError {
         /// The name.
         key: &'static str,
     },
+    /// There is a journal, and what a dictionary holds could be written to its log and not be read again.
+    Unreadable {
+        /// The app.
+        app: &'static str,
+        /// The dictionary.
+        dictionary: String,
+        /// What it holds.
+        shape: Shape,
+    },
 }
 
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            StartError::SameName { app } => {
-                write!(f, "two apps are called `{app}`; give one another name with `#[app(name = \"..\")]`")
-            }
+            StartError::SameName { app, places: [one, other] } => write!(
+                f,
+                "two apps are called `{app}`, at {one} and at {other}; give one another name with \
+                 `#[app(name = \"..\")]`"
+            ),
+            StartError::SameMessageName { message, places: [one, other] } => write!(
+                f,
+                "two messages are called `{message}`, at {one} and at {other}; give one another name with \
+                 `#[message(name = \"..\")]`"
+            ),
             StartError::UnknownApp { table, known } => {
-                write!(f, "[apps.{table}]: there is no such app; there are {}", known.join(", "))
+                write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
             }
             StartError::Settings(error) => write!(f, "{error}"),
             StartError::NoRuntime => {
                 write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")
             }
+            StartError::Runtime { why } => write!(f, "no runtime for the hive: {why}"),
             StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
             StartError::SameKeyName { app, key } => {
                 write!(
@@ -116,6 +171,12 @@ impl std::fmt::Display for StartError {
                     "app `{app}`: two key types are called `{key}`; give one another with `#[key(name = \"..\")]`"
                 )
             }
+            StartError::Unreadable { app, dictionary, shape } => write!(
+                f,
+                "app `{app}`: what `{dictionary}` holds could be written to a log and not be read again: it is {shape}, and \
+                 `anything` can only be read from a text like JSON; take an enumeration without `#[serde(untagged)]` and \
+                 `#[serde(tag = ..)]`, keep JSON as a `String`, or make the dictionary `#[volatile]`"
+            ),
         }
     }
 }
@@ -129,7 +190,7 @@ impl From<ConfigError> for StartError {
 impl Builder {
     /// Adds an app. The order of apps is that of the chain of those who can answer a message.
     pub fn app<A: Handlers>(mut self) -> Self {
-        self.apps.push((A::NAME, Box::new(|installing| installing.install::<A>())));
+        self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
         self
     }
 
@@ -169,6 +230,14 @@ impl Builder {
         self
     }
 
+    /// A message that holds its handler for longer is named in the log and in [`Hive::status`]: by default
+    /// [`limits::STUCK_AFTER`]. It is not interrupted, for nothing can interrupt it; its cells wait, others go on. Less than
+    /// ten milliseconds makes no difference.
+    pub fn stuck_after(mut self, time: Duration) -> Self {
+        self.stuck_after = Some(time);
+        self
+    }
+
     /// Sends the records of all apps to `journal`, which begins where `colony` is: what is in it is restored, and what it
     /// says has been emitted and not handled is sent again. Every app must be the same, in the same order, and the seed
     /// must be that of the log.
@@ -183,17 +252,50 @@ impl Builder {
         self
     }
 
-    /// Starts the hive.
+    /// Has everything that handlers do written down in `notes`.
+    pub(crate) fn witness(mut self, notes: Arc<Notes>) -> Self {
+        self.witness = Some(notes);
+        self
+    }
+
+    /// Snapshots change only when time moves, or when [`HiveInner::publish_snapshots`] says so: what a handler sees in them
+    /// does not depend on how cells are spread.
+    pub(crate) fn snapshots_by_moment(mut self) -> Self {
+        self.snapshots_by_moment = true;
+        self
+    }
+
+    /// Starts an IO bee with the hive, under this name, and again as `restart` says: see [`Hive::spawn_io`]. There is one on
+    /// every hive that is built like this.
+    pub fn io<F, Fut>(mut self, name: impl Into<String>, restart: Restart, make: F) -> Self
+    where
+        F: Fn(Io) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let name = name.into();
+        self.io.push(Box::new(move |hive| hive.spawn_io(name, restart, make)));
+        self
+    }
+
+    /// Starts the hive on a runtime of its own, with so many threads for tasks: for programs that have none, or whose own
+    /// must not be held up by handlers. The runtime ends when the hive has stopped and its last handle is dropped.
+    ///
+    /// Such programs ask with [`Hive::request_blocking`], and stop it with [`Hive::stop_blocking`].
+    pub fn start_on_own_runtime(self, workers: usize) -> Result<Hive, StartError> {
+        let platform = TokioPlatform::with_a_runtime_of_its_own(workers)
+            .map_err(|error| StartError::Runtime { why: error.to_string() })?;
+        self.platform(Arc::new(platform)).start()
+    }
+
+    /// Starts the hive: on the tokio runtime that it is called in, of whichever kind, unless it was given another platform.
     pub fn start(self) -> Result<Hive, StartError> {
-        for (at, (name, _)) in self.apps.iter().enumerate() {
-            if self.apps[..at].iter().any(|(other, _)| other == name) {
-                return Err(StartError::SameName { app: name });
+        for (at, ((app, place), _)) in self.apps.iter().enumerate() {
+            if let Some(((_, other), _)) = self.apps[..at].iter().find(|((other, _), _)| other == app) {
+                return Err(StartError::SameName { app, places: [other, place] });
             }
         }
-        if let Some(table) = self.settings.keys().find(|t| !self.apps.iter().any(|(name, _)| name == t)) {
-            let known = self.apps.iter().map(|(name, _)| *name).collect();
-            return Err(StartError::UnknownApp { table: table.clone(), known });
-        }
+        let names: Vec<_> = self.apps.iter().map(|((name, _), _)| *name).collect();
+        let tables = settings::by_app(self.settings, &names)?;
         let platform = match self.platform {
             Some(platform) => platform,
             None => {
@@ -214,16 +316,20 @@ impl Builder {
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderLane::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
+            witness: self.witness.map(|notes| notes.begin_life()),
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
+            stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),
             under_way: Arc::default(),
             stopped: AtomicBool::new(false),
             over: AtomicBool::new(false),
             stopping: Notify::new(),
             ended: Notify::new(),
             stop_done: Notify::new(),
+            report: Mutex::new(None),
             tasks: AtomicUsize::new(0),
             tasks_done: Notify::new(),
+            reconfiguring: Default::default(),
             emits: Mutex::new(HashMap::new()),
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),
@@ -239,66 +345,121 @@ impl Builder {
             hive: &hive,
             seed,
             settings: toml::Table::new(),
+            logged: std::mem::take(&mut colony.settings),
+            new_settings: Vec::new(),
             registry: self.registry,
             last: colony.last,
-            bees: std::mem::take(&mut colony.bees),
-            lanes: SenderLanes::default(),
+            bees: &colony.bees,
+            restore: Vec::new(),
             apps: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
+            snapshots_by_moment: self.snapshots_by_moment,
+            shapes: Vec::new(),
         };
-        for (name, install) in self.apps {
-            installing.settings = match self.settings.get(name) {
-                Some(toml::Value::Table(table)) => table.clone(),
-                Some(_) => {
-                    let why = "expected a table of settings".to_string();
-                    return Err(ConfigError { table: format!("apps.{name}"), why }.into());
-                }
-                None => toml::Table::new(),
-            };
+        for ((_, install), table) in self.apps.into_iter().zip(tables) {
+            installing.settings = table;
             install(&mut installing)?;
         }
-        let Installing { apps, seal, start, bees, mut lanes, .. } = installing;
+        let Installing { apps, seal, start, restore, shapes, new_settings, .. } = installing;
+        if let Some(SameName { name: message, places }) = hive.types.take_clash() {
+            return Err(StartError::SameMessageName { message, places });
+        }
+        let shapes = match hive.link {
+            Some(_) => Shapes { apps: shapes, messages: hive.types.shapes() },
+            None => Shapes::default(),
+        };
+        let misread = |why: String| StartError::Log { why };
+        shapes.read(&colony).map_err(misread)?;
+        let mut lanes = SenderLanes::default();
+        restore
+            .into_iter()
+            .try_for_each(|restore| restore(&mut colony.bees, &mut lanes))
+            .map_err(|e| misread(e.to_string()))?;
         *hive.apps.write() = apps;
         seal.into_iter().for_each(|seal| seal(&hive.types));
-        if let Some(((app, _), _)) = bees.first_key_value() {
+        if let Some(((app, _), _)) = colony.bees.first_key_value() {
             return Err(StartError::Log {
                 why: format!("it has bees of app number {app}, which is not there"),
             });
         }
+        if let Some(link) = &hive.link {
+            link.care.begin_life();
+            if shapes != colony.shapes {
+                // before all that is encoded like this
+                drop(link.say(Record::Shapes(shapes)))
+            }
+        }
         recovery::retire_lanes(&hive, dead);
         recovery::send_again(&hive, &colony, &mut lanes)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
+        if let Some(link) = &hive.link {
+            settings::settle(&hive, link, new_settings, colony.last > 0)
+        }
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(timers::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
         let watched = Arc::downgrade(&hive);
         hive.platform.spawn_thread("beehive-relief", Box::new(move || relief::relieve(watched)));
-        Ok(Hive(hive))
+        let hive = Hive(hive);
+        self.io.into_iter().for_each(|start| start(&hive));
+        Ok(hive)
     }
 }
 
 impl Installing<'_> {
+    /// The version that settings have: that of the log if it says the same, or else the next.
+    fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
+        if !A::HAS_SETTINGS || self.hive.link.is_none() {
+            return Ok(1);
+        }
+        let table = settings::text(A::NAME, table)?;
+        let version = match self.logged.get(&app) {
+            Some(logged) if logged.table == table => return Ok(logged.version),
+            Some(logged) => logged.version + 1,
+            None => 1,
+        };
+        self.new_settings.push((app, LoggedSettings { version, table }));
+        Ok(version)
+    }
+
     fn install<A: Handlers>(&mut self) -> Result<(), StartError> {
         if let Some(key) = same_key_name(A::DICTS) {
             return Err(StartError::SameKeyName { app: A::NAME, key });
         }
-        let prototype = A::configured(&ConfigSource::new(A::NAME, std::mem::take(&mut self.settings)))?;
+        let table = std::mem::take(&mut self.settings);
+        let prototype = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
         let index = self.apps.len() as u16;
-        let mine: Vec<_> = self.bees.extract_if(.., |(app, _), _| *app == index).collect();
+        let version = self.settings_version::<A>(index, &table)?;
+        let settings = Settings::new(prototype, table, version);
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
-                let owned =
-                    mine.iter().map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
+                let mine = self.bees.range((index, BeeId(0))..).take_while(|((app, _), _)| *app == index);
+                let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, self.last)))
             }
         };
-        let runtime = AppRuntime::new(index, self.seed, prototype, registry, self.hive.link.clone());
-        for ((_, bee), image) in mine {
-            let lane = self.lanes.of_bee(lane_of(index, bee), &image.heir_of);
-            runtime.restore(bee, image, lane).map_err(|error| StartError::Log { why: error.to_string() })?
+        let by_moment = self.snapshots_by_moment;
+        let link = self.hive.link.clone();
+        let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
+        if self.hive.link.is_some() {
+            let dictionaries = runtime.fresh().shapes();
+            let is_logged = |name: &str| A::DICTS.iter().any(|dict| dict.name == name && !dict.volatile);
+            let unreadable =
+                dictionaries.iter().find(|(name, shape)| is_logged(name) && !shape.is_readable());
+            if let Some((dictionary, shape)) = unreadable.cloned() {
+                return Err(StartError::Unreadable { app: A::NAME, dictionary, shape });
+            }
+            self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries })
         }
+        let restored = runtime.clone();
+        self.restore.push(Box::new(move |bees, lanes| {
+            bees.extract_if(.., |(app, _), _| *app == index).try_for_each(|((_, bee), image)| {
+                let lane = lanes.of_bee(lane_of(index, bee), &image.heir_of);
+                restored.restore(bee, image, lane)
+            })
+        }));
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);
         let (swept, seal, start) = registrar.finish();

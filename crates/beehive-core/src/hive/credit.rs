@@ -106,6 +106,16 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
+    /// So many.
+    pub(crate) fn count(&self) -> u64 {
+        self.causes.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is.
+    pub(crate) fn is_none(&self) -> bool {
+        self.causes.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until nothing is under way. Cancel-safe.
     pub(crate) async fn done(&self) {
         loop {

@@ -10,13 +10,14 @@ use crate::cell::{BeeId, CellId, CellSet, Outcome};
 use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
+use crate::hive::care::{Begun, set_aside};
 use crate::hive::credit::Cause;
 use crate::hive::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
 use crate::hive::journaled::{Draft, record};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::parked::{Owners, Parked};
-use crate::hive::receiver::{AppReceiver, emit_of, map};
+use crate::hive::receiver::{AppReceiver, emit_of, end_with_error, map};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::sweep::{Pace, Visit, sweep_name, turns_of};
 use crate::hive::transaction::{Run, execute, release};
@@ -31,7 +32,7 @@ use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 /// The turns of a sweep that have begun and are not committed.
@@ -39,6 +40,8 @@ use tokio::sync::Notify;
 pub(crate) struct Turns {
     open: AtomicUsize,
     fewer: Arc<Notify>,
+    /// Of a sweep that another life has begun: it, and whether it has reached all cells.
+    resumed: Option<(Arc<Link>, Fact, AtomicBool)>,
 }
 
 impl Turns {
@@ -47,8 +50,24 @@ impl Turns {
     }
 
     pub(crate) fn over(&self, cells: usize) {
-        self.open.fetch_sub(cells, Ordering::AcqRel);
-        wake::all(&self.fewer)
+        let last = self.open.fetch_sub(cells, Ordering::AcqRel) == cells;
+        wake::all(&self.fewer);
+        if last
+            && let Some((link, sweep, all)) = &self.resumed
+            && all.load(Ordering::Acquire)
+        {
+            link.care.swept(sweep)
+        }
+    }
+
+    /// All cells are reached.
+    fn reached_all(&self) {
+        if let Some((link, sweep, all)) = &self.resumed {
+            all.store(true, Ordering::Release);
+            if self.open.load(Ordering::Acquire) == 0 {
+                link.care.swept(sweep)
+            }
+        }
     }
 
     /// Completes when another step may begin. Cancel-safe.
@@ -92,7 +111,7 @@ struct Cursor<A: Handlers, M: Message> {
 
 /// Begins the sweep of message `index` of a batch: at once, or with the record that is being made.
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn begin<A: Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
     index: u32,
@@ -169,9 +188,10 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let emit = &sweep.waiting.emit;
     let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
     let batch = Batch::new(messages, Source::again(emit));
-    let turns = Arc::<Turns>::default();
-    let visit = Visit::new(&batch, 0, Some((emit.fact, turns.clone())));
-    let (Some(link), Some(visit)) = (app.link.clone(), visit) else { return Ok(()) };
+    let Some(link) = app.link.clone() else { return Ok(()) };
+    let resumed = Some((link.clone(), emit.fact, AtomicBool::new(false)));
+    let turns = Arc::new(Turns { resumed, ..Turns::default() });
+    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, turns.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
@@ -311,6 +331,7 @@ impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
         if !self.0.is_over() {
             return Err(self);
         }
+        self.0.turns.reached_all();
         self.0.visit.done();
         Ok(())
     }
@@ -332,7 +353,7 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
 }
 
 /// Gives every cell of a visit that the bee holds its turn, in key order, and makes one record of it.
-pub(crate) fn run_turn<A: Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -367,8 +388,25 @@ pub(crate) fn run_turn<A: Handles<Each<K, M>>, K: Key, M: Message>(
             }
             let one = index..index + 1;
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
+                let (care, handler) = (app.link.as_ref().map(|link| &link.care), (app.index, A::HANDLER));
+                let cell = mapper.cells().first().copied();
+                let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, visited.sweep, cell));
+                if let Some(Begun::SetAside) = begun {
+                    let error = set_aside();
+                    end_with_error::<A, Each<K, M>>(app, &batch, index, None, &error, lane, turn);
+                    continue;
+                }
                 let run = Run { cells: mapper.cells(), position: None, now };
-                let done = execute::<A, Each<K, M>>(app, state, &batch, one, run, turn, Some(&mut draft.ops));
+                let done = execute::<A, Each<K, M>>(
+                    app,
+                    Some(bee.id),
+                    state,
+                    &batch,
+                    one,
+                    run,
+                    turn,
+                    Some(&mut draft.ops),
+                );
                 release(app, Some(bee.id), &batch, None, done, lane, turn)
             } else {
                 // it needs cells of others, too

@@ -9,6 +9,8 @@ use crate::hive::errand::Route;
 use crate::hive::journal::Emit;
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::Turn;
+use crate::hive::unwinding;
+use crate::hive::witness::Noted;
 use crate::limits;
 use std::collections::VecDeque;
 
@@ -19,6 +21,8 @@ pub(crate) struct Gate {
     /// Of what is emitted.
     pub(crate) numbers: Numbers,
     pub(crate) emits: Vec<Emit>,
+    /// For whoever watches the hive.
+    pub(crate) notes: Vec<Noted>,
     steps: Vec<Step>,
     /// What was too deep for one stack, and all that was routed after it.
     put_off: VecDeque<Route>,
@@ -33,6 +37,7 @@ pub(crate) struct Gate {
 pub(crate) struct Mark {
     numbers: Numbers,
     emits: usize,
+    notes: usize,
     steps: usize,
     put_off: usize,
     unfinished: usize,
@@ -43,6 +48,7 @@ impl Gate {
         Box::new(Gate {
             numbers,
             emits: Vec::new(),
+            notes: Vec::new(),
             steps: Vec::new(),
             put_off: VecDeque::new(),
             unfinished: None,
@@ -89,6 +95,7 @@ impl Gate {
         Mark {
             numbers: self.numbers,
             emits: self.emits.len(),
+            notes: self.notes.len(),
             steps: self.steps.len(),
             put_off: self.put_off.len(),
             unfinished: self.unfinished.as_ref().map_or(0, Vec::len),
@@ -99,6 +106,7 @@ impl Gate {
     pub(crate) fn rollback(&mut self, mark: Mark) {
         self.numbers = mark.numbers;
         self.emits.truncate(mark.emits);
+        self.notes.truncate(mark.notes);
         self.steps.truncate(mark.steps);
         self.put_off.truncate(mark.put_off);
         if let Some(unfinished) = &mut self.unfinished {
@@ -132,6 +140,11 @@ impl Turn<'_> {
 /// Lets go what was held, in order.
 pub(crate) fn let_go(steps: Vec<Step>, lane: &mut SenderLane, turn: &mut Turn) {
     for step in steps {
-        step(lane, turn)
+        let cause = turn.cause.clone();
+        // one that leaves something that panics does not take the others along
+        if unwinding::harmless(|| step(lane, turn)).is_none() {
+            turn.discard();
+            turn.cause = cause
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::hive::parked::Owners;
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::{Place, Turn};
+use crate::hive::witness::Alone;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use crate::state::image::CellImage;
@@ -25,6 +26,8 @@ pub(crate) trait Inspected {
     fn cells_in_words(&self) -> Option<Vec<CellWords>>;
     /// Holds up the bee of `cell`, as a handler that takes long would, until `pause` is over.
     fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+    /// The app without state, outside the hive.
+    fn alone(&self) -> Box<dyn Alone>;
     /// Completes when `cells` had one owner.
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
 }
@@ -69,6 +72,10 @@ impl<A: Handlers> Inspected for AppRuntime<A> {
             pause.await;
             Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn))
         })
+    }
+
+    fn alone(&self) -> Box<dyn Alone> {
+        AppRuntime::alone(self)
     }
 
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {

@@ -5,7 +5,7 @@
 //! answers to what it emitted, come back as [`Mail`].
 
 use crate::hive::admission::{Admission, Numbers, OutsideLane, is_lasting};
-use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Source};
+use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Chain, Source, chain_from};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
@@ -100,6 +100,8 @@ pub(crate) struct Inbox {
     unread: Mutex<Unread>,
     arrived: Arc<Notify>,
     shed: Arc<Shed>,
+    /// Messages that were thrown away since somebody asked.
+    lost: AtomicU64,
 }
 
 /// Messages and answers that were thrown away because their IO bee reads nothing, of all IO bees of a hive.
@@ -137,9 +139,14 @@ impl Unread {
     /// Counts `count` more, if there is room for them.
     #[inline]
     fn admit(&mut self, count: usize) -> bool {
-        let room = count <= limits::MAIL_UNREAD_MAX - self.count;
+        let room = count <= self.room();
         self.count += if room { count } else { 0 };
         room
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        limits::MAIL_UNREAD_MAX - self.count
     }
 
     fn pop(&mut self) -> Option<Mail> {
@@ -156,14 +163,21 @@ impl Unread {
 }
 
 impl Inbox {
-    fn put(&self, mail: Mail) {
+    /// Puts messages in; as many as there is room for, in order.
+    fn put(&self, batch: Arc<dyn AnyBatch>, mut range: Range<u32>, cause: Option<Arc<Cause>>) {
         let mut unread = self.unread.lock();
-        let count = mail.len();
-        if !unread.admit(count) {
-            drop(unread);
-            return self.shed.add(count);
+        let lost = range.len().saturating_sub(unread.room());
+        if lost > 0 {
+            self.lost.fetch_add(lost as u64, Ordering::Relaxed);
+            // no more than the range is long
+            range.end -= lost as u32;
+            self.shed.add(lost);
+            if range.is_empty() {
+                return;
+            }
         }
-        self.push(unread, mail)
+        unread.admit(range.len());
+        self.push(unread, Mail { content: Content::Messages { batch, range }, cause })
     }
 
     fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
@@ -226,6 +240,8 @@ impl<M: Message> AnswerSink<M> for Inbox {
 pub(crate) struct IoBees {
     next: AtomicU64,
     inboxes: RwLock<HashMap<u64, Arc<Inbox>>>,
+    /// Of those that the hive supervises: who lives under which name.
+    names: RwLock<HashMap<String, u64>>,
     pub(crate) shed: Arc<Shed>,
 }
 
@@ -238,14 +254,36 @@ impl IoBees {
 
     fn open(&self) -> (u64, Arc<Inbox>) {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let inbox =
-            Arc::new(Inbox { unread: Mutex::default(), arrived: Arc::default(), shed: self.shed.clone() });
+        let inbox = Arc::new(Inbox {
+            unread: Mutex::default(),
+            arrived: Arc::default(),
+            shed: self.shed.clone(),
+            lost: AtomicU64::new(0),
+        });
         self.inboxes.write().insert(id, inbox.clone());
         (id, inbox)
     }
 
     fn close(&self, id: u64) {
         self.inboxes.write().remove(&id);
+    }
+
+    /// The one that was started last under a name, if it lives.
+    pub(crate) fn find(&self, name: &str) -> Option<u64> {
+        self.names.read().get(name).copied()
+    }
+
+    /// A life of a supervised IO bee begins.
+    pub(crate) fn begin(&self, name: &str, id: u64) {
+        self.names.write().insert(name.to_string(), id);
+    }
+
+    /// It ends.
+    pub(crate) fn end(&self, name: &str, id: u64) {
+        let mut names = self.names.write();
+        if names.get(name) == Some(&id) {
+            names.remove(name);
+        }
     }
 
     pub(crate) fn deliver<M: Message>(
@@ -257,8 +295,7 @@ impl IoBees {
     ) {
         // an IO bee that is gone has no use for it
         let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
-        let content = Content::Messages { batch: batch.clone(), range };
-        inbox.put(Mail { content, cause: cause.clone() })
+        inbox.put(batch.clone(), range, cause.clone())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -289,6 +326,8 @@ pub struct Io {
     line: Option<Arc<OutsideLane>>,
     numbers: Numbers,
     chance: u64,
+    /// Number of the chain of causes that the next message begins.
+    chain: u64,
     place: Place,
 }
 
@@ -297,6 +336,7 @@ impl Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
         let line = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
+        let chance = inner.platform.random();
         Io {
             hive: hive.clone(),
             id,
@@ -306,7 +346,8 @@ impl Io {
             lane: SenderLane::default(),
             numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), 0)),
             line,
-            chance: inner.platform.random(),
+            chance,
+            chain: chain_from(chance),
             place: Place::Runners,
         }
     }
@@ -334,6 +375,7 @@ impl Io {
             end_unless_lasting(link, &unused)
         }
         let line = link.lanes.resume(lane, next_seq);
+        link.care.resumed(line.id(), next_seq);
         self.numbers = Numbers::new(line.id(), next_seq);
         self.line = Some(line)
     }
@@ -350,6 +392,10 @@ impl Io {
     /// need not remember what is below.
     pub fn floor(&self) -> u64 {
         self.line.as_ref().map_or(0, |line| line.floor())
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Where messages reach this IO bee.
@@ -458,7 +504,9 @@ impl Io {
             origin: self.hive.id(),
             sender: self.address(),
             bee: None,
+            handler: None,
             hops: 0,
+            chain: Chain::begun(self.chain),
             numbers: self.numbers,
             chance: self.chance,
         };
@@ -468,6 +516,7 @@ impl Io {
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
         let (out, lane, inbox, numbers) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.numbers);
         let by = self.line.as_ref().map_or(Admission::Inside, Admission::Lane);
+        self.chain = self.chain.wrapping_add(out.len() as u64);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
             turn.leaves_stateless = true;
@@ -483,7 +532,9 @@ impl Io {
             origin: self.hive.id(),
             sender: self.address(),
             bee: None,
+            handler: None,
             hops: 0,
+            chain: Chain::begun(self.chain),
             numbers: self.numbers,
             chance: self.chance,
         };
@@ -498,6 +549,17 @@ impl Io {
     /// Moves everything that has come to the end of `into`.
     pub fn receive_into(&mut self, into: &mut VecDeque<Mail>) {
         self.inbox.unread.lock().append_to(into)
+    }
+
+    /// Messages to this IO bee that were thrown away, since it was asked last, because
+    /// [`limits::MAIL_UNREAD_MAX`] lay unread. Whoever reads late can so find out that it has missed something, and
+    /// ask its senders how things are. Answers are not counted here.
+    pub fn take_lost(&mut self) -> u64 {
+        // asked after every look at the mail: a load, as long as nothing was lost
+        match self.inbox.lost.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.inbox.lost.swap(0, Ordering::Relaxed),
+        }
     }
 
     /// Waits for something to come. Cancel-safe.

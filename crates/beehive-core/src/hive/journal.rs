@@ -8,6 +8,8 @@ use crate::cell::{BeeId, CellId, HiveId};
 use crate::hive::Address;
 use crate::hive::admission::{is_lasting, lane_of};
 pub use crate::hive::seen::Seen;
+pub use crate::hive::settings::LoggedSettings;
+pub use crate::hive::shapes::{AppShapes, Shapes};
 use crate::key::CellHasher;
 use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode_many};
 use crate::time::Time;
@@ -49,6 +51,8 @@ pub struct Emit {
     pub sender: Address,
     /// Messages between the one from outside and this.
     pub hops: u16,
+    /// The chain of causes that it belongs to: the number of the message from outside that began it.
+    pub chain: u64,
     /// What chance is derived from when it is handled.
     pub chance: u64,
 }
@@ -166,6 +170,13 @@ pub enum Record {
         /// The lanes.
         lanes: Vec<u64>,
     },
+    /// Apps have other settings.
+    Settings {
+        /// The apps, by number, and what they have now.
+        settings: Vec<(u16, LoggedSettings)>,
+    },
+    /// What is written from here on is encoded like this.
+    Shapes(Shapes),
 }
 
 /// The order in which a sweep goes through the cells.
@@ -188,19 +199,50 @@ pub struct Entry {
     pub record: Record,
 }
 
+/// A message that may end the process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Suspect {
+    /// The message, or the sweep.
+    pub fact: Fact,
+    /// Of a sweep: the cell whose turn it is.
+    pub cell: Option<CellId>,
+}
+
+/// What a life of a hive leaves for the next one, should it end without a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// A message that is being run. Only messages that a life left unfinished which did not end well are noted.
+    pub running: Option<Suspect>,
+    /// Messages that ended the process when they were run, and are not run again.
+    pub set_aside: Vec<Suspect>,
+}
+
 /// Where a colony's records go.
+///
+/// One that keeps marks, too, makes the hive safe from messages that end the process: such a message is set aside, as a
+/// dead letter, by the third life that has it.
 pub trait Journal: Send + Sync + 'static {
     /// Takes an entry. In the order of their numbers; must not call back before it returns.
     fn append(&self, entry: Entry);
     /// Tells whom to call back.
     fn attach(&self, events: Arc<dyn JournalEvents>);
+    /// Keeps a mark instead of the one before; none: the hive has ended well.
+    ///
+    /// It must be there for the next life if the process ends the moment that this returns. It need not outlast the machine:
+    /// a `write` will do, without `fsync`. Called when a hive begins and ends, and, in a life after one that did not end
+    /// well, twice for each message that was unfinished.
+    fn mark(&self, _mark: Option<&Mark>) {}
+    /// The mark that the life before kept last. None: it ended well, there was none, or no marks are kept.
+    fn marked(&self) -> Option<Mark> {
+        None
+    }
 }
 
-/// What a journal tells its hive.
+/// What a journal tells its hive. It must not hold meanwhile what its own `append` needs.
 pub trait JournalEvents: Send + Sync {
     /// All entries up to and including `upto` are committed.
     fn released(&self, upto: u64);
-    /// No entry after `last` took effect, and none appended so far ever will.
+    /// No entry after `last` took effect, and none appended so far ever will. Others are appended before it returns.
     fn aborted(&self, last: u64);
 }
 
@@ -257,6 +299,10 @@ pub struct Colony {
     pub emitted: u64,
     /// Of the lanes that may be gone on with from outside: their floors, and what was consumed without a bee.
     pub seen: Seen,
+    /// What apps were set to last, by number.
+    pub settings: BTreeMap<u16, LoggedSettings>,
+    /// What everything in it is encoded like.
+    pub shapes: Shapes,
 }
 
 /// How something that was consumed without a bee is remembered: several handlers may consume the same message.
@@ -316,9 +362,19 @@ impl Colony {
                 self.bees.remove(&(*app, *bee));
                 floors.iter().for_each(|(lane, floor)| self.seen.raise(*lane, *floor))
             }
+            Record::Shapes(shapes) => self.shapes = shapes.clone(),
             Record::Retire { lanes } => {
                 for seen in self.bees.values_mut().map(|bee| &mut bee.seen).chain([&mut self.seen]) {
                     lanes.iter().for_each(|lane| seen.forget(*lane))
+                }
+            }
+            Record::Settings { settings } => {
+                for (app, new) in settings {
+                    let known = self.settings.entry(*app).or_default();
+                    // two that began at once may come in either order
+                    if new.version > known.version {
+                        known.clone_from(new)
+                    }
                 }
             }
         }
@@ -429,6 +485,7 @@ mod tests {
             origin,
             sender,
             hops: 0,
+            chain: 0,
             chance: 0,
         }
     }
@@ -472,5 +529,17 @@ mod tests {
         apply(work(9, Vec::new(), vec![input], 1));
         apply(work(5, Vec::new(), Vec::new(), 0));
         assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));
+    }
+
+    /// Those that a hive begins with and those that somebody gives it at once may be written in either order.
+    #[test]
+    fn the_newest_settings_stay() {
+        let of = |version, table: &str| (0, LoggedSettings { version, table: table.into() });
+        let mut colony = Colony::default();
+        for (number, settings) in [(1, of(2, "a = 2")), (2, of(1, "a = 1"))] {
+            let record = Record::Settings { settings: vec![settings] };
+            assert!(colony.apply(&Entry { number, after: number - 1, record }));
+        }
+        assert_eq!(colony.settings[&0], of(2, "a = 2").1);
     }
 }

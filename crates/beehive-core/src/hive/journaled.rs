@@ -1,18 +1,20 @@
 //! How a bee of a journaled app runs: what it does becomes one record, and nothing of it is seen before that is committed.
 
-use crate::app::{App, Handles};
+use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
 use crate::hive::admission::{Numbers, lane_of};
 use crate::hive::batch::Batch;
-use crate::hive::bee::{Bee, Body, Delivery, Peer};
+use crate::hive::bee::{Bee, Body, Delivery};
+use crate::hive::care::{Begun, Care, set_aside};
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Input, Record, Visited, Work};
 use crate::hive::lane::SenderLane;
 use crate::hive::receiver::end_with_error;
 use crate::hive::tail;
+use crate::hive::traffic::Peer;
 use crate::hive::transaction::{Executed, Run, execute, release};
 use crate::hive::turn::Turn;
-use crate::hive::unwinding;
+use crate::hive::{unwinding, watched, witness};
 use crate::limits;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::Op;
@@ -40,7 +42,7 @@ impl Draft {
 }
 
 /// Runs the messages that were not run before; holds back what that lets out until their record is committed.
-pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
+pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -53,6 +55,11 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (new, inputs) =
         tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);
+    if turn.hive.witness.is_some() {
+        for index in (delivery.first..delivery.first + count).filter(|index| !new.contains(index)) {
+            witness::ended_before(&bee.app, &batch, index, turn)
+        }
+    }
     if new.is_empty() && tail.is_settled() {
         // sent again, and committed long since
         return delivery.batch.committed(0);
@@ -63,6 +70,12 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
     };
     record(bee, body, delivery, inputs, turn, lost, |state, draft, lane, now, turn| {
         let run = Run { cells: &cells, position, now };
+        let fact = |index: Option<&u32>| batch.source.fact(index.copied().unwrap_or(first), bee.app.index);
+        let (one, other) = (fact(new.first()), fact(new.last()));
+        let care = bee.app.link.as_ref().map(|link| &link.care);
+        if let Some(care) = care.filter(|care| care.concerns(one, other) || watched::is_on()) {
+            return one_at_a_time::<A, M>(care, bee, state, &batch, new, run, draft, lane, turn);
+        }
         let mut done = Executed::default();
         for index in new {
             if draft.is_too_large() {
@@ -70,6 +83,7 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
             }
             done.extend(execute::<A, M>(
                 &bee.app,
+                Some(bee.id),
                 state,
                 &batch,
                 index..index + 1,
@@ -85,6 +99,45 @@ pub(crate) fn run_journaled<A: Handles<M>, M: Message>(
     }
 }
 
+/// Runs messages of which some may have ended the process before, or that somebody watches, by themselves.
+#[allow(clippy::too_many_arguments)]
+fn one_at_a_time<A: Handlers + Handles<M>, M: Message>(
+    care: &Care,
+    bee: &Arc<Bee<A>>,
+    state: &mut A,
+    batch: &Arc<Batch<M>>,
+    new: Vec<u32>,
+    run: Run,
+    draft: &mut Draft,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let app = &bee.app;
+    for index in new {
+        if draft.is_too_large() {
+            break;
+        }
+        let fact = batch.source.fact(index, app.index);
+        let begun = care.begin(turn.hive, turn.slot, (app.index, A::HANDLER), fact, None);
+        if let Begun::SetAside = begun {
+            end_with_error::<A, M>(app, batch, index, run.position, &set_aside(), lane, turn);
+            continue;
+        }
+        // what stateless handlers make of it, they make now: that is part of it
+        let done = execute::<A, M>(
+            app,
+            Some(bee.id),
+            state,
+            batch,
+            index..index + 1,
+            run,
+            turn,
+            Some(&mut draft.ops),
+        );
+        release(app, Some(bee.id), batch, run.position, done, lane, turn)
+    }
+}
+
 /// Makes one record of what `run` does. `lost` is called instead when that cannot be recorded, and nothing is left of it.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
@@ -95,7 +148,7 @@ pub(crate) fn record<A: App>(
     lost: impl FnOnce(&Error, &mut Draft, &mut SenderLane, &mut Turn),
     run: impl FnOnce(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
 ) {
-    body.now = body.now.max(turn.now);
+    body.now = body.now.max(turn.moment());
     let now = body.now;
     let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
     turn.cause = delivery.cause.clone();
@@ -125,6 +178,7 @@ pub(crate) fn record<A: App>(
             turn.discard();
             turn.depth = depth;
             tail.restore_executed(app, &mut body.app);
+            turn.note_restored(app.index, || bee.cells_after(0).0);
             if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
                 tail.forget(&inputs);
                 turn.cause = None;
@@ -139,9 +193,11 @@ pub(crate) fn record<A: App>(
         }
     };
     let (mut next_seq, mut emits, mut steps) = (tail.next_seq, Vec::new(), Vec::new());
+    let mut notes = Vec::new();
     if let Some(mut gate) = gate {
         next_seq = gate.numbers.seq();
         emits = std::mem::take(&mut gate.emits);
+        notes = std::mem::take(&mut gate.notes);
         steps = gate.into_steps();
     }
     let Draft { visits, ops, .. } = draft;
@@ -159,6 +215,9 @@ pub(crate) fn record<A: App>(
     };
     match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
         Some(number) => {
+            if let Some(witness) = &turn.hive.witness {
+                witness.add(Some(number), notes)
+            }
             tail.next_seq = next_seq;
             tail.entries.push_back(tail::Executed { number, delivery, inputs, ops, steps, cells_end });
         }

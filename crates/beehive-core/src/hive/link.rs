@@ -2,6 +2,7 @@
 
 use crate::hive::HiveInner;
 use crate::hive::admission::{Lanes, OutsideLane};
+use crate::hive::care::Care;
 use crate::hive::journal::{Colony, Entry, Journal, JournalEvents, Record};
 use crate::hive::recovery;
 use crate::hive::turn::{Place, Turn};
@@ -19,7 +20,8 @@ pub(crate) trait Executing: Send + Sync {
 
 enum Pending {
     Bee(Arc<dyn Executing>),
-    Waiter(oneshot::Sender<bool>),
+    /// Said until it is committed.
+    Said(Record, oneshot::Sender<()>),
 }
 
 #[derive(Default)]
@@ -58,6 +60,26 @@ impl State {
         self.last = self.next;
         entry
     }
+
+    /// Says something, from now on until it is committed.
+    fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Entry {
+        let entry = self.number(record.clone());
+        self.pending.insert(entry.number, Pending::Said(record, committed));
+        entry
+    }
+
+    /// Of the entries that somebody looks after, those that have met their fate, in order.
+    fn decided(&self) -> Vec<(u64, Fate)> {
+        let upto = self.dead.last().map_or(0, |(_, end)| end - 1).max(self.released);
+        let fates = self.pending.range(..=upto).map(|(number, _)| (*number, self.fate(*number)));
+        fates.filter(|(_, fate)| *fate != Fate::Open).collect()
+    }
+
+    /// A range is of interest as long as somebody has an entry in it.
+    fn forget_dead(&mut self) {
+        let oldest = self.pending.first_key_value().map_or(u64::MAX, |(number, _)| *number);
+        self.dead.retain(|(_, end)| *end > oldest);
+    }
 }
 
 pub(crate) struct Link {
@@ -66,6 +88,7 @@ pub(crate) struct Link {
     /// Of those outside.
     pub(crate) lanes: Lanes,
     pub(crate) unowned: Unowned,
+    pub(crate) care: Care,
     /// The lane of those who emit or ask through the hive itself.
     pub(crate) own_lane: Arc<OutsideLane>,
     /// Goes up whenever the fate of an entry has changed.
@@ -79,6 +102,7 @@ impl Link {
         let state = State { next: last, last, released: last, ..State::default() };
         let lanes = Lanes::new(recovery::lasting_lanes(colony));
         Arc::new(Link {
+            care: Care::new(journal.clone(), colony),
             journal,
             state: Mutex::new(state),
             own_lane: lanes.open(chance),
@@ -111,26 +135,19 @@ impl Link {
         Some(number)
     }
 
-    /// Appends a record. Tells whether it was committed; nothing if the hive is gone.
-    pub(crate) fn append_waiting(&self, record: &Record) -> oneshot::Receiver<bool> {
+    /// Appends a record that rests on no entry before it, and again whenever it is refused: before anything that is appended
+    /// after it, and behind what was said before. Tells when it is committed; nothing if the hive is gone.
+    pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
+        let (committed, told) = oneshot::channel();
         let mut state = self.state.lock();
-        let entry = state.number(record.clone());
-        let (sender, receiver) = oneshot::channel();
-        state.pending.insert(entry.number, Pending::Waiter(sender));
+        let entry = state.say(record, committed);
         self.journal.append(entry);
-        receiver
+        told
     }
 
-    /// Appends a record until it is committed.
+    /// As [`Link::say`]; completes when it is committed, or the hive is gone.
     pub(crate) async fn commit(&self, record: Record) {
-        loop {
-            match self.append_waiting(&record).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                // the hive is gone
-                Err(_) => return,
-            }
-        }
+        let _ = self.say(record).await;
     }
 
     /// The fates of entries; those that are decided are forgotten.
@@ -145,9 +162,7 @@ impl Link {
                 fate
             })
             .collect();
-        // a range is of interest as long as somebody has an entry in it
-        let oldest = state.pending.first_key_value().map_or(u64::MAX, |(number, _)| *number);
-        state.dead.retain(|(_, end)| *end > oldest);
+        state.forget_dead();
         fates
     }
 }
@@ -167,23 +182,25 @@ impl Events {
             decide(&mut state);
             // under the lock: who is refused because of it finds that there is something to look at
             self.link.version.fetch_add(1, Ordering::Release);
-            let decided: Vec<(u64, Fate)> = state
-                .pending
-                .keys()
-                .map(|number| (*number, state.fate(*number)))
-                .filter(|(_, fate)| *fate != Fate::Open)
-                .collect();
-            for (number, fate) in decided {
-                match state.pending.get(&number) {
+            for (number, fate) in state.decided() {
+                if let Some(Pending::Bee(bee)) = state.pending.get(&number) {
                     // stays until the bee has taken note
-                    Some(Pending::Bee(bee)) => bees.push(bee.clone()),
-                    _ => {
-                        if let Some(Pending::Waiter(waiter)) = state.pending.remove(&number) {
-                            let _ = waiter.send(fate == Fate::Committed);
-                        }
+                    bees.push(bee.clone());
+                    continue;
+                }
+                match (state.pending.remove(&number), fate) {
+                    (Some(Pending::Said(record, committed)), Fate::Dead) => {
+                        let again = state.say(record, committed);
+                        // under the lock: nobody comes before it who did not before
+                        self.link.journal.append(again)
                     }
+                    (Some(Pending::Said(_, committed)), _) => {
+                        let _ = committed.send(());
+                    }
+                    _ => {}
                 }
             }
+            state.forget_dead()
         }
         Turn::with(&hive, Place::Runners, |turn| bees.into_iter().for_each(|bee| bee.nudge(turn)))
     }

@@ -7,7 +7,9 @@
 pub(crate) mod admission;
 pub(crate) mod batch;
 pub(crate) mod bee;
+mod bees;
 mod builder;
+pub(crate) mod care;
 pub(crate) mod credit;
 mod cursor;
 mod dead_letters;
@@ -24,6 +26,7 @@ pub(crate) mod outputs;
 mod parked;
 mod postpone;
 mod queen;
+mod read;
 mod receiver;
 pub(crate) mod recorder;
 mod recovery;
@@ -35,30 +38,41 @@ mod request;
 mod routes;
 mod runtime;
 mod seen;
+mod settings;
+mod shapes;
 pub(crate) mod status;
+mod stopping;
+mod stuck;
 mod supervise;
 pub(crate) mod sweep;
 mod tail;
 mod timers;
+mod traffic;
 mod transaction;
 pub(crate) mod turn;
 pub(crate) mod types;
 mod unowned;
 pub(crate) mod unwinding;
 pub(crate) mod wake;
+pub(crate) mod watched;
+pub(crate) mod witness;
+mod words;
 mod workers;
 
 pub use batch::{Address, Shared};
 pub use builder::{Builder, StartError};
-pub use dead_letters::DeadLetter;
+pub use dead_letters::{DeadLetter, Provenance, ResendError};
 pub use io::{Answers, Busy, Io, Mail};
+pub use read::ReadError;
 pub use registrar::Registrar;
 pub use request::RequestError;
-pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status};
+pub use settings::{ReconfigureError, Reconfigured};
+pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus};
+pub use stopping::Stopped;
 pub use supervise::Restart;
 
 use crate::cell::HiveId;
-use crate::hive::admission::Routing;
+use crate::hive::admission::{Admitted, Routing};
 use crate::hive::batch::{AnswerSink, Batch, Source};
 use crate::hive::credit::{Cause, Credits, UnderWay};
 use crate::hive::dead_letters::DeadLetters;
@@ -69,14 +83,16 @@ use crate::hive::status::AnyApp;
 use crate::hive::timers::Timers;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::types::Types;
+use crate::hive::witness::Watch;
 use crate::hive::workers::Workers;
 use crate::message::Message;
 use crate::seams::{BoxFuture, Platform};
-use crate::state::guard;
+use crate::shape::Shape;
+use crate::state::{DecodeError, guard, nearest_name};
 use crate::time::Time;
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -99,17 +115,25 @@ pub(crate) struct HiveInner {
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
+    /// Of a test that will do again what the hive does.
+    pub(crate) witness: Option<Arc<Watch>>,
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
+    /// A message that holds its handler for longer is named.
+    stuck_after: Duration,
     stopped: AtomicBool,
     /// Nothing is finished any more.
     over: AtomicBool,
     pub(crate) stopping: Notify,
     pub(crate) ended: Notify,
     stop_done: Notify,
+    /// What was done with what was left.
+    report: Mutex<Option<Stopped>>,
     /// IO bees that have not returned.
     tasks: AtomicUsize,
     tasks_done: Notify,
+    /// Settings are changed one after the other.
+    reconfiguring: tokio::sync::Mutex<()>,
     emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     unhandled: Mutex<BTreeSet<&'static str>>,
     cycles: AtomicU64,
@@ -156,6 +180,15 @@ impl Hive {
         }
     }
 
+    /// As [`Hive::emit`], for threads that run no tasks.
+    ///
+    /// # Panics
+    ///
+    /// In a task, and in a handler, as [`Hive::request_blocking`] does.
+    pub fn emit_blocking<M: Message>(&self, message: M) {
+        request::wait_for(self, |hive| async move { hive.emit(message).await });
+    }
+
     /// Emits a message from outside if there is a credit for it.
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
         let room = self.0.link.as_ref().is_none_or(|link| link.own_lane.has_room_for_next());
@@ -176,6 +209,16 @@ impl Hive {
         inner.route_from_outside(message, None)
     }
 
+    /// A message that was encoded, in log records or dead letters, in words (JSON); of what type it is, its name says.
+    pub fn message_in_words(&self, name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
+        self.0.types.in_words(name, bytes)
+    }
+
+    /// The messages that some app handles, by name: what they are encoded like.
+    pub fn message_shapes(&self) -> BTreeMap<String, Shape> {
+        self.0.types.shapes()
+    }
+
     /// The hands of a new IO bee, with the usual number of credits.
     pub fn io(&self) -> Io {
         self.io_with_credits(crate::limits::CREDITS_PER_IO_BEE)
@@ -184,11 +227,6 @@ impl Hive {
     /// The hands of a new IO bee that may have `credits` messages under way.
     pub fn io_with_credits(&self, credits: u32) -> Io {
         Io::new(self, credits)
-    }
-
-    /// Messages that could not be handled, oldest first.
-    pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        self.0.dead_letters.list()
     }
 
     /// Waits until the hive has been told to stop. Cancel-safe.
@@ -228,44 +266,6 @@ impl Hive {
     pub async fn idle(&self) {
         self.0.under_way.done().await
     }
-
-    /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
-    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then, and IO
-    /// bees that have not returned: no handler begins any more. When it is called again meanwhile, the grace that ends first
-    /// counts; all calls return when the hive has stopped.
-    pub async fn stop(&self, grace: Duration) {
-        let inner = &self.0;
-        if !inner.stopped.swap(true, Ordering::AcqRel) {
-            inner.stopping.notify_waiters()
-        }
-        let finished = async {
-            loop {
-                let done = inner.tasks_done.notified();
-                if inner.tasks.load(Ordering::Acquire) == 0 {
-                    break;
-                }
-                done.await
-            }
-            inner.under_way.done().await
-        };
-        tokio::select! {
-            () = self.over() => return,
-            () = finished => {}
-            () = inner.platform.sleep(grace) => {
-                tracing::warn!(tasks = inner.tasks.load(Ordering::Acquire), "stopped without waiting any longer");
-            }
-        }
-        if inner.over.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        inner.ended.notify_waiters();
-        inner.timers.clear();
-        for app in inner.apps.read().iter() {
-            app.clear()
-        }
-        inner.tasks.store(0, Ordering::Release);
-        inner.stop_done.notify_waiters();
-    }
 }
 
 impl HiveInner {
@@ -283,7 +283,23 @@ impl HiveInner {
         message: M,
         sink: Option<Arc<dyn AnswerSink<M>>>,
     ) {
-        let mut source = Source::outside(self.id, self.platform.random());
+        let source = Source::outside(self.id, self.platform.random());
+        let cause = Cause::new(&self.credits, 1, &self.under_way);
+        let kind = self.types.kind::<M>();
+        self.from_outside(source, cause, |source, admitted, lane, turn| {
+            let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
+            kind.route(&batch, 0..1, lane, turn)
+        })
+    }
+
+    /// Has `route` bring in one message on the hive's own lane.
+    pub(crate) fn from_outside<R>(
+        self: &Arc<Self>,
+        source: Source,
+        cause: Arc<Cause>,
+        route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut SenderLane, &mut Turn) -> R,
+    ) -> R {
+        let mut source = source;
         let admitted = self.link.as_ref().map(|link| {
             let (numbers, admitted) = link.own_lane.admit_next(1);
             source.numbers = numbers;
@@ -291,11 +307,9 @@ impl HiveInner {
         });
         // also if something that the message brings along panics: the lane is everybody's
         let _routing = admitted.clone().map(Routing);
-        let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
-        let kind = self.types.kind::<M>();
         Turn::with(self, Place::Runners, |turn| {
-            turn.cause = Some(Cause::new(&self.credits, 1, &self.under_way));
-            kind.route(&batch, 0..1, &mut self.lane.clone(), turn)
+            turn.cause = Some(cause);
+            route(source, admitted, &mut self.lane.clone(), turn)
         })
     }
 
@@ -305,6 +319,12 @@ impl HiveInner {
         let now = self.platform.now().as_nanoseconds();
         let last = self.last_now.fetch_max(now, Ordering::Relaxed);
         Time::from_nanoseconds(now.max(last))
+    }
+
+    /// The latest time that was read.
+    #[inline(always)]
+    pub(crate) fn last_now(&self) -> Time {
+        Time::from_nanoseconds(self.last_now.load(Ordering::Relaxed))
     }
 
     /// Whether it has stopped altogether; what was under way when it was told to stop goes on until then.
@@ -318,15 +338,30 @@ impl HiveInner {
 
     /// Says once for each type of message that nobody handles it.
     #[cold]
-    pub(crate) fn nobody_handles(&self, name: &'static str) {
+    pub(crate) fn nobody_handles(&self, name: &'static str, sender: Address) {
         if !self.unhandled.lock().insert(name) {
             return;
         }
-        let nearest = self.types.names().into_iter().filter(|n| *n != name).min_by_key(|n| distance(n, name));
-        match nearest.filter(|n| distance(n, name) <= 3) {
-            Some(near) => tracing::warn!(message = name, near, "no app handles this message; it is dropped"),
-            None => tracing::debug!(message = name, "no app handles this message; it is dropped"),
+        const WHAT: &str = "no app handles this message; it is dropped";
+        // with a name of its own, so that who does not write the apps need not read it
+        const TARGET: &str = "beehive::unhandled";
+        match (self.nearest_handled(name), sender) {
+            (Some(near), _) => {
+                tracing::warn!(target: TARGET, message = name, near, "{WHAT}; was the one that is near meant?")
+            }
+            // it brings in what there is, for whichever apps there are
+            (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
+            (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
         }
+    }
+
+    /// The name of a message that some app handles, of the same name in another crate or of nearly the same.
+    fn nearest_handled(&self, name: &'static str) -> Option<&'static str> {
+        let short = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
+        let handled = self.types.handled();
+        let shorts: Vec<&'static str> = handled.iter().map(|name| short(name)).collect();
+        let near = nearest_name(short(name), &shorts)?;
+        handled.into_iter().find(|name| short(name) == near)
     }
 
     /// A chain of messages has gone on for too long.
@@ -368,22 +403,4 @@ impl HiveInner {
 pub(crate) fn next_instance() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Edit distance, for names that are nearly right.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1
-        }
-        for (j, cb) in b.iter().enumerate() {
-            let next = (diagonal + (ca != *cb) as usize).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -7,11 +7,14 @@ use crate::hive::io::Inbox;
 use crate::hive::lane::SenderLane;
 use crate::hive::turn::Turn;
 use crate::hive::types::{MessageType, Types};
+use crate::hive::unwinding;
 use crate::limits;
 use crate::message::Message;
+use crate::state::image::encode;
 use crate::time::Time;
 use std::any::{Any, TypeId};
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
@@ -19,12 +22,20 @@ const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAIT
 
 /// Where a message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Target {
+pub(crate) enum Target {
     /// Every app that handles it.
     All,
     One(Address),
     /// The emitting app, at a time.
     Later(Time),
+}
+
+/// A message that a transaction emitted, for whoever watches the hive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sent {
+    pub(crate) name: &'static str,
+    pub(crate) to: Target,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Messages of one type that stand next to each other in the order of emission.
@@ -56,11 +67,14 @@ impl Target {
 trait Slot: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of what was emitted; called before the spans are routed.
-    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
+    /// Makes a batch of what was emitted; called before the spans are routed. `next`: where it comes from, and then where
+    /// the next batch does.
+    fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn);
     fn thaw(&mut self);
     fn name(&self) -> &'static str;
+    /// Names and bytes of messages.
+    fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
 }
 
 /// A target when its time has come.
@@ -93,12 +107,13 @@ impl<M: Message> Slot for Typed<M> {
         self.messages.truncate(len as usize)
     }
 
-    fn freeze(&mut self, source: &Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission) {
+    fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission) {
         if !self.messages.is_empty() {
             let sink = sink.map(|inbox| inbox.clone() as _);
             let messages = std::mem::take(&mut self.messages);
             self.usual = messages.len();
-            let mut source = source.clone();
+            let mut source = next.clone();
+            next.chain = next.chain.behind(messages.len());
             source.numbers = numbers.take(messages.len());
             self.admitted = matches!(by, Admission::Lane(_));
             let admitted = match by {
@@ -141,6 +156,13 @@ impl<M: Message> Slot for Typed<M> {
 
     fn name(&self) -> &'static str {
         M::NAME
+    }
+
+    fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
+        let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
+        // one that cannot be encoded fails later, where that matters
+        let bytes = |message: &M| unwinding::catch(AssertUnwindSafe(|| encode(message))).unwrap_or_default();
+        messages.iter().map(|message| (M::NAME, bytes(message))).collect()
     }
 }
 
@@ -316,6 +338,7 @@ impl Outputs {
         numbers: &mut Numbers,
         by: Admission,
     ) {
+        let source = &mut source.clone();
         if numbers.lane != 0 {
             // the numbers must be the same whenever the same is emitted: the slots stand in the order in which this
             // thread has used them first, for whatever
@@ -354,9 +377,62 @@ impl Outputs {
         self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
     }
 
+    /// What was emitted since `mark`, in order.
+    #[cold]
+    pub(crate) fn sent_since(&self, mark: Mark) -> Vec<Sent> {
+        let before = mark.spans as usize;
+        let spans = self.spans.iter().enumerate().skip(before.saturating_sub(1)).filter_map(|(at, span)| {
+            let known = if at + 1 == before { mark.last_count } else { 0 };
+            (at >= before || span.count > known).then(|| (span, span.first + known..span.first + span.count))
+        });
+        let encoded = spans.flat_map(|(span, range)| {
+            let slot = self.slots.get(span.slot as usize).map(|(_, slot)| slot);
+            let sent = move |(name, bytes)| Sent { name, to: span.target, bytes };
+            slot.into_iter().flat_map(move |slot| slot.encoded(range.clone())).map(sent)
+        });
+        encoded.collect()
+    }
+
     /// Forgets everything.
     pub(crate) fn discard(&mut self) {
         self.rollback(Mark::default());
         self.base = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hive::io::IoBees;
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Note(u64);
+    impl Message for Note {
+        type Reply = ();
+        const NAME: &'static str = "note";
+    }
+
+    fn sent(out: &Outputs, mark: Mark) -> Vec<u64> {
+        out.sent_since(mark).iter().map(|sent| sent.bytes.first().copied().unwrap_or(0).into()).collect()
+    }
+
+    #[test]
+    fn what_is_undone_is_neither_sent_nor_counted() {
+        let mut out = Outputs::new(Types::new(Arc::new(IoBees::default())));
+        out.emit(Note(1));
+        out.after(Time::ZERO, Note(2));
+        out.after(Time::ZERO, Note(3));
+        let mark = out.mark();
+        out.after(Time::ZERO, Note(4));
+        out.emit(Note(5));
+        out.send(Address::Outside, Note(6));
+        assert!(out.take_timer());
+        assert_eq!((sent(&out, mark), out.len(), out.later), (vec![4, 5, 6], 6, 4));
+        out.rollback(mark);
+        assert_eq!((sent(&out, mark), out.len(), out.later), (vec![], 3, 2));
+        out.after(Time::ZERO, Note(7));
+        assert_eq!((sent(&out, mark), sent(&out, Mark::default())), (vec![7], vec![1, 2, 3, 7]));
+        out.discard();
+        assert_eq!((out.len(), out.later, out.is_empty()), (0, 0, true));
     }
 }

@@ -4,7 +4,7 @@
 //! transaction that put it off. So its sender is done with it and need not wait, and the log remembers it until it is
 //! handled.
 
-use crate::app::Handles;
+use crate::app::{Handlers, Handles};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// # Errors
 /// A log could not remember the message: what it is encoded to cannot be decoded.
 #[cold]
-pub(crate) fn postpone<A: Handles<M>, M: Message>(
+pub(crate) fn postpone<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
     index: u32,
@@ -51,10 +51,10 @@ pub(crate) fn postpone<A: Handles<M>, M: Message>(
     });
     let (emit, message) = decoded.map_err(|why| {
         let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
-        fail::<A, M>(app, turn.hive, batch, index, &error);
+        fail::<A, M>(app, turn.hive, batch, index, position, &error);
         error
     })?;
-    let source = Source { bee: batch.source.bee, ..Source::again(&emit) };
+    let source = Source { bee: batch.source.bee, handler: batch.source.handler, ..Source::again(&emit) };
     let again = Batch { messages: vec![message], source, sink: batch.sink.clone(), admitted: None };
     let (app, again) = (app.clone(), Arc::new(again));
     gate.emits.push(emit);
@@ -63,7 +63,7 @@ pub(crate) fn postpone<A: Handles<M>, M: Message>(
 }
 
 /// Sets the timer.
-fn wait<A: Handles<M>, M: Message>(
+fn wait<A: Handlers + Handles<M>, M: Message>(
     app: Arc<AppRuntime<A>>,
     batch: Arc<Batch<M>>,
     index: u32,

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::HiveInner;
 use crate::hive::bee::{Bee, Retirement};
+use crate::hive::bees::BeesById;
 use crate::hive::journal::Record;
 use crate::hive::parked::Owners;
 use crate::hive::registry::{Decision, Proposal, Unavailable};
@@ -190,21 +191,21 @@ impl<A: App> AppRuntime<A> {
     /// Carries out what the registry decided about a claim; also returns the bees to be merged.
     fn carry_out(
         self: &Arc<Self>,
-        bees: &mut hashbrown::HashMap<BeeId, Arc<Bee<A>>>,
+        bees: &mut BeesById<A>,
         cells: &[CellId],
         decision: Decision,
     ) -> (Owner<A>, Option<(BeeId, Vec<BeeId>)>) {
         let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
         if created {
             let bee = Bee::new(self, root, cells, self.body());
-            bees.insert(root, bee.clone());
+            bees.insert(bee.clone());
             self.count_created();
             for cell in cells {
                 self.routes.set(*cell, &bee)
             }
             return (Owner::Bee(bee), None);
         }
-        let Some(bee) = bees.get(&root) else { return (Owner::NotYet, None) };
+        let Some(bee) = bees.get(root) else { return (Owner::NotYet, None) };
         if !merging.is_empty() {
             return (Owner::NotYet, Some((root, merging)));
         }
@@ -221,7 +222,7 @@ impl<A: App> AppRuntime<A> {
     }
 
     fn bee(&self, id: BeeId) -> Option<Arc<Bee<A>>> {
-        self.queen.lock().bees.get(&id).cloned()
+        self.queen.lock().bees.get(id).cloned()
     }
 
     /// Merges `from` into `into`, if both still are what they were: freeze both, in the order of their ids so that two
@@ -251,11 +252,11 @@ impl<A: App> AppRuntime<A> {
                 tail.cells_logged = 0
             }
             body.now = body.now.max(gone.now);
-            body.traffic.absorb(std::mem::take(&mut gone.traffic));
+            body.traffic.absorb(&gone.traffic);
             for cell in target.take_over(&source) {
                 self.routes.set(cell, &target)
             }
-            queen.bees.remove(&from);
+            queen.bees.remove(from);
         }
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, %from, %into, "merged");
@@ -286,21 +287,21 @@ impl<A: App> AppRuntime<A> {
         let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
         for bee in self.take_idle() {
             let mut queen = self.queen.lock();
-            let ended = bee.retire(|cells, floors| {
+            let mut floors = Vec::new();
+            let ended = bee.retire(|cells, seen| {
                 self.release(bee.id, hive);
-                if let Some(link) = &self.link {
-                    // nobody waits for it: until it is committed the log has a bee without content
-                    let (link, app, bee) = (link.clone(), self.index, bee.id);
-                    let record = Record::Release { app, bee, floors };
-                    hive.spawn(Box::pin(async move { link.commit(record).await }))
-                }
+                floors = seen;
                 for cell in cells {
                     self.routes.remove(*cell, &bee)
                 }
             });
             match ended {
                 Retirement::Ended => {
-                    queen.bees.remove(&bee.id);
+                    if let Some(link) = &self.link {
+                        // before anybody gets its cells, who knows nothing of what it has seen; nobody waits for it
+                        drop(link.say(Record::Release { app: self.index, bee: bee.id, floors }))
+                    }
+                    queen.bees.remove(bee.id);
                     retired += 1;
                 }
                 Retirement::Busy => {}

@@ -4,7 +4,8 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::admission::{Admitted, Numbers};
 use crate::hive::batch::Batch;
-use crate::hive::bee::{Bee, Body, Delivery, Local, Peer};
+use crate::hive::bee::{Bee, Body, Delivery, Local};
+use crate::hive::care::{Begun, set_aside};
 use crate::hive::delivery::deliver;
 use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
@@ -12,10 +13,11 @@ use crate::hive::journal::{Emit, Fact};
 use crate::hive::journaled::run_journaled;
 use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
+use crate::hive::traffic::Peer;
 use crate::hive::transaction::{Executed, Run, execute, fail, let_go, release, release_made_of};
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
-use crate::hive::{unowned, unwinding};
+use crate::hive::{unowned, unwinding, watched, witness};
 use crate::limits;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::encode;
@@ -31,13 +33,13 @@ pub(crate) struct AppReceiver<A: Handlers, M: Message> {
     kind: std::marker::PhantomData<fn(M)>,
 }
 
-impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
+impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
     pub(crate) fn new(app: Arc<AppRuntime<A>>) -> Arc<Self> {
         Arc::new(AppReceiver { app, kind: std::marker::PhantomData })
     }
 }
 
-impl<A: Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
+impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -131,7 +133,10 @@ struct Ahead {
 /// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
 /// handler, without cells: it will fail there, where the error has somebody to go to.
 #[inline(always)]
-pub(crate) fn map<A: Handles<M>, M: Message>(message: &M, mapper: &mut crate::mapper::Mapper) -> Outcome {
+pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(
+    message: &M,
+    mapper: &mut crate::mapper::Mapper,
+) -> Outcome {
     match unwinding::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
         Ok(()) => mapper.outcome(),
         Err(_) => {
@@ -141,7 +146,7 @@ pub(crate) fn map<A: Handles<M>, M: Message>(message: &M, mapper: &mut crate::ma
     }
 }
 
-impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
+impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
     /// A run has ended before `end`.
     #[inline]
     #[allow(clippy::too_many_arguments)]
@@ -180,6 +185,9 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
                 self.refuse(batch, run.first..end, position, remembered, lane, turn)
             }
             Outcome::Cells => {
+                if turn.hive.witness.is_some() {
+                    witness::due(&self.app, batch, run.first..end, turn)
+                }
                 let delivery = Delivery {
                     run: run_delivery::<A, M>,
                     batch: batch.clone(),
@@ -362,8 +370,16 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
             None if batch.admitted.is_some() => {
                 for index in range {
                     let fact = batch.source.fact(index, app.index);
-                    if !app.link.as_ref().is_some_and(|link| link.unowned.has_consumed(fact, A::HANDLER)) {
-                        self.run_stateless_now(batch, index..index + 1, position, lane, turn)
+                    let Some(link) = &app.link else { break };
+                    if link.unowned.has_consumed(fact, A::HANDLER) {
+                        continue;
+                    }
+                    let handler = (app.index, A::HANDLER);
+                    match link.care.begin(turn.hive, turn.slot, handler, fact, None) {
+                        Begun::SetAside => {
+                            self.set_aside(batch, index, position, batch.admitted.as_ref(), lane, turn)
+                        }
+                        _begun => self.run_stateless_now(batch, index..index + 1, position, lane, turn),
                     }
                 }
             }
@@ -382,10 +398,34 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     ) {
         for index in range {
             let fact = batch.source.fact(index, self.app.index);
+            let (care, handler) =
+                (self.app.link.as_ref().map(|link| &link.care), (self.app.index, A::HANDLER));
+            let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, fact, None));
+            if let Some(Begun::SetAside) = begun {
+                self.set_aside(batch, index, position, None, lane, turn);
+                continue;
+            }
             turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
             self.run_stateless_now(batch, index..index + 1, position, lane, turn);
             consume_gate(fact, A::HANDLER, None, lane, turn)
         }
+    }
+
+    /// A message that has ended the process twice is not run: a record says that it is done.
+    #[cold]
+    fn set_aside(
+        &self,
+        batch: &Arc<Batch<M>>,
+        index: u32,
+        position: Option<u16>,
+        admitted: Option<&Arc<Admitted>>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        let fact = batch.source.fact(index, self.app.index);
+        turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
+        end_with_error::<A, M>(&self.app, batch, index, position, &set_aside(), lane, turn);
+        consume_gate(fact, A::HANDLER, admitted, lane, turn)
     }
 
     fn run_stateless_now(
@@ -396,15 +436,26 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
+        if range.len() > 1 && watched::is_on() {
+            // what each message causes is told apart
+            return range
+                .for_each(|index| self.run_stateless_now(batch, index..index + 1, position, lane, turn));
+        }
         let app = &self.app;
         let kept = turn.local::<Local<A>>(app.index).stateless.take();
-        let mut instance = kept.unwrap_or_else(|| Box::new(app.fresh()));
+        let (mut instance, mut settings) = kept.unwrap_or_else(|| {
+            let (instance, settings) = app.settings.fresh();
+            (Box::new(instance), settings)
+        });
+        if A::HAS_SETTINGS && settings != app.settings.version() {
+            settings = app.settings.adopt(&mut instance)
+        }
         turn.depth += 1;
         let outside = batch.admitted.is_some() && turn.gate.is_none();
         let made_of = outside.then(|| batch.source.fact(range.start, app.index));
-        let run = Run { cells: &[], position, now: turn.now };
-        let done = execute::<A, M>(app, &mut instance, batch, range.clone(), run, turn, None);
-        turn.local::<Local<A>>(app.index).stateless = Some(instance);
+        let run = Run { cells: &[], position, now: turn.moment() };
+        let done = execute::<A, M>(app, None, &mut instance, batch, range.clone(), run, turn, None);
+        turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
         match made_of {
             // then a record says so, and what is made of it until then
             Some(fact) if done.puts_off() => {
@@ -419,7 +470,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
     }
 }
 
-impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
+impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
     /// Lets go what a stateless handler left into the record of its sender. What cannot be encoded fails that handler, and
     /// nobody else.
     fn release_held(
@@ -453,7 +504,7 @@ impl<A: Handles<M>, M: Message> AppReceiver<A, M> {
 }
 
 /// A message ends with an error that is not its handler's.
-pub(crate) fn end_with_error<A: Handles<M>, M: Message>(
+pub(crate) fn end_with_error<A: Handlers + Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     batch: &Arc<Batch<M>>,
     index: u32,
@@ -462,7 +513,10 @@ pub(crate) fn end_with_error<A: Handles<M>, M: Message>(
     lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
-    fail::<A, M>(app, turn.hive, batch, index, error);
+    fail::<A, M>(app, turn.hive, batch, index, position, error);
+    if turn.hive.witness.is_some() {
+        witness::ended_before(app, batch, index, turn)
+    }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);
     let_go(batch, position, done, lane, turn)
@@ -482,13 +536,17 @@ fn consume_gate(
         tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
         return unowned::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
     }
-    let emits = std::mem::take(&mut gate.emits);
-    unowned::consume(fact, handler, admitted, emits, gate.into_steps(), lane, turn)
+    let (emits, notes) = (std::mem::take(&mut gate.emits), std::mem::take(&mut gate.notes));
+    let mut steps = gate.into_steps();
+    if !notes.is_empty() {
+        steps.insert(0, Box::new(move |_, turn| turn.note(notes)))
+    }
+    unowned::consume(fact, handler, admitted, emits, steps, lane, turn)
 }
 
 /// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart
 /// by their handler.
-pub(crate) fn remembered_name<A: Handles<M>, M: Message>() -> String {
+pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
     match M::NAME.starts_with("beehive::") {
         true => format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name)),
         false => M::NAME.to_string(),
@@ -515,11 +573,12 @@ pub(crate) fn emit_of<M: Message>(
         origin: batch.source.origin,
         sender: batch.source.sender,
         hops: batch.source.hops,
+        chain: batch.source.chain.number(index),
         chance: batch.source.chance_of(index as u64),
     }
 }
 
-pub(crate) fn run_delivery<A: Handles<M>, M: Message>(
+pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -536,9 +595,18 @@ pub(crate) fn run_delivery<A: Handles<M>, M: Message>(
     turn.cause = delivery.cause;
     let range = delivery.first..delivery.first + delivery.count;
     let began = body.traffic.count(Peer::of(&batch.source), delivery.count).then(|| turn.hive.now());
-    body.now = body.now.max(turn.now);
+    body.now = body.now.max(turn.moment());
     let run = Run { cells: &delivery.cells, position: delivery.position, now: body.now };
-    let done = execute::<A, M>(app, &mut body.app, &batch, range, run, turn, None);
+    // what each message causes is told apart where somebody watches
+    let apart = watched::is_on() && range.len() > 1;
+    let (last, range) = if apart { (range.end - 1, range.start..range.start + 1) } else { (0, range) };
+    let mut next = range.end;
+    let mut done = execute::<A, M>(app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
+    while apart && next <= last {
+        release(app, Some(bee.id), &batch, delivery.position, done, &mut body.lane, turn);
+        done = execute::<A, M>(app, Some(bee.id), &mut body.app, &batch, next..next + 1, run, turn, None);
+        next += 1
+    }
     if let Some(began) = began {
         body.traffic.timed(delivery.count, turn.hive.now().since(began))
     }

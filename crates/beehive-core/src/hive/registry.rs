@@ -6,7 +6,6 @@
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// Something to be decided.
@@ -80,7 +79,10 @@ pub struct Ownership {
     index: u64,
     next_bee: u64,
     cells: HashMap<CellId, BeeId>,
-    bees: HashMap<BeeId, SmallVec<[CellId; 1]>>,
+    /// By bee: the first of its cells.
+    bees: HashMap<BeeId, CellId>,
+    /// The others of those that have several.
+    more: HashMap<BeeId, Vec<CellId>>,
     /// Bees on their way into another. Few, so a change at their target is looked for in all of them.
     aims: HashMap<BeeId, BeeId>,
 }
@@ -94,14 +96,12 @@ impl Ownership {
             Proposal::Fused { from, into } => {
                 if from != into
                     && self.bees.contains_key(into)
-                    && let Some(gone) = self.bees.remove(from)
+                    && let Some(gone) = self.forget(*from)
                 {
                     for cell in &gone {
                         self.cells.insert(*cell, *into);
                     }
-                    if let Some(root) = self.bees.get_mut(into) {
-                        root.extend(gone)
-                    }
+                    self.more.entry(*into).or_default().extend(gone);
                     self.aims.remove(from);
                     for aim in self.aims.values_mut().filter(|aim| *aim == from) {
                         *aim = *into
@@ -111,7 +111,7 @@ impl Ownership {
                 Decision::Done { index: self.index }
             }
             Proposal::Release { bee } => {
-                if let Some(gone) = self.bees.remove(bee) {
+                if let Some(gone) = self.forget(*bee) {
                     for cell in gone {
                         self.cells.remove(&cell);
                     }
@@ -121,6 +121,14 @@ impl Ownership {
                 Decision::Done { index: self.index }
             }
         }
+    }
+
+    /// Forgets a bee; returns its cells.
+    fn forget(&mut self, bee: BeeId) -> Option<Vec<CellId>> {
+        let first = self.bees.remove(&bee)?;
+        let mut cells = self.more.remove(&bee).unwrap_or_default();
+        cells.insert(0, first);
+        Some(cells)
     }
 
     fn root(&self, bee: BeeId) -> BeeId {
@@ -134,6 +142,8 @@ impl Ownership {
 
     fn claim(&mut self, cells: &[CellId]) -> Decision {
         let index = self.index;
+        // of nothing there is no owner
+        let Some(first) = cells.first() else { return Decision::Done { index } };
         let mut owners: Vec<BeeId> = Vec::new();
         for cell in cells {
             if let Some(bee) = self.cells.get(cell)
@@ -149,26 +159,25 @@ impl Ownership {
                 roots.push(root)
             }
         }
-        let size = |bee: &BeeId| self.bees.get(bee).map_or(0, SmallVec::len);
+        let size = |bee: &BeeId| self.more.get(bee).map_or(0, Vec::len);
         let winner = roots.iter().copied().max_by_key(|bee| (size(bee), std::cmp::Reverse(*bee)));
         let (root, created) = match winner {
             Some(root) => (root, false),
             None => {
                 self.next_bee += 1;
                 let bee = BeeId(self.next_bee);
-                self.bees.insert(bee, SmallVec::new());
+                self.bees.insert(bee, *first);
+                self.cells.insert(*first, bee);
                 (bee, true)
             }
         };
         for other in roots.iter().filter(|bee| **bee != root) {
             self.aims.insert(*other, root);
         }
-        if let Some(owned) = self.bees.get_mut(&root) {
-            for cell in cells {
-                if !self.cells.contains_key(cell) {
-                    self.cells.insert(*cell, root);
-                    owned.push(*cell);
-                }
+        for cell in cells {
+            if !self.cells.contains_key(cell) {
+                self.cells.insert(*cell, root);
+                self.more.entry(root).or_default().push(*cell);
             }
         }
         owners.retain(|bee| *bee != root);
@@ -181,7 +190,12 @@ impl Ownership {
         for (bee, cells) in bees {
             ownership.next_bee = ownership.next_bee.max(bee.0);
             ownership.cells.extend(cells.iter().map(|cell| (*cell, bee)));
-            ownership.bees.insert(bee, SmallVec::from_vec(cells));
+            let mut cells = cells.into_iter();
+            ownership.bees.extend(cells.next().map(|first| (bee, first)));
+            let more: Vec<_> = cells.collect();
+            if !more.is_empty() {
+                ownership.more.insert(bee, more);
+            }
         }
         ownership
     }

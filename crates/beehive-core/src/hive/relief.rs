@@ -6,6 +6,7 @@
 //! from then on its bees run in its annex only, and the runners are there for the others.
 
 use crate::hive::HiveInner;
+use crate::hive::stuck::Stuck;
 use crate::hive::turn::{Runnable, Turn};
 use crate::hive::workers::{Bees, known_slots};
 use crate::limits;
@@ -22,8 +23,6 @@ const LOOK: Duration = Duration::from_millis(2);
 ///
 /// Not much more than what the operating system takes a thread off its core for: that is no reason to move anything.
 const HELD: Duration = Duration::from_millis(8);
-/// A handler that runs for longer is named in the log.
-const TOO_LONG: Duration = Duration::from_secs(1);
 
 /// The annexes of a hive.
 #[derive(Default)]
@@ -33,6 +32,7 @@ pub(crate) struct Relief {
     any_full: AtomicBool,
     /// How often bees were taken from behind a handler.
     pub(crate) relieved: AtomicU64,
+    pub(crate) stuck: Stuck,
 }
 
 #[derive(Default)]
@@ -167,19 +167,6 @@ impl HiveInner {
         }
     }
 
-    fn report_too_long(&self, what: u64) {
-        let apps = self.apps.read();
-        if let Some(app) = apps.get((what >> 32) as usize) {
-            let handler = app.handler_name(what as u32 as usize);
-            tracing::warn!(
-                app = app.name(),
-                handler,
-                "a handler holds its thread for more than {TOO_LONG:?}; its cells \
-                wait, other cells go on"
-            );
-        }
-    }
-
     fn report_full(&self, app: u16) {
         if let Some(app) = self.apps.read().get(usize::from(app)) {
             tracing::warn!(
@@ -207,7 +194,16 @@ struct Seen {
     run: u64,
     since: Instant,
     poked: bool,
+    /// The message that it is at, since when, and whether that has been said to be too long.
+    at: u64,
+    at_since: Instant,
     reported: bool,
+}
+
+impl Seen {
+    fn of(run: u64, at: u64, now: Instant) -> Seen {
+        Seen { run, since: now, poked: false, at, at_since: now, reported: false }
+    }
 }
 
 /// What was seen at the last look.
@@ -224,6 +220,13 @@ impl Watch {
         self.slots.resize(known_slots(), None);
         for (at, seen) in self.slots.iter_mut().enumerate() {
             let (run, what) = hive.workers.busy_with(at);
+            let message = hive.workers.is_at(at);
+            if let Some(before) = seen
+                && before.reported
+                && (before.run, before.at) != (run, message)
+            {
+                hive.note_unstuck(at)
+            }
             if run & 1 == 0 {
                 *seen = None;
                 continue;
@@ -231,10 +234,13 @@ impl Watch {
             let before = match seen {
                 Some(before) if before.run == run => before,
                 _ => {
-                    *seen = Some(Seen { run, since: now, poked: false, reported: false });
+                    *seen = Some(Seen::of(run, message, now));
                     continue;
                 }
             };
+            if before.at != message {
+                (before.at, before.at_since, before.reported) = (message, now, false)
+            }
             let since = now.duration_since(before.since);
             if since < HELD {
                 continue;
@@ -247,6 +253,7 @@ impl Watch {
             hive.workers.wake_later(at);
             if !before.poked {
                 before.poked = true;
+                hive.note_held(what);
                 if hive.workers.replace_runner(at, app) {
                     hive.workers.relief.adopt(app);
                     replaced = true
@@ -255,9 +262,9 @@ impl Watch {
                 hive.platform.spawn(Box::pin(std::future::ready(())))
             }
             waiting.append(&mut hive.workers.take_woken(at));
-            if since >= TOO_LONG && !before.reported {
+            if now.duration_since(before.at_since) >= hive.stuck_after && !before.reported {
                 before.reported = true;
-                hive.report_too_long(what);
+                hive.note_stuck(at, what, before.at_since)
             }
         }
         if replaced {

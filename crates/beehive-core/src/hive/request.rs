@@ -4,8 +4,10 @@ use crate::hive::batch::{AnswerRun, AnswerSink, Batch};
 use crate::hive::credit::Cause;
 use crate::hive::{Hive, wake};
 use crate::message::{Error, Message};
+use crate::state::guard;
 use parking_lot::Mutex;
 use std::any::Any;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -117,12 +119,63 @@ impl<M: Message> AnswerSink<M> for Question<M> {
     }
 }
 
+/// How long an answer is waited for, unless something else is said.
+const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+
+/// Has the hive's runtime do something, and waits for it. Nothing if that is shut down.
+pub(crate) fn wait_for<T, F>(hive: &Hive, ask: impl FnOnce(Hive) -> F) -> Option<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    assert!(!guard::in_transaction(), "a handler cannot wait for an answer; emit the question as a message");
+    may_block();
+    let (sender, receiver) = oneshot::channel();
+    let asked = ask(hive.clone());
+    hive.inner().platform.spawn(Box::pin(async move {
+        // nobody waits any more only if the thread is gone
+        let _ = sender.send(asked.await);
+    }));
+    receiver.blocking_recv().ok()
+}
+
+/// Panics where a thread must not be held, before anything has been done.
+pub(crate) fn may_block() {
+    // whoever waits for what has come already does not wait; but the runtime looks whether it may
+    let (sender, receiver) = oneshot::channel();
+    let _ = sender.send(());
+    let _ = receiver.blocking_recv();
+}
+
 impl Hive {
     /// Asks a question and waits for its answer, five seconds at most.
     ///
     /// Cancel-safe in the sense that nothing breaks; whether a message that was handed over is handled is then not known.
     pub async fn request<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
-        self.request_within(Duration::from_secs(5), message).await
+        self.request_within(REQUEST_LIMIT, message).await
+    }
+
+    /// As [`Hive::request`], for threads that run no tasks: a thread of one's own, or one that
+    /// `tokio::task::spawn_blocking` has.
+    ///
+    /// # Panics
+    ///
+    /// In a task, which would hold its worker until the answer is there, and for ever if that is the worker that has to
+    /// give it: `request(..).await` is the way there. And in a handler, which would hold up its own cells: a question to
+    /// another app is a message out, and another one back.
+    pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
+        self.request_blocking_within(REQUEST_LIMIT, message)
+    }
+
+    /// As [`Hive::request_blocking`], with another limit of time. Waiting for a credit counts. It is the hive's runtime
+    /// that looks at the time: who does not run it waits for ever.
+    pub fn request_blocking_within<M: Message>(
+        &self,
+        limit: Duration,
+        message: M,
+    ) -> Result<M::Reply, RequestError> {
+        wait_for(self, |hive| async move { hive.request_within(limit, message).await })
+            .unwrap_or(Err(RequestError::Unavailable))
     }
 
     /// As [`Hive::request`], with another limit of time. Waiting for a credit counts.

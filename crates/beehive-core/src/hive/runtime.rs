@@ -6,23 +6,26 @@ use crate::cell::HiveId;
 use crate::cell::{BeeId, CellId};
 use crate::hive::HiveInner;
 use crate::hive::bee::{Bee, Body};
+use crate::hive::bees::BeesById;
 use crate::hive::journal::BeeImage;
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::queen::Asked;
 use crate::hive::registry::Registry;
 use crate::hive::routes::Routes;
+use crate::hive::settings::Settings;
 use crate::hive::tail::Tail;
 use crate::hive::turn::{Place, Turn};
 use crate::hive::unwinding;
 use crate::mapper::{Mapper, close_over_fusion};
+use crate::snapshot::Snapshots;
 use crate::state::column::Columns;
 use crate::state::image::{CellImage, DecodeError, decode, encode_many};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What is counted about a handler.
@@ -34,6 +37,10 @@ pub(crate) struct HandlerCounters {
     pub(crate) panics: AtomicU64,
     pub(crate) answered: AtomicU64,
     pub(crate) waited: AtomicU64,
+    /// Messages that it took too long for.
+    pub(crate) stuck: AtomicU64,
+    /// It has held a thread: what it handles is shown from then on.
+    pub(crate) slow: AtomicBool,
 }
 
 pub(crate) struct AppRuntime<A: App> {
@@ -41,7 +48,9 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) seed: u64,
     /// Dictionaries that are one cell each, closed under fusion.
     pub(crate) whole: u64,
-    prototype: A,
+    pub(crate) settings: Settings<A>,
+    /// Copies of its dictionaries, if anybody reads them.
+    pub(crate) snapshots: Option<Arc<Snapshots>>,
     pub(crate) routes: Routes<A>,
     pub(crate) registry: Arc<dyn Registry>,
     /// Where its records go, if they do.
@@ -71,7 +80,7 @@ const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
 
 /// What the queen remembers: bees by id, for decisions that name them.
 pub(crate) struct Queen<A: App> {
-    pub(crate) bees: hashbrown::HashMap<BeeId, Arc<Bee<A>>>,
+    pub(crate) bees: BeesById<A>,
     /// A proposal about owners is under way.
     pub(crate) asking: bool,
     /// What goes into the next one.
@@ -82,23 +91,21 @@ impl<A: Handlers> AppRuntime<A> {
     pub(crate) fn new(
         index: u16,
         seed: u64,
-        prototype: A,
+        settings: Settings<A>,
         registry: Arc<dyn Registry>,
         link: Option<Arc<Link>>,
+        snapshots_by_moment: bool,
     ) -> Arc<Self> {
         Arc::new(AppRuntime {
             index,
             seed,
             whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
-            prototype,
+            snapshots: Snapshots::of(&settings.fresh().0, seed, snapshots_by_moment),
+            settings,
             routes: Routes::new(),
             registry,
             link,
-            queen: Mutex::new(Queen {
-                bees: hashbrown::HashMap::new(),
-                asking: false,
-                asked: VecDeque::new(),
-            }),
+            queen: Mutex::new(Queen { bees: BeesById::default(), asking: false, asked: VecDeque::new() }),
             idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
             handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
@@ -131,12 +138,14 @@ impl<A: App> AppRuntime<A> {
 
     /// An instance without state.
     pub(crate) fn fresh(&self) -> A {
-        self.prototype.fresh()
+        self.settings.fresh().0
     }
 
     pub(crate) fn body(&self) -> Body<A> {
+        let (app, settings) = self.settings.fresh();
         Body {
-            app: self.fresh(),
+            app,
+            settings,
             tail: self.link.as_ref().map(|link| Tail::new(link)),
             lane: SenderLane::default(),
             now: Time::ZERO,
@@ -173,6 +182,9 @@ impl<A: App> AppRuntime<A> {
             tail.forget_unknown();
             tail.next_seq = image.next_seq;
         }
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.restored(&mut body.app, image.now)
+        }
         body.now = image.now;
         body.lane = lane;
         let cells: Vec<CellId> = cells.into_iter().collect();
@@ -180,7 +192,7 @@ impl<A: App> AppRuntime<A> {
         for cell in &cells {
             self.routes.set(*cell, &bee)
         }
-        self.queen.lock().bees.insert(id, bee);
+        self.queen.lock().bees.insert(bee);
         Ok(())
     }
 

@@ -4,11 +4,14 @@ use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
 use crate::hive::inspect::Inspected;
 use crate::hive::runtime::AppRuntime;
-use crate::hive::{Hive, HiveInner};
+use crate::hive::settings::{self, Change};
+use crate::hive::{Address, Hive, HiveInner};
 use crate::seams::BoxFuture;
+use crate::snapshot::{SnapshotStatus, Snapshots};
 use crate::state::column::Columns;
-use crate::state::{CellImage, DecodeError};
+use crate::state::{CellImage, ConfigError, DecodeError};
 use serde::Serialize;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,13 +20,24 @@ use std::time::Duration;
 pub(crate) trait AnyApp: Inspected + Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
+    /// What a handler handles.
+    fn handles(&self, handler: usize) -> &'static str;
     /// `sizes`: also the bytes of the state of its busiest bees.
     /// `apps`: the names of all apps, by number.
+    /// A handler holds its thread; it does so for too long.
+    fn note_held(&self, handler: usize, too_long: bool);
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
-    fn clear(&self);
+    /// Forgets all bees; returns how many runs of messages waited for them.
+    fn clear(&self) -> usize;
+    /// Its snapshots, if anybody reads them.
+    fn snapshots(&self) -> Option<&Arc<Snapshots>>;
+    fn as_any(&self) -> &dyn Any;
     /// What its idle bees remember of messages.
     fn remembered(&self) -> usize;
+    /// Reads settings for it; nothing if they are those in force.
+    fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
+    fn settings_version(&self) -> u32;
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
 
@@ -50,6 +64,8 @@ pub struct Status {
     pub mail_shed: u64,
     /// Messages that could not be handled, since the start.
     pub dead_letters: u64,
+    /// Of these, letters that are kept, and can be looked at and sent again.
+    pub dead_letters_kept: usize,
     /// Of these, letters that are not kept any more, to make room for later ones.
     pub dead_letters_dropped: u64,
     /// What the bees that are idle now remember so that no message is handled twice: lanes, and runs of numbers above
@@ -59,6 +75,8 @@ pub struct Status {
     pub cycles: u64,
     /// Times that bees were taken from behind a handler that held its thread.
     pub relieved: u64,
+    /// Messages that hold their handlers for too long, now.
+    pub stuck: Vec<StuckStatus>,
 }
 
 /// One app.
@@ -66,6 +84,8 @@ pub struct Status {
 pub struct AppStatus {
     /// Its name.
     pub name: &'static str,
+    /// The version of its settings: 1 at first, and one more with each change.
+    pub settings_version: u32,
     /// Bees it has on this hive.
     pub bees: usize,
     /// Bees made so far.
@@ -76,6 +96,8 @@ pub struct AppStatus {
     pub bees_retired: u64,
     /// Its handlers, in the order of the source.
     pub handlers: Vec<HandlerStatus>,
+    /// Its snapshots, if anybody reads them.
+    pub snapshots: Option<SnapshotStatus>,
     /// The bees that handled most, of those that are idle now.
     pub busiest: Vec<BeeStatus>,
 }
@@ -105,6 +127,27 @@ pub struct HandlerStatus {
     pub answered: u64,
     /// Runs of its messages that waited until their cells had one owner: this handler is what merges bees.
     pub waited: u64,
+    /// Messages that it took longer for than [`Builder::stuck_after`](crate::Builder::stuck_after) says.
+    pub stuck: u64,
+}
+
+/// A message that holds its handler for too long, and with it a thread and its cells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StuckStatus {
+    /// The app.
+    pub app: &'static str,
+    /// The handler.
+    pub handler: &'static str,
+    /// What it handles.
+    pub message: &'static str,
+    /// The first cell that it holds, in hexadecimal; none if it has none.
+    pub cell: Option<String>,
+    /// The chain of causes that the message belongs to, in hexadecimal; of messages that are run together, the first one's.
+    pub chain: String,
+    /// The message (JSON), or the first part of it; empty where its handler has never taken long before.
+    pub words: String,
+    /// How long it has been so.
+    pub milliseconds: u64,
 }
 
 /// One bee.
@@ -170,12 +213,23 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         A::REPORT.get(handler).map_or("?", |r| r.name)
     }
 
+    fn handles(&self, handler: usize) -> &'static str {
+        A::REPORT.get(handler).map_or("?", |r| r.message)
+    }
+
+    fn note_held(&self, handler: usize, too_long: bool) {
+        let Some(counters) = self.handlers.get(handler) else { return };
+        counters.slow.store(true, Ordering::Relaxed);
+        if too_long {
+            counters.stuck.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus {
         let mut busiest: Vec<BeeStatus> = Vec::new();
         self.routes.for_each_bee(|bee| {
-            let looked = bee.peek(|b| {
-                (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers().to_vec())
-            });
+            let looked =
+                bee.peek(|b| (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers()));
             let Some((messages, nanoseconds_per_message, from)) = looked else { return };
             let from = from.into_iter().map(|(peer, messages)| PeerStatus {
                 bee: peer.bee(),
@@ -221,21 +275,40 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 panics: c.panics.load(Ordering::Relaxed),
                 answered: c.answered.load(Ordering::Relaxed),
                 waited: c.waited.load(Ordering::Relaxed),
+                stuck: c.stuck.load(Ordering::Relaxed),
             })
             .collect();
         AppStatus {
             name: A::NAME,
+            settings_version: self.settings.version(),
             bees: self.bees(),
             bees_created: self.created.load(Ordering::Relaxed),
             bees_merged: self.merged.load(Ordering::Relaxed),
             bees_retired: self.retired.load(Ordering::Relaxed),
             handlers,
+            snapshots: self.snapshots.as_ref().map(|snapshots| snapshots.status()),
             busiest,
         }
     }
 
+    fn snapshots(&self) -> Option<&Arc<Snapshots>> {
+        self.snapshots.as_ref()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>) {
         AppRuntime::retire_idle(&self, hive);
+    }
+
+    fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
+        settings::change(&self, table)
+    }
+
+    fn settings_version(&self) -> u32 {
+        self.settings.version()
     }
 
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {
@@ -252,10 +325,26 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         size
     }
 
-    fn clear(&self) {
+    fn clear(&self) -> usize {
         self.take_idle();
-        self.queen.lock().bees.clear();
-        self.routes.clear()
+        let bees = std::mem::take(&mut self.queen.lock().bees);
+        let waiting = bees.values().map(|bee| bee.waiting()).sum();
+        self.routes.clear();
+        waiting
+    }
+}
+
+impl HiveInner {
+    /// The handler of whoever sent a message: its app, its name, and what it handles.
+    pub(crate) fn handler_of(
+        &self,
+        sender: Address,
+        handler: Option<u16>,
+    ) -> Option<(&'static str, &'static str, &'static str)> {
+        let (Address::App(app), Some(handler)) = (sender, handler) else { return None };
+        let apps = self.apps.read();
+        let (app, handler) = (apps.get(usize::from(app))?, usize::from(handler));
+        Some((app.name(), app.handler_name(handler), app.handles(handler)))
     }
 }
 
@@ -316,11 +405,13 @@ impl Hive {
             ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
             mail_shed: inner.io.shed.total(),
             dead_letters: inner.dead_letters.total(),
+            dead_letters_kept: inner.dead_letters.kept(),
             dead_letters_dropped: inner.dead_letters.dropped(),
             remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()
                 + inner.link.as_ref().map_or(0, |link| link.unowned.size()),
             cycles: inner.cycles.load(Ordering::Relaxed),
             relieved: inner.workers.relief.relieved.load(Ordering::Relaxed),
+            stuck: inner.workers.relief.stuck.list(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Supervision of IO bees: started again after a failure, with growing pauses, until the hive stops.
 
-use crate::hive::{Hive, Io, unwinding};
+use crate::hive::{Address, Hive, Io, unwinding};
 use crate::message::Error;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -44,7 +44,35 @@ impl<F: Future> Future for Caught<F> {
     }
 }
 
+/// A life of an IO bee that can be found by its name.
+struct Named {
+    hive: Hive,
+    name: String,
+    id: u64,
+}
+
+impl Named {
+    fn begin(hive: &Hive, name: &str, id: u64) -> Named {
+        hive.inner().io.begin(name, id);
+        Named { hive: hive.clone(), name: name.to_string(), id }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.hive.inner().io.end(&self.name, self.id)
+    }
+}
+
 impl Hive {
+    /// Where messages reach the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io) has started under this
+    /// name: the life that began last, if it has not ended. Handlers, which must not depend on the hive that they run on, are
+    /// told addresses in messages instead.
+    pub fn find_io(&self, name: &str) -> Option<Address> {
+        let id = self.inner().io.find(name)?;
+        Some(Address::Io(self.id(), id))
+    }
+
     /// Runs an IO bee, and again what `make` makes if it fails. A panic in it harms nothing else.
     ///
     /// When the hive stops, the task is given the time of [`Hive::stop`] to notice [`Io::stopping`] and return; then it is
@@ -62,7 +90,9 @@ impl Hive {
             let mut pause = Duration::ZERO;
             while !hive.inner().is_stopped() {
                 let began = hive.now();
-                let made = unwinding::catch(AssertUnwindSafe(|| make(hive.io())));
+                let io = hive.io();
+                let named = Named::begin(&hive, &name, io.id());
+                let made = unwinding::catch(AssertUnwindSafe(|| make(io)));
                 let ended = match made {
                     Ok(made) => tokio::select! {
                         ended = Caught(Box::pin(made)) => ended,
@@ -70,6 +100,8 @@ impl Hive {
                     },
                     Err(panic) => Err(unwinding::text(&*panic)),
                 };
+                // it is not there while it pauses
+                drop(named);
                 let failed = match ended {
                     Ok(Ok(())) => None,
                     Ok(Err(error)) => Some(error.to_string()),

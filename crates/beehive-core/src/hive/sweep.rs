@@ -6,7 +6,6 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
-use crate::hive::Address;
 use crate::hive::admission::Numbers;
 use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
@@ -20,6 +19,7 @@ use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
+use crate::hive::{Address, unwinding, words};
 use crate::key::Key;
 use crate::message::{Each, Error, Message};
 use crate::state::column::Columns;
@@ -45,7 +45,7 @@ impl<A: Handlers, K, M> EachReceiver<A, K, M> {
     }
 }
 
-impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A, K, M> {
+impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A, K, M> {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -109,7 +109,7 @@ impl<A: Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A,
 }
 
 /// The name by which a log knows a handler for each cell.
-pub(crate) fn sweep_name<A: Handles<Each<K, M>>, K: Key, M: Message>() -> String {
+pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>() -> String {
     format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
 }
 
@@ -141,7 +141,9 @@ impl<M: Message> Visit<M> {
                 failed: Mutex::new(None),
             })
         });
-        Some(Visit { message, source: batch.source.clone(), report, turns })
+        // its own: two sweeps of one batch must not meet the same chance at a cell, nor one other chance after a restart
+        let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
+        Some(Visit { message, source, report, turns })
     }
 }
 
@@ -151,6 +153,9 @@ impl<M: Message> AnyBatch for Visit<M> {
     }
     fn message_name(&self) -> &'static str {
         M::NAME
+    }
+    fn words(&self, _: usize, bytes_max: usize) -> String {
+        unwinding::harmless(|| words::bounded::<M>(&self.message, bytes_max)).unwrap_or_default()
     }
     fn opened(&self) {
         self.expect(1)
@@ -367,7 +372,7 @@ pub(crate) fn paced<A: Handlers, M: Message>(
 }
 
 /// Gives the swept message to every visited cell that the bee holds, in key order, before anything that came later.
-pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -413,7 +418,7 @@ pub(crate) fn run_sweep<A: Handles<Each<K, M>>, K: Key, M: Message>(
 }
 
 /// A message for each entry of the swept dictionary that is in one of these cells, which are in order.
-pub(crate) fn turns_of<A: Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn turns_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     state: &mut A,
     cells: &[CellId],

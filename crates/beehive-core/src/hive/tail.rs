@@ -9,6 +9,7 @@ use crate::hive::lane::SenderLane;
 use crate::hive::link::{Fate, Link};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
+use crate::hive::unwinding;
 use crate::message::Message;
 use crate::state::column::Columns;
 use crate::state::image::{EncodedCells, Op};
@@ -81,16 +82,16 @@ impl<A: App> Tail<A> {
         self.entries.iter().map(|e| e.number).collect()
     }
 
-    /// Lets go what is committed; takes back what is dead and everything executed on it.
+    /// Lets go what is committed; takes back what is dead and everything executed on it. Returns whether there was any.
     pub(crate) fn reconcile(
         &mut self,
         app: &Arc<AppRuntime<A>>,
         state: &mut A,
         lane: &mut SenderLane,
         turn: &mut Turn,
-    ) {
+    ) -> bool {
         if !self.is_behind() {
-            return;
+            return false;
         }
         // before the look: what happens later makes us look again
         self.version = self.link.version();
@@ -98,18 +99,30 @@ impl<A: App> Tail<A> {
         for fate in fates {
             match fate {
                 Fate::Open => break,
-                Fate::Dead => return self.take_back(app, state),
+                Fate::Dead => {
+                    self.take_back(app, state);
+                    return true;
+                }
                 Fate::Committed => {
-                    let Some(done) = self.entries.pop_front() else { return };
+                    let Some(done) = self.entries.pop_front() else { return false };
                     done.ops.iter().for_each(|op| self.base.apply(op));
+                    if let Some(snapshots) = &app.snapshots {
+                        snapshots.committed(state, &done.ops, turn.moment())
+                    }
                     self.cells_logged = self.cells_logged.max(done.cells_end);
-                    turn.cause = done.delivery.cause;
+                    if let Some(witness) = &turn.hive.witness {
+                        witness.committed(done.number)
+                    }
+                    turn.cause = done.delivery.cause.clone();
                     let_go(done.steps, lane, turn);
                     turn.cause = None;
-                    done.delivery.batch.committed(done.delivery.cells.len())
+                    let Delivery { batch, cells, .. } = done.delivery;
+                    batch.committed(cells.len());
+                    unwinding::harmless(|| drop(batch));
                 }
             }
         }
+        false
     }
 
     /// Forgets everything that is not committed and has it run again.

@@ -1,6 +1,6 @@
 //! Timers as data: what is due when, in one ordered table, woken by one sleep.
 
-use crate::app::Handles;
+use crate::app::{Handlers, Handles};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::RunDelivery;
 use crate::hive::credit::{Cause, Credits};
@@ -94,16 +94,21 @@ impl Timers {
         (fires, None)
     }
 
-    pub(crate) fn clear(&self) {
+    /// Drops all that wait; returns how many.
+    pub(crate) fn clear(&self) -> usize {
         let table = std::mem::take(&mut self.due.lock().table);
-        drop(table)
+        table.len()
     }
 }
 
 /// Fires what is due until the hive stops.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
-    while !hive.is_over() {
-        let sooner = hive.timers.sooner.notified();
+    loop {
+        // before the look: what happens after it is heard of
+        let (sooner, ended) = (hive.timers.sooner.notified(), hive.ended.notified());
+        if hive.is_over() {
+            return;
+        }
         let now = hive.now();
         let (fires, next) = hive.timers.take_due(now);
         if !fires.is_empty() {
@@ -117,7 +122,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         tokio::select! {
             () = hive.platform.sleep(wait) => {}
             () = sooner => {}
-            () = hive.ended.notified() => {}
+            () = ended => {}
         }
     }
 }
@@ -128,12 +133,12 @@ fn source(hive: &HiveInner, now: Time) -> Source {
 }
 
 /// Fires timer `N` of an app, once per period; at most one tick is under way, missed ones collapse.
-pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
+pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
     period: Duration,
 ) {
-    fn fire<A: Handles<Tick<N>>, const N: u32>(
+    fn fire<A: Handlers + Handles<Tick<N>>, const N: u32>(
         app: Arc<AppRuntime<A>>,
         period: Duration,
         one: Arc<Credits>,
@@ -161,7 +166,7 @@ pub(crate) fn every<A: Handles<Tick<N>>, const N: u32>(
 }
 
 /// Sweeps the cells of a dictionary with timer `N`, spread over the period.
-pub(crate) fn every_each<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
+pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
     period: Duration,
@@ -172,7 +177,7 @@ pub(crate) fn every_each<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
-fn start_sweep<A: Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
+fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
     parts: Arc<Credits>,

@@ -1,26 +1,31 @@
 //! The transactions of a run of messages, and what they leave: outputs, answers, messages to be passed on.
 
-use crate::app::Handles;
+use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId};
+use crate::context::Ctx;
 use crate::hive::Address;
 use crate::hive::HiveInner;
 use crate::hive::admission::{Admission, Numbers};
-use crate::hive::batch::{AnswerRun, Batch, STRIDE, Source};
+use crate::hive::batch::{AnswerRun, AnyBatch, Batch, Chain, STRIDE, Source};
+use crate::hive::bee::Local;
 use crate::hive::credit::Cause;
-use crate::hive::dead_letters::DeadLetter;
+use crate::hive::dead_letters::{DeadLetter, Provenance, Way};
 use crate::hive::journal::Fact;
 use crate::hive::lane::SenderLane;
 use crate::hive::outputs::Outputs;
 use crate::hive::postpone::postpone;
+use crate::hive::receiver::remembered_name;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::MessageType;
-use crate::hive::unwinding;
+use crate::hive::witness::About;
+use crate::hive::{unwinding, watched, words};
 use crate::limits;
 use crate::message::{Error, ErrorKind, Message};
-use crate::state::column::Columns;
+use crate::snapshot::{self, Changes, Collected, Published};
+use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
-use crate::state::image::Op;
+use crate::state::image::{Op, encode};
 use crate::time::Time;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -46,6 +51,8 @@ pub(crate) struct Executed<M: Message> {
     postponed: Vec<(u32, Time)>,
     /// The chance of the first message, from which that of what the run emitted follows.
     chance: u64,
+    /// The chain of causes of the first message, which goes on with what the run emitted.
+    chain: Chain,
 }
 
 impl<M: Message> Default for Executed<M> {
@@ -56,6 +63,7 @@ impl<M: Message> Default for Executed<M> {
             observed: Vec::new(),
             postponed: Vec::new(),
             chance: 0,
+            chain: Chain::default(),
         }
     }
 }
@@ -64,7 +72,8 @@ impl<M: Message> Executed<M> {
     /// Adds what a later run left.
     pub(crate) fn extend(&mut self, later: Executed<M>) {
         if self.chance == 0 {
-            self.chance = later.chance
+            self.chance = later.chance;
+            self.chain = later.chain
         }
         self.answers.extend(later.answers);
         self.passed.extend(later.passed);
@@ -80,6 +89,7 @@ impl<M: Message> Executed<M> {
     /// A message ends with an error. `position`: that of the app in the chain.
     #[cold]
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
+        self.chain = batch.source.chain.after(index);
         match position {
             Some(_) if batch.sink.is_some() => self.answers.push(Err(error)),
             Some(_) => {}
@@ -91,8 +101,10 @@ impl<M: Message> Executed<M> {
 const PUT_OFF_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
 
 /// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
-pub(crate) fn execute<A: Handles<M>, M: Message>(
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     app: &AppRuntime<A>,
+    bee: Option<BeeId>,
     state: &mut A,
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
@@ -110,7 +122,14 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     let hive = turn.hive;
     let Run { cells, position, now } = run;
     let slot = turn.slot;
+    let mut collected = collect(app, redo.is_none(), now, turn);
+    let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| snapshot::open(s, now));
     hive.begin_run(slot, app.index, A::HANDLER);
+    // to show the messages, too, costs as much as a short handler
+    let shown =
+        app.handlers[A::HANDLER].slow.load(Ordering::Relaxed).then(|| batch.clone() as Arc<dyn AnyBatch>);
+    let is_shown = shown.is_some();
+    hive.show_run(slot, cells.first().copied(), batch.source.chain.number(range.start), shown);
     let ctx = turn.ctx();
     ctx.now = now;
     ctx.origin = batch.source.origin;
@@ -120,35 +139,39 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
     let held = Held::strict(app.seed, app.whole, cells);
     ctx.postponed = None;
     let mut answered = 0u32;
+    let watched = watched::is_on();
     done.chance = chance(app, batch, range.start, cells);
+    done.chain = batch.source.chain.after(range.start);
+    let mut notes = hive.witness.is_some().then(Vec::new);
+    let is_passed_on = position.is_some_and(|position| position > 0);
+    let about = |index| {
+        let chance = chance(app, batch, index, cells);
+        About { bee, batch, index, cells, chance, is_passed_on }
+    };
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
         if hive.is_over() {
             break;
         }
+        hive.run_at(slot, index);
         ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
-        let result = unwinding::catch(AssertUnwindSafe(|| {
-            let handled = state.handle(message, ctx);
-            // what goes is cloned first, and that is the app's code, too
-            if A::LIMITED && handled.is_ok() {
-                state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
-            }
-            handled
-        }));
-        let overflow = ctx.out.take_overflow();
-        let result = match (result, held.violation()) {
-            (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
-            (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
-            (result, violation) => Err(failure(result, violation, overflow)),
-        };
+        let span = watched.then(|| watched::handling(A::NAME, handler_name::<A, M>(), batch, index, cells));
+        let result = ended(state, message, ctx, &held);
+        drop(span);
         let result = match redo.as_deref_mut() {
             Some(ops) => result.and_then(|answer| written_down(state, ops).map(|()| answer)),
+            None if A::PUBLISHED != 0 => {
+                result.and_then(|answer| noted(state, &mut collected).map(|()| answer))
+            }
             None => result,
         };
         match result {
             Ok(answer) => {
-                state.commit();
+                if let Some(notes) = &mut notes {
+                    notes.push(about(index).committed(app, state, ctx, mark, &answer))
+                }
+                unwinding::to_the_end(|| state.commit());
                 if let Some(at) = ctx.postponed {
                     ctx.postponed = None;
                     done.postponed.push((index, at));
@@ -166,10 +189,13 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
                 }
             }
             Err(error) => {
-                state.rollback();
+                if let Some(notes) = &mut notes {
+                    notes.push(about(index).failed(app, now, &error))
+                }
+                unwinding::to_the_end(|| state.rollback());
                 ctx.out.rollback(mark);
                 ctx.postponed = None;
-                fail(app, hive, batch, index, &error);
+                fail(app, hive, batch, index, position, &error);
                 if A::ANSWERS && position.is_some() {
                     if sink.is_some() {
                         done.answers.push(Err(error));
@@ -181,11 +207,68 @@ pub(crate) fn execute<A: Handles<M>, M: Message>(
         }
     }
     drop(held);
+    drop(opened);
     hive.end_run(slot);
+    if A::PUBLISHED != 0 {
+        turn.local::<Local<A>>(app.index).changes = collected.end()
+    }
+    if is_shown {
+        hive.hide_run(slot)
+    }
+    if let Some(notes) = notes {
+        turn.note(notes)
+    }
     if answered > 0 {
         app.handlers[A::HANDLER].answered.fetch_add(u64::from(answered), Ordering::Relaxed);
     }
     done
+}
+
+/// What a run changes that snapshots are told of when it is over. Where there is a log, they are told when it is committed.
+#[inline(always)]
+fn collect<'a, A: Published>(
+    app: &'a AppRuntime<A>,
+    is_unlogged: bool,
+    now: Time,
+    turn: &mut Turn,
+) -> Collected<'a> {
+    match A::PUBLISHED != 0 && is_unlogged {
+        true => {
+            let room = std::mem::take(&mut turn.local::<Local<A>>(app.index).changes);
+            Collected::begin(app.snapshots.as_ref(), room, now)
+        }
+        false => Collected::begin(None, Changes::default(), now),
+    }
+}
+
+/// Adds what a transaction has changed. It is cloned, and that may fail.
+fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
+    unwinding::catch(AssertUnwindSafe(|| collected.note(state)))
+        .map_err(|panic| failure::<()>(Err(panic), None, None))
+}
+
+/// Runs a handler to the end of its transaction, which is still to be committed or rolled back.
+#[inline(always)]
+pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
+    state: &mut A,
+    message: &M,
+    ctx: &mut Ctx,
+    held: &Held,
+) -> Result<Option<M::Reply>, Error> {
+    let result = unwinding::catch(AssertUnwindSafe(|| {
+        let handled = state.handle(message, ctx);
+        // what goes is cloned first, and that is the app's code, too
+        if A::LIMITED && handled.is_ok() {
+            state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
+        }
+        handled
+    }));
+    let overflow = ctx.out.take_overflow();
+    match (result, held.violation()) {
+        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
+        (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
+        (result, violation) => Err(failure(result, violation, overflow)),
+    }
 }
 
 /// Adds to `ops` what a transaction has changed. What cannot be encoded fails it: a log must not miss anything.
@@ -200,7 +283,7 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
 /// The same for the same message, whenever it is run. A cell's turn at a sweep is known by the cell: its place in the batch
 /// says how many cells the bee has, unless one bee has all of them.
 #[inline(always)]
-fn chance<A: Handles<M>, M: Message>(
+fn chance<A: Handlers + Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     batch: &Batch<M>,
     index: u32,
@@ -224,6 +307,10 @@ fn failure<T>(
         // also when the handler caught the unwinding and went on
         (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
         (Ok(Err(error)), None) => error,
+        // what ended the transaction says so
+        (Err(panic), None) if panic.is::<Error>() => {
+            panic.downcast().map_or_else(|_| Error::of(ErrorKind::Panicked, "?"), |error| *error)
+        }
         (Err(panic), None) => {
             let text = unwinding::text(&*panic);
             // what a panic carries may panic when it is dropped
@@ -234,50 +321,56 @@ fn failure<T>(
     }
 }
 
+fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
+    A::REPORT.get(A::HANDLER).map_or("?", |r| r.name)
+}
+
 #[cold]
-pub(crate) fn fail<A: Handles<M>, M: Message>(
+pub(crate) fn fail<A: Handlers + Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     hive: &HiveInner,
     batch: &Batch<M>,
     index: u32,
+    position: Option<u16>,
     error: &Error,
 ) {
     let counters = &app.handlers[A::HANDLER];
-    let handler = A::REPORT.get(A::HANDLER).map_or("?", |r| r.name);
-    if error.kind() == ErrorKind::Handler {
+    let handler = handler_name::<A, M>();
+    if matches!(error.kind(), ErrorKind::Handler | ErrorKind::Stale) {
         counters.errors.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, handler, message = M::NAME, %error, "a handler answered with an error");
         return;
     }
     counters.panics.fetch_add(1, Ordering::Relaxed);
+    let Some(message) = batch.messages.get(index as usize) else { return };
+    let Source { origin, sender, hops, chain, handler: sent_by, .. } = batch.source;
     hive.dead_letters.add(DeadLetter {
+        number: 0,
         app: A::NAME,
         handler,
         message: M::NAME,
-        bytes: encoded(batch, index),
+        words: unwinding::harmless(|| words::bounded(message, limits::DEAD_LETTER_WORDS_BYTES_MAX))
+            .unwrap_or_default(),
+        bytes: unwinding::harmless(|| encode(message)),
         error: error.clone(),
         at: hive.now(),
+        cause: Provenance {
+            chain: chain.number(index),
+            hops,
+            origin,
+            sender,
+            handler: hive.handler_of(sender, sent_by),
+        },
+        way: Way { app: app.index, name: remembered_name::<A, M>(), position },
     });
 }
 
-/// A message for the dead letters. One that panics when it is encoded has no bytes there, and harms nobody else.
-fn encoded<M: Message>(batch: &Batch<M>, index: u32) -> Vec<u8> {
-    let encode = || batch.messages.get(index as usize).map(crate::state::image::encode).unwrap_or_default();
-    match unwinding::catch(AssertUnwindSafe(encode)) {
-        Ok(bytes) => bytes,
-        Err(panic) => {
-            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
-            Vec::new()
-        }
-    }
-}
-
 /// Where what a run emitted comes from, and whether its chain of causes is too long to go on.
-fn source_of<A: Handles<M>, M: Message>(
+fn source_of<A: Handlers + Handles<M>, M: Message>(
     app: &AppRuntime<A>,
     bee: Option<BeeId>,
     batch: &Batch<M>,
-    chance: u64,
+    (chance, chain): (u64, Chain),
     outputs: &Outputs,
     turn: &mut Turn,
 ) -> (Source, bool) {
@@ -285,8 +378,10 @@ fn source_of<A: Handles<M>, M: Message>(
         origin: batch.source.origin,
         sender: Address::App(app.index),
         bee,
+        handler: Some(A::HANDLER as u16),
         numbers: Numbers::NONE,
         hops: batch.source.hops + 1,
+        chain,
         // of messages that are emitted by one run all are told apart, by their places
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
@@ -299,7 +394,7 @@ fn source_of<A: Handles<M>, M: Message>(
 }
 
 /// Lets go what a run left: outputs in order, answers, and what is passed on.
-pub(crate) fn release<A: Handles<M>, M: Message>(
+pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     bee: Option<BeeId>,
     batch: &Arc<Batch<M>>,
@@ -313,7 +408,7 @@ pub(crate) fn release<A: Handles<M>, M: Message>(
 
 /// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
+pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     made_of: Option<Fact>,
     app: &Arc<AppRuntime<A>>,
     bee: Option<BeeId>,
@@ -325,7 +420,7 @@ pub(crate) fn release_made_of<A: Handles<M>, M: Message>(
 ) {
     if !turn.ctx().out.is_empty() {
         let mut outputs = turn.take_outputs();
-        let (source, cut) = source_of(app, bee, batch, done.chance, &outputs, turn);
+        let (source, cut) = source_of(app, bee, batch, (done.chance, done.chain), &outputs, turn);
         if cut {
             outputs.discard()
         } else {
@@ -364,6 +459,9 @@ pub(crate) fn let_go<M: Message>(
     lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
+    if watched::is_on() && !done.answers.is_empty() {
+        watched::answered::<M>(done.chain, done.answers.len())
+    }
     if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
         match &mut turn.gate {
             Some(gate) => {

@@ -5,6 +5,7 @@ use crate::hive::credit::Cause;
 use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
 use crate::hive::outputs::Outputs;
+use crate::hive::unwinding;
 use crate::hive::workers::Bees;
 use crate::hive::{EmitKey, HiveInner};
 use crate::limits;
@@ -45,8 +46,12 @@ pub(crate) struct Scratch {
     emits: Vec<(EmitKey, Arc<AtomicU64>)>,
 }
 
-/// Messages that are handled between two looks at the clock, where a turn has a limit of time.
+/// Messages that are handled between two looks at the clock: what handlers are told of the time must not grow old in a turn
+/// of many, and a turn on a worker ends in time.
 const MESSAGES_PER_LOOK: usize = 16;
+
+/// After a look that comes as late as this, the next is one message later.
+const SLOW_LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
@@ -70,8 +75,9 @@ pub(crate) struct Turn<'h> {
     begins: bool,
     woken: Bees,
     follows: bool,
-    /// When it is over, on a worker; and how many messages later it looks at the clock again.
+    /// When it is over, on a worker.
     until: Option<Time>,
+    /// After how many messages it looks at the clock again.
     look_at: usize,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
@@ -112,7 +118,7 @@ impl<'h> Turn<'h> {
         while !turn.is_over()
             && let Some(bee) = hive.next_bee(slot)
         {
-            bee.run(&mut turn);
+            turn.run(bee)
         }
         turn.end()
     }
@@ -120,8 +126,15 @@ impl<'h> Turn<'h> {
     /// Runs one bee on a thread of its own.
     pub(crate) fn run_bee(hive: &'h Arc<HiveInner>, slot: usize, bee: Arc<dyn Runnable>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
-        bee.run(&mut turn);
+        turn.run(bee);
         turn.end()
+    }
+
+    /// Runs a bee. Whatever unwinds out of it must not take the thread along, which others count on.
+    fn run(&mut self, bee: Arc<dyn Runnable>) {
+        if unwinding::harmless(|| bee.run(self)).is_none() {
+            self.discard()
+        }
     }
 
     fn new(hive: &'h Arc<HiveInner>) -> Self {
@@ -188,6 +201,14 @@ impl<'h> Turn<'h> {
         self.follows
     }
 
+    /// The time at which what is run now begins: never before a time that somebody in the hive has read already, so that no
+    /// message is handled earlier than it was sent, or was due.
+    #[inline(always)]
+    pub(crate) fn moment(&mut self) -> Time {
+        self.now = self.now.max(self.hive.last_now());
+        self.now
+    }
+
     /// Whether the turn has taken its share.
     #[inline(always)]
     pub(crate) fn is_over(&mut self) -> bool {
@@ -195,11 +216,10 @@ impl<'h> Turn<'h> {
     }
 
     fn is_late(&mut self) -> bool {
-        self.look_at = match self.until {
-            Some(_) => self.done + MESSAGES_PER_LOOK,
-            None => usize::MAX,
-        };
-        self.until.is_some_and(|until| self.hive.platform.now() >= until)
+        let before = std::mem::replace(&mut self.now, self.hive.now());
+        let is_slow = self.now.since(before) >= SLOW_LOOK;
+        self.look_at = self.done + if is_slow { 1 } else { MESSAGES_PER_LOOK };
+        self.until.is_some_and(|until| self.now >= until)
     }
 
     #[inline(always)]

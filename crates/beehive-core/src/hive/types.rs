@@ -5,20 +5,22 @@ use crate::hive::Address;
 use crate::hive::admission::Admitted;
 use crate::hive::batch::{Batch, Source};
 use crate::hive::credit::Credits;
+use crate::hive::dead_letters::Way;
 use crate::hive::gate::Step;
 use crate::hive::io::IoBees;
 use crate::hive::journal::{Emit, Sweep};
 use crate::hive::lane::SenderLane;
 use crate::hive::recorder::Recorder;
 use crate::hive::turn::Turn;
-use crate::hive::unowned;
+use crate::hive::{unowned, watched, words};
 use crate::limits;
 use crate::message::Message;
+use crate::shape::Shape;
 use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -87,9 +89,12 @@ impl<M: Message> MessageType<M> {
         if let Some(recorder) = &self.recorder {
             recorder.note(batch, range.clone())
         }
+        if watched::is_on() {
+            watched::emitted(batch, range.clone())
+        }
         let (observers, chain) = self.receivers();
         if observers.is_empty() && chain.is_empty() {
-            turn.hive.nobody_handles(M::NAME);
+            turn.hive.nobody_handles(M::NAME, batch.source.sender);
         }
         if let Some(sink) = &batch.sink
             && sink.counts()
@@ -151,6 +156,9 @@ impl<M: Message> MessageType<M> {
         if let Some(recorder) = &self.recorder {
             recorder.note(batch, range.clone())
         }
+        if watched::is_on() {
+            watched::emitted(batch, range.clone())
+        }
         match to {
             Address::Io(_, id) if turn.is_put_off(lane) => {
                 let io = self.io.clone();
@@ -160,7 +168,7 @@ impl<M: Message> MessageType<M> {
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, turn),
             Address::App(app) => match self.receiver_of(app) {
                 Some(receiver) => receiver.route(batch, range, None, lane, turn),
-                None => turn.hive.nobody_handles(M::NAME),
+                None => turn.hive.nobody_handles(M::NAME, batch.source.sender),
             },
             Address::Outside => {}
         }
@@ -178,7 +186,9 @@ impl<M: Message> MessageType<M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        let Some(receiver) = self.receiver_of(app) else { return turn.hive.nobody_handles(M::NAME) };
+        let Some(receiver) = self.receiver_of(app) else {
+            return turn.hive.nobody_handles(M::NAME, batch.source.sender);
+        };
         let (kind, later, shared) = (self.clone(), batch.clone(), lane.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
             turn.hive.timers.after(at, app, &kind, &later, range, shared, &turn.hive.types)
@@ -215,6 +225,9 @@ fn to_io_bee<M: Message>(
     range: Range<u32>,
     turn: &mut Turn,
 ) {
+    if watched::is_on() {
+        watched::delivered(batch, range.clone(), id)
+    }
     match &mut turn.gate {
         Some(gate) => {
             let (io, batch, cause) = (io.clone(), batch.clone(), turn.cause.clone());
@@ -224,41 +237,81 @@ fn to_io_bee<M: Message>(
     }
 }
 
-struct Registered {
-    kind: Box<dyn Any + Send + Sync>,
-    name: &'static str,
+type Kind = Box<dyn Any + Send + Sync>;
+
+/// A message that was encoded, and is to be brought to an app again.
+pub(crate) struct Again<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) source: Source,
+    /// In the chain of those that can answer.
+    pub(crate) position: Option<u16>,
+    /// If it comes from outside.
+    pub(crate) admitted: Option<Arc<Admitted>>,
+    /// Not before this moment.
+    pub(crate) at: Option<Time>,
 }
 
-/// Decodes a message that a log remembers and brings it to its app.
-type Resend = Box<dyn Fn(&Emit, &mut SenderLane, &mut Turn) -> Result<(), DecodeError> + Send + Sync>;
+/// How a message is sent again to one app.
+trait Resend: Send + Sync {
+    /// Whether the bytes are a message.
+    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError>;
+    /// Decodes a message and brings it to its app.
+    fn send(&self, again: Again, lane: &mut SenderLane, turn: &mut Turn) -> Result<(), DecodeError>;
+}
 
-fn resend<M: Message>(receiver: Arc<dyn Receiver<M>>) -> Resend {
-    Box::new(move |emit, lane, turn| {
-        let messages = vec![decode::<M>("a message", &emit.bytes)?];
-        let batch = Batch::new(messages, Source::again(emit));
-        match emit.at {
+struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
+
+impl<M: Message> Resend for ResendTo<M> {
+    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError> {
+        decode::<M>("a message", bytes).map(|_| ())
+    }
+
+    fn send(&self, again: Again, lane: &mut SenderLane, turn: &mut Turn) -> Result<(), DecodeError> {
+        let Again { bytes, source, position, admitted, at } = again;
+        let messages = vec![decode::<M>("a message", bytes)?];
+        let batch = Arc::new(Batch { messages, source, sink: None, admitted });
+        match at {
             Some(at) => {
                 let kind = turn.hive.types.kind::<M>();
-                let lane = lane.share();
-                turn.hive.timers.after(at, emit.fact.app, &kind, &batch, 0..1, lane, &turn.hive.types)
+                let (app, lane) = (self.0.app(), lane.share());
+                turn.hive.timers.after(at, app, &kind, &batch, 0..1, lane, &turn.hive.types)
             }
-            None => receiver.route(&batch, 0..1, emit.position, lane, turn),
+            None => self.0.route(&batch, 0..1, position, lane, turn),
         }
         Ok(())
-    })
+    }
+}
+
+/// A type of message that has a name.
+struct Named {
+    id: TypeId,
+    place: &'static str,
+    shape: fn() -> Shape,
+    words: fn(&[u8]) -> Result<String, DecodeError>,
+}
+
+/// Two types of messages that have the same name, and where they are.
+pub(crate) struct SameName {
+    pub(crate) name: &'static str,
+    pub(crate) places: [&'static str; 2],
 }
 
 /// All types of messages of a hive.
 pub(crate) struct Types {
     io: Arc<IoBees>,
     recorder: Option<Arc<Recorder>>,
-    kinds: RwLock<HashMap<TypeId, Registered>>,
+    kinds: RwLock<HashMap<TypeId, Kind>>,
     /// Taken by messages that handlers have set timers for, until they and what they cause are done.
     pub(crate) timers: Arc<Credits>,
     /// By app and stable name: how to send a message again that a log remembers.
-    resend: RwLock<HashMap<(u16, String), Resend>>,
+    resend: RwLock<HashMap<(u16, String), Arc<dyn Resend>>>,
     /// By app and stable name: how to go on with a sweep.
     resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
+    /// By name: what a message is that is known by nothing else.
+    named: RwLock<BTreeMap<&'static str, Named>>,
+    clash: Mutex<Option<SameName>>,
+    /// Names of messages that some app handles.
+    handled: RwLock<BTreeSet<&'static str>>,
     /// Receivers while the hive is being built.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
@@ -277,14 +330,17 @@ impl Types {
             timers: Credits::new(limits::TIMERS_WAITING_MAX as u32),
             resend: RwLock::default(),
             resume: RwLock::default(),
+            named: RwLock::default(),
+            clash: Mutex::default(),
+            handled: RwLock::default(),
             pending: Mutex::default(),
         })
     }
 
     /// The type `M`; made known if it is not.
     pub(crate) fn kind<M: Message>(&self) -> Arc<MessageType<M>> {
-        let found = |kinds: &HashMap<TypeId, Registered>| {
-            kinds.get(&TypeId::of::<M>()).and_then(|r| r.kind.downcast_ref::<Arc<MessageType<M>>>()).cloned()
+        let found = |kinds: &HashMap<TypeId, Kind>| {
+            kinds.get(&TypeId::of::<M>()).and_then(|kind| kind.downcast_ref::<Arc<MessageType<M>>>()).cloned()
         };
         if let Some(kind) = found(&self.kinds.read()) {
             return kind;
@@ -295,7 +351,7 @@ impl Types {
         }
         let (io, recorder) = (self.io.clone(), self.recorder.clone());
         let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io, recorder });
-        kinds.insert(TypeId::of::<M>(), Registered { kind: Box::new(kind.clone()), name: M::NAME });
+        kinds.insert(TypeId::of::<M>(), Box::new(kind.clone()));
         kind
     }
 
@@ -306,13 +362,32 @@ impl Types {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) -> Result<(), DecodeError> {
-        match self.resend.read().get(&(emit.fact.app, emit.name.clone())) {
-            Some(resend) => resend(emit, lane, turn),
-            None => Err(DecodeError {
-                what: "a message",
-                why: format!("the app does not handle `{}`", emit.name),
-            }),
-        }
+        let (source, at) = (Source::again(emit), emit.at);
+        let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
+        self.send_again(emit.fact.app, &emit.name, again, lane, turn)
+    }
+
+    /// Sends a message again to an app, which takes it by this name.
+    pub(crate) fn send_again(
+        &self,
+        app: u16,
+        name: &str,
+        again: Again,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) -> Result<(), DecodeError> {
+        self.resend_to(app, name)?.send(again, lane, turn)
+    }
+
+    /// Whether a message that was encoded can be sent again.
+    pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
+        self.resend_to(way.app, &way.name)?.check(bytes)
+    }
+
+    fn resend_to(&self, app: u16, name: &str) -> Result<Arc<dyn Resend>, DecodeError> {
+        let known = self.resend.read().get(&(app, name.to_string())).cloned();
+        let why = || format!("the app does not handle `{name}`");
+        known.ok_or_else(|| DecodeError { what: "a message", why: why() })
     }
 
     /// Goes on with a sweep that a log remembers.
@@ -338,11 +413,51 @@ impl Types {
 
     /// Names how messages of type `M` are sent again to a receiver that is not there for everybody.
     pub(crate) fn remember<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
-        self.resend.write().insert((receiver.app(), name), resend(receiver));
+        self.resend.write().insert((receiver.app(), name), Arc::new(ResendTo(receiver)));
+    }
+
+    /// Makes the name of `M` known.
+    fn name<M: Message>(&self) {
+        // every app has its own
+        if M::NAME.starts_with("beehive::") {
+            return;
+        }
+        let words = |bytes: &[u8]| {
+            decode::<M>("a message", bytes).map(|message| words::bounded(&message, limits::WORDS_BYTES_MAX))
+        };
+        let (id, place) = (TypeId::of::<M>(), M::PLACE);
+        let mut named = self.named.write();
+        let known = named.entry(M::NAME).or_insert(Named { id, place, shape: Shape::of::<M>, words });
+        if known.id != id {
+            let clash = SameName { name: M::NAME, places: [known.place, place] };
+            self.clash.lock().get_or_insert(clash);
+        }
+    }
+
+    /// Two types with the same name, if there were any so far.
+    pub(crate) fn take_clash(&self) -> Option<SameName> {
+        self.clash.lock().take()
+    }
+
+    /// What the messages that some app handles are encoded like.
+    pub(crate) fn shapes(&self) -> BTreeMap<String, Shape> {
+        self.named.read().iter().map(|(name, known)| (name.to_string(), (known.shape)())).collect()
+    }
+
+    /// An encoded message in words; which type it has, its name says.
+    pub(crate) fn in_words(&self, name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
+        let known = self.named.read().get(name).map(|known| known.words);
+        match known {
+            Some(words) => words(bytes),
+            None => {
+                Err(DecodeError { what: "a message", why: format!("no app handles one called `{name}`") })
+            }
+        }
     }
 
     /// Adds a receiver, before [`Types::seal`].
     pub(crate) fn receive<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
+        self.name::<M>();
         self.remember(name, receiver.clone());
         let mut pending = self.pending.lock();
         let entry =
@@ -356,12 +471,13 @@ impl Types {
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
         let Ok(list) = list.downcast::<Vec<Arc<dyn Receiver<M>>>>() else { return };
+        self.handled.write().insert(M::NAME);
         let (chain, observers) = list.into_iter().partition(|r| r.answers());
         let _ = self.kind::<M>().receivers.set(Receivers { observers, chain });
     }
 
-    /// Names of all types known so far, in order.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.kinds.read().values().map(|r| (r.name, ())).collect::<BTreeMap<_, _>>().into_keys().collect()
+    /// Names of all types that some app handles, in order.
+    pub(crate) fn handled(&self) -> Vec<&'static str> {
+        self.handled.read().iter().copied().collect()
     }
 }

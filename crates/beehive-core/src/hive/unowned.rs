@@ -84,11 +84,9 @@ pub(crate) fn consume(
     let release = Release { steps, cause: turn.cause.clone() };
     let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
     // in the log, too, it stands where it happened
-    let committed = link.append_waiting(&record);
+    let committed = link.say(record);
     turn.hive.spawn(Box::pin(async move {
-        if let Ok(false) = committed.await {
-            link.commit(record).await
-        }
+        let _ = committed.await;
         Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
         if let Some(admitted) = admitted {
             admitted.close()

@@ -6,7 +6,9 @@
 //! milliseconds; when a handler holds its thread, the bees that wait behind it are taken to others, and who has been woken
 //! there is told. So a handler that spins or blocks delays its own cells only.
 
+use crate::cell::CellId;
 use crate::hive::HiveInner;
+use crate::hive::batch::AnyBatch;
 use crate::hive::recovery;
 use crate::hive::relief::{self, Relief};
 use crate::hive::turn::{Runnable, Scratch, Turn};
@@ -62,6 +64,13 @@ struct Slot {
     run: AtomicU64,
     /// Its app and handler.
     what: AtomicU64,
+    /// The first of its cells, and the chain of causes of its first message.
+    cell: AtomicU64,
+    chain: AtomicU64,
+    /// The message that its handler is at, by its place in the batch.
+    at: AtomicU64,
+    /// The messages themselves: only of handlers that have taken long before.
+    shown: Mutex<Option<Arc<dyn AnyBatch>>>,
     woken: Mutex<Bees>,
     /// Who is told at the end of the turn.
     later: Arc<Later>,
@@ -88,6 +97,15 @@ impl Post {
     fn end(&self) -> Option<u16> {
         *self.0.get_or_init(|| None)
     }
+}
+
+/// What a thread is busy with.
+pub(crate) struct Shown {
+    /// Zero: its handler has none.
+    pub(crate) cell: CellId,
+    pub(crate) chain: u64,
+    pub(crate) at: u64,
+    pub(crate) batch: Option<Arc<dyn AnyBatch>>,
 }
 
 /// The slots and the runners of a hive.
@@ -134,6 +152,22 @@ impl Workers {
     pub(crate) fn busy_with(&self, slot: usize) -> (u64, u64) {
         let slot = &self.slots[slot];
         (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
+    }
+
+    /// What a slot shows of what its thread is busy with.
+    pub(crate) fn shown(&self, slot: usize) -> Shown {
+        let slot = &self.slots[slot];
+        Shown {
+            cell: CellId(slot.cell.load(Ordering::Relaxed)),
+            chain: slot.chain.load(Ordering::Relaxed),
+            at: slot.at.load(Ordering::Relaxed),
+            batch: slot.shown.lock().clone(),
+        }
+    }
+
+    /// The message that the thread of a slot is at.
+    pub(crate) fn is_at(&self, slot: usize) -> u64 {
+        self.slots[slot].at.load(Ordering::Relaxed)
     }
 
     /// Tells whom the thread of a slot has woken.
@@ -189,6 +223,36 @@ impl HiveInner {
         let run = slot.run.load(Ordering::Relaxed);
         // from even to the next odd number; a slot that threads share may be odd already
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
+    }
+
+    /// Of the run that has begun: what it is about. `batch`: of a handler that has taken long before.
+    #[inline]
+    pub(crate) fn show_run(
+        &self,
+        slot: usize,
+        cell: Option<CellId>,
+        chain: u64,
+        batch: Option<Arc<dyn AnyBatch>>,
+    ) {
+        let slot = &self.workers.slots[slot];
+        slot.cell.store(cell.map_or(0, |cell| cell.0), Ordering::Relaxed);
+        slot.chain.store(chain, Ordering::Relaxed);
+        if let Some(batch) = batch {
+            *slot.shown.lock() = Some(batch)
+        }
+    }
+
+    /// What [`HiveInner::show_run`] has shown of the messages is over.
+    #[cold]
+    pub(crate) fn hide_run(&self, slot: usize) {
+        let shown = self.workers.slots[slot].shown.lock().take();
+        drop(shown)
+    }
+
+    /// The run is at this message.
+    #[inline(always)]
+    pub(crate) fn run_at(&self, slot: usize, index: u32) {
+        self.workers.slots[slot].at.store(u64::from(index), Ordering::Relaxed)
     }
 
     /// It ends.

@@ -1,6 +1,6 @@
 //! A journal that behaves as badly as a real one may: it commits late and in batches, and refuses at random.
 
-use crate::hive::journal::{Entry, Journal, JournalEvents};
+use crate::hive::journal::{Entry, Journal, JournalEvents, Mark};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ struct State {
     last: u64,
     events: Option<Arc<dyn JournalEvents>>,
     random: u64,
+    mark: Option<Mark>,
 }
 
 impl State {
@@ -31,6 +32,7 @@ pub struct TestJournal {
     /// One entry in so many is refused; zero: none.
     refuse_one_in: AtomicU64,
     stopped: AtomicBool,
+    stalled: AtomicBool,
     refused: AtomicU64,
 }
 
@@ -42,6 +44,7 @@ impl TestJournal {
             state: Mutex::new(State { random: seed | 1, last, ..State::default() }),
             refuse_one_in: AtomicU64::new(refuse_one_in),
             stopped: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
             refused: AtomicU64::new(0),
         });
         let committing = journal.clone();
@@ -58,6 +61,10 @@ impl TestJournal {
     fn commit_some(&self) {
         let (events, last, refused) = {
             let mut state = self.state.lock();
+            // looked at here: when `stop` or `stall` has returned, nothing more is committed
+            if self.stopped.load(Ordering::Acquire) || self.stalled.load(Ordering::Acquire) {
+                return;
+            }
             let Some(events) = state.events.clone() else { return };
             let count = 1 + state.below(200) as usize;
             let one_in = self.refuse_one_in.load(Ordering::Relaxed);
@@ -85,6 +92,11 @@ impl TestJournal {
         }
     }
 
+    /// Says that the life before has left this mark; before a hive is started.
+    pub fn leave(&self, mark: Option<Mark>) {
+        self.state.lock().mark = mark
+    }
+
     /// Refuses nothing from now on.
     pub fn accept_all(&self) {
         self.refuse_one_in.store(0, Ordering::Relaxed)
@@ -92,7 +104,19 @@ impl TestJournal {
 
     /// Commits nothing more: as if the process had died here.
     pub fn stop(&self) {
+        let _no_commit_under_way = self.state.lock();
         self.stopped.store(true, Ordering::Release)
+    }
+
+    /// Commits nothing from now on, or goes on: as a disk that is full for a while, or a majority that is not there.
+    pub fn stall(&self, stalled: bool) {
+        let _no_commit_under_way = self.state.lock();
+        self.stalled.store(stalled, Ordering::Release)
+    }
+
+    /// Entries that wait for being committed.
+    pub fn waiting(&self) -> usize {
+        self.state.lock().arrived.len()
     }
 
     /// How often it refused.
@@ -113,5 +137,13 @@ impl Journal for TestJournal {
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {
         self.state.lock().events = Some(events)
+    }
+
+    fn mark(&self, mark: Option<&Mark>) {
+        self.state.lock().mark = mark.cloned()
+    }
+
+    fn marked(&self) -> Option<Mark> {
+        self.state.lock().mark.clone()
     }
 }

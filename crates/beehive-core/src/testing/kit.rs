@@ -5,7 +5,7 @@ use crate::cell::CellSet;
 use crate::hive::inspect::CellWords;
 use crate::hive::recorder::{Recorder, Sent};
 use crate::hive::status::AnyApp;
-use crate::hive::{Address, DeadLetter, Hive, Io, RequestError, Shared};
+use crate::hive::{Address, DeadLetter, Hive, Io, ReconfigureError, RequestError, Shared};
 use crate::message::Message;
 use crate::seams::Platform;
 use crate::state::image::words;
@@ -38,6 +38,9 @@ pub(crate) struct Step {
 ///
 /// It is the hive that programs run on, with its guards, transactions, merges, timers and sweeps; what is different lies
 /// below it, in a [`VirtualPlatform`].
+///
+/// Snapshots (`.shared()`) are frozen for a step: a handler sees what was committed before the step began, or, while time is
+/// moved, before the moment at which it runs. So what it sees does not depend on how cells are spread over bees.
 ///
 /// A handler that panics, or touches a cell that its map does not name, fails the test at the step that made it, unless
 /// [`Setup::failures_allowed`] was said. A handler that returns an error does not: that is an answer.
@@ -126,7 +129,7 @@ impl Kit {
     /// Asks a question from outside and runs everything until it is answered, moving time if need be; five seconds pass
     /// at most.
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError> {
-        self.begin_merges();
+        self.begin_step();
         let answer = self.platform.drive(self.hive.request(message));
         self.platform.run_until_idle();
         let in_words = match (&self.steps, &answer) {
@@ -141,10 +144,24 @@ impl Kit {
     /// Moves the time forward. What becomes due on the way (ticks, what was asked for with `after`, sweeps) happens when
     /// it is due, in order.
     pub fn advance(&mut self, duration: Duration) -> &mut Self {
-        self.begin_merges();
+        self.begin_step();
         self.platform.advance(duration);
         self.end_step(|| format!("advance by {duration:?}"), Vec::new());
         self
+    }
+
+    /// Puts other settings in force, as [`Hive::reconfigure`] does, and runs what that causes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Hive::reconfigure`].
+    pub fn reconfigure(&mut self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
+        self.begin_merges();
+        let changed = self.platform.drive(self.hive.reconfigure(apps.clone()))?;
+        self.settings = apps;
+        self.platform.run_until_idle();
+        self.end_step(|| "reconfigure".to_string(), Vec::new());
+        Ok(changed)
     }
 
     /// The time.
@@ -163,7 +180,7 @@ impl Kit {
     }
 
     /// What the map of `A` says about `message`.
-    pub fn map<A: Handles<M>, M: Message>(&self, message: &M) -> Mapped {
+    pub fn map<A: Handlers + Handles<M>, M: Message>(&self, message: &M) -> Mapped {
         maps::describe::<A, M>(message)
     }
 
@@ -230,9 +247,15 @@ impl Kit {
     }
 
     fn hand_over(&mut self) {
+        self.hive.inner().publish_snapshots();
         self.platform.drive(self.io.flush());
         self.begin_merges();
         self.platform.run_until_idle();
+    }
+
+    fn begin_step(&mut self) {
+        self.hive.inner().publish_snapshots();
+        self.begin_merges()
     }
 
     /// Has some bees merge, and some be held up, while what was handed over is on its way.
@@ -292,7 +315,7 @@ const AT_WORK: &str = "a bee is still at work; is this called from within a hand
 impl Drop for Kit {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.platform.drive(self.hive.stop(Duration::ZERO))
+            self.platform.drive(self.hive.stop(Duration::ZERO));
         }
         self.platform.clear()
     }

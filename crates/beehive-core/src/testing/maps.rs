@@ -34,7 +34,7 @@ pub fn instance<A: Handlers>(settings: toml::Table) -> Result<A, ConfigError> {
 }
 
 /// What the map of `A` says about `message`.
-pub fn describe<A: Handles<M>, M: Message>(message: &M) -> Mapped {
+pub fn describe<A: Handlers + Handles<M>, M: Message>(message: &M) -> Mapped {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mut mapper = Mapper::describing(SEED, whole, HiveId(0));
     A::map(message, &mut mapper);
@@ -47,7 +47,7 @@ fn context() -> Ctx {
 
 /// Runs the handler on `app` with everything allowed, undoes it, and returns what it touched, in the words of
 /// [`describe`]. A handler that fails or panics has touched what it touched until then.
-pub fn record<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
+pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let held = Held::record(SEED, whole);
     let mut ctx = context();
@@ -70,7 +70,7 @@ pub enum Delivered {
 }
 
 /// Runs the handler as a transaction that may touch exactly what its map names.
-pub fn deliver<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
+pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mapped = describe::<A, M>(message);
     let held = Held::strict(SEED, whole, &mapped.cells);
@@ -101,7 +101,7 @@ pub fn mapper<A: Handlers>() -> Mapper {
 
 /// Runs the map of `A` as the hive does.
 #[inline]
-pub fn map_into<A: Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
+pub fn map_into<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.clear();
     A::map(message, mapper);
     mapper.outcome()

@@ -131,6 +131,10 @@
 //! Kit::of::<Climate>().check(two_sensors);
 //! ```
 //!
+//! # A hive on all cores
+//!
+//! A [`Witness`] watches a hive that runs as in production, and asks whether a single bee would have done the same.
+//!
 //! The oracle below it, what maps say and what handlers really touch, is in [`maps`]; a journal that commits late,
 //! refuses and dies is [`TestJournal`].
 
@@ -142,6 +146,7 @@ mod rerun;
 mod setup;
 mod snapshot;
 mod spread;
+mod witness;
 
 pub use journal::TestJournal;
 pub use kit::Kit;
@@ -150,3 +155,6 @@ pub use rerun::Difference;
 pub use setup::Setup;
 pub use snapshot::Snapshot;
 pub use spread::Spread;
+#[doc(hidden)]
+pub use witness::Fault;
+pub use witness::{Deviation, Shaking, Witness, Witnessed, merge_two, shake};

@@ -101,6 +101,7 @@ impl Setup {
                 _ => Arc::new(LocalRegistry::default()),
             })
             .recorder(recorder.clone())
+            .snapshots_by_moment()
             .start()?;
         let merging = match spread {
             Spread::Merging { seed } => Some(Chance::new(!seed)),

@@ -1,0 +1,317 @@
+//! Settings that change while the hive runs: each change is a version, and every transaction sees one version.
+//!
+//! A change goes into the log, if there is one, before anybody sees it. Then the app's number of versions counts up; whoever
+//! runs a bee compares it with the bee's before each run of messages. A message is handed over after its sender's
+//! transaction, so what a newer version caused is never handled by an older one.
+
+use crate::app::{App, Handlers};
+use crate::hive::batch::{Address, Batch, Source};
+use crate::hive::builder::StartError;
+use crate::hive::credit::Cause;
+use crate::hive::journal::Record;
+use crate::hive::link::Link;
+use crate::hive::runtime::AppRuntime;
+use crate::hive::{Hive, HiveInner};
+use crate::message::Message;
+use crate::state::{ConfigError, ConfigSource, names};
+use crossbeam_utils::CachePadded;
+use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The settings of an app are others now: sent to an app that handles it, after each change and when a hive goes on where a
+/// log ends.
+///
+/// Handlers need not handle it to see new settings. It is for what follows from them: flows that they no longer allow,
+/// say. It may come more often than settings change, so what it does must not depend on how often it comes.
+///
+/// ```
+/// # extern crate beehive_core as beehive;
+/// use beehive::{App, Config, Reconfigured, Table, handlers};
+/// # #[derive(serde::Deserialize, Clone, Debug)]
+/// # struct Limits { oldest: u32 }
+/// #[derive(App)]
+/// struct Shelf {
+///     books: Table<u64, u32, String>, // by year
+///     config: Config<Limits>,
+/// }
+/// #[handlers]
+/// impl Shelf {
+///     #[rcv(each = books)]
+///     fn reconfigured(&mut self, shelf: &u64, _: &Reconfigured) {
+///         let oldest = self.config.oldest;
+///         self.books.at(*shelf).retain(|year, _| *year >= oldest);
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reconfigured {
+    /// The version that is in force now; counts from 1.
+    pub version: u32,
+}
+
+impl Message for Reconfigured {
+    type Reply = ();
+    const NAME: &'static str = "beehive::Reconfigured";
+}
+
+/// Why settings stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReconfigureError {
+    /// There is a table for an app that is not there.
+    UnknownApp {
+        /// The table's name.
+        table: String,
+        /// The apps that are there.
+        known: Vec<&'static str>,
+    },
+    /// An app refuses its settings.
+    Settings(ConfigError),
+    /// The hive has stopped.
+    Stopped,
+}
+
+impl std::fmt::Display for ReconfigureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReconfigureError::UnknownApp { table, known } => {
+                write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
+            }
+            ReconfigureError::Settings(error) => write!(f, "{error}"),
+            ReconfigureError::Stopped => write!(f, "the hive has stopped"),
+        }
+    }
+}
+impl std::error::Error for ReconfigureError {}
+
+impl From<ReconfigureError> for StartError {
+    fn from(error: ReconfigureError) -> Self {
+        match error {
+            ReconfigureError::UnknownApp { table, known } => StartError::UnknownApp { table, known },
+            ReconfigureError::Settings(error) => StartError::Settings(error),
+            ReconfigureError::Stopped => StartError::Log { why: "the hive has stopped".into() },
+        }
+    }
+}
+
+/// Settings of an app as a log keeps them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedSettings {
+    /// Counts from 1.
+    pub version: u32,
+    /// The table, as TOML.
+    pub table: String,
+}
+
+/// What is in force at an app.
+pub(crate) struct Settings<A> {
+    /// Read before every run of messages, and therefore not next to what is written.
+    version: CachePadded<AtomicU32>,
+    current: RwLock<Current<A>>,
+}
+
+struct Current<A> {
+    version: u32,
+    table: toml::Table,
+    /// Without cells.
+    instance: A,
+}
+
+impl<A: App> Settings<A> {
+    pub(crate) fn new(instance: A, table: toml::Table, version: u32) -> Self {
+        Settings {
+            version: CachePadded::new(AtomicU32::new(version)),
+            current: RwLock::new(Current { version, table, instance }),
+        }
+    }
+
+    /// The version in force.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// An instance without cells, and the version of its settings.
+    pub(crate) fn fresh(&self) -> (A, u32) {
+        let current = self.current.read();
+        (current.instance.fresh(), current.version)
+    }
+
+    /// Gives `app` the settings in force; returns their version.
+    #[cold]
+    pub(crate) fn adopt(&self, app: &mut A) -> u32 {
+        let current = self.current.read();
+        app.configure_as(&current.instance);
+        current.version
+    }
+
+    fn put(&self, instance: A, table: toml::Table, version: u32) {
+        let mut current = self.current.write();
+        *current = Current { version, table, instance };
+        self.version.store(version, Ordering::Release)
+    }
+}
+
+/// Settings that an app has accepted.
+pub(crate) struct Change {
+    pub(crate) app: u16,
+    pub(crate) logged: LoggedSettings,
+    /// Puts them in force.
+    put: Box<dyn FnOnce() + Send>,
+}
+
+/// Reads settings for an app. Nothing if they are those in force.
+pub(crate) fn change<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    table: toml::Table,
+) -> Result<Option<Change>, ConfigError> {
+    let version = {
+        let current = app.settings.current.read();
+        if current.table == table {
+            return Ok(None);
+        }
+        current.version + 1
+    };
+    let instance = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
+    let logged = LoggedSettings { version, table: text(A::NAME, &table)? };
+    let app = app.clone();
+    let index = app.index;
+    Ok(Some(Change { app: index, logged, put: Box::new(move || app.settings.put(instance, table, version)) }))
+}
+
+/// Settings as TOML.
+pub(crate) fn text(app: &str, table: &toml::Table) -> Result<String, ConfigError> {
+    toml::to_string(table)
+        .map_err(|error| ConfigError { table: format!("apps.{app}"), why: error.to_string() })
+}
+
+/// The table of each app, in their order; empty where there is none.
+pub(crate) fn by_app(
+    mut all: toml::Table,
+    apps: &[&'static str],
+) -> Result<Vec<toml::Table>, ReconfigureError> {
+    let of = |name: &&'static str| match all.remove(*name) {
+        None => Ok(toml::Table::new()),
+        Some(toml::Value::Table(table)) => Ok(table),
+        Some(_) => {
+            let why = "expected a table of settings".to_string();
+            Err(ReconfigureError::Settings(ConfigError { table: format!("apps.{name}"), why }))
+        }
+    };
+    let tables = apps.iter().map(of).collect();
+    match all.into_iter().next() {
+        Some((table, _)) => Err(ReconfigureError::UnknownApp { table, known: apps.to_vec() }),
+        None => tables,
+    }
+}
+
+impl Hive {
+    /// Puts other settings in force: the table `apps` of a configuration, by name, all of it. An app that is left out has its
+    /// defaults again. Returns the apps whose settings have changed.
+    ///
+    /// If one app refuses its settings, nothing changes. Every transaction that begins afterwards sees the new ones; none
+    /// sees both. With a journal they are in the log before they are in force. Whoever handles [`Reconfigured`] gets it.
+    /// A map never depends on settings, so no cell moves.
+    ///
+    /// Cancel-safe: what was accepted is put in force also if nobody waits for it any more.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReconfigureError`].
+    pub async fn reconfigure(&self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
+        let hive = self.inner().clone();
+        let (told, tell) = tokio::sync::oneshot::channel();
+        let over = self.clone();
+        self.inner().platform.spawn(Box::pin(async move {
+            let outcome = tokio::select! {
+                biased;
+                outcome = hive.reconfigure(apps) => outcome,
+                () = over.over() => Err(ReconfigureError::Stopped),
+            };
+            let _ = told.send(outcome);
+        }));
+        tell.await.unwrap_or(Err(ReconfigureError::Stopped))
+    }
+}
+
+impl HiveInner {
+    async fn reconfigure(
+        self: &Arc<Self>,
+        tables: toml::Table,
+    ) -> Result<Vec<&'static str>, ReconfigureError> {
+        let _one_at_a_time = self.reconfiguring.lock().await;
+        let apps = self.apps.read().clone();
+        let names: Vec<_> = apps.iter().map(|app| app.name()).collect();
+        let mut changes = Vec::new();
+        for (app, table) in apps.iter().zip(by_app(tables, &names)?) {
+            changes.extend(app.clone().change(table).map_err(ReconfigureError::Settings)?)
+        }
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
+        if let Some(link) = &self.link {
+            let settings = changes.iter().map(|change| (change.app, change.logged.clone())).collect();
+            link.commit(Record::Settings { settings }).await
+        }
+        if self.is_stopped() {
+            return Err(ReconfigureError::Stopped);
+        }
+        changes.into_iter().for_each(|change| (change.put)());
+        let names = changed.iter().filter_map(|(app, _)| names.get(usize::from(*app)).copied()).collect();
+        for (app, version) in changed {
+            self.tell_reconfigured(app, version).await
+        }
+        tracing::info!(apps = ?names, "settings have changed");
+        Ok(names)
+    }
+
+    /// Tells an app of its settings, if it wants to know.
+    async fn tell_reconfigured(self: &Arc<Self>, app: u16, version: u32) {
+        let kind = self.types.kind::<Reconfigured>();
+        if kind.receiver_of(app).is_none() {
+            return;
+        }
+        self.room_for_one().await;
+        let source = Source::outside(self.id, self.platform.random());
+        let cause = Cause::new(&self.credits, 1, &self.under_way);
+        self.from_outside(source, cause, |source, admitted, lane, turn| {
+            let batch =
+                Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });
+            kind.send(&batch, 0..1, Address::App(app), lane, turn)
+        })
+    }
+}
+
+/// Brings a log up to the settings that a hive has started with, and tells the apps of theirs: they may be others than
+/// those that what is in the log was done with, or nobody may have been told of them.
+pub(crate) fn settle(
+    hive: &Arc<HiveInner>,
+    link: &Arc<Link>,
+    new: Vec<(u16, LoggedSettings)>,
+    goes_on: bool,
+) {
+    let (hive, link) = (Hive(hive.clone()), link.clone());
+    hive.inner().platform.clone().spawn(Box::pin(async move {
+        tokio::select! {
+            () = hive.over() => {}
+            () = settled(hive.inner(), &link, new, goes_on) => {}
+        }
+    }))
+}
+
+async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(u16, LoggedSettings)>, goes_on: bool) {
+    // a change that comes meanwhile builds upon these, and goes into the log after them
+    let _one_at_a_time = hive.reconfiguring.lock().await;
+    if !new.is_empty() {
+        link.commit(Record::Settings { settings: new }).await
+    }
+    if goes_on {
+        let versions: Vec<_> = hive.apps.read().iter().map(|app| app.settings_version()).collect();
+        for (app, version) in (0u16..).zip(versions) {
+            hive.tell_reconfigured(app, version).await
+        }
+    }
+}

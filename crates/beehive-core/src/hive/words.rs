@@ -1,0 +1,62 @@
+//! Messages in words, for people: JSON, and no more of it than is wanted, however large the message is.
+
+use serde::Serialize;
+use std::io::{Error, Write};
+
+/// Takes so many bytes and refuses the rest.
+struct Bounded {
+    text: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        let room = self.bytes_max - self.text.len();
+        if room == 0 && !bytes.is_empty() {
+            return Err(Error::other("enough"));
+        }
+        let taken = bytes.len().min(room);
+        self.text.extend(bytes.iter().take(taken));
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The first `bytes_max` bytes of a value in words, to the end of a character; with a mark behind them if there are more.
+/// What JSON cannot say is said as far as it goes.
+pub(crate) fn bounded<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> String {
+    let mut out = Bounded { text: Vec::new(), bytes_max };
+    let whole = serde_json::to_writer(&mut out, value).is_ok();
+    let mut text = match String::from_utf8(out.text) {
+        Ok(text) => text,
+        // a character that did not fit
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(valid);
+            String::from_utf8(bytes).unwrap_or_default()
+        }
+    };
+    if !whole {
+        text.push('…')
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_at_a_character() {
+        assert_eq!(bounded(&("é", 7), 100), "[\"é\",7]");
+        assert_eq!(bounded(&("é", 7), 8), "[\"é\",7]");
+        assert_eq!(bounded(&("é", 7), 7), "[\"é\",7…");
+        assert_eq!(bounded(&"éé", 4), "\"é…");
+        assert_eq!(bounded(&vec![1u8; 1 << 20], 5), "[1,1,…");
+        assert_eq!(bounded(&7, 0), "…");
+    }
+}
