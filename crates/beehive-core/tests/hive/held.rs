@@ -1,6 +1,6 @@
 //! Handlers that hold their threads: an app whose handlers block by the hundred starves itself, and nobody else.
 
-use crate::load::{On, credits_are_back, eventually, on_workers, start};
+use crate::load::{On, alone, credits_are_back, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers, limits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -211,6 +211,7 @@ async fn full(gate: usize, at_least: usize) {
 
 #[test]
 fn six_hundred_handlers_that_block_starve_their_own_app_only() {
+    let _alone = alone();
     const GATE: usize = 0;
     const PLACES: u64 = 600;
     on_workers(WORKERS, async {
@@ -251,6 +252,7 @@ fn six_hundred_handlers_that_block_starve_their_own_app_only() {
 /// Bees of an app are not held by an app that they send messages to.
 #[test]
 fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
+    let _alone = alone();
     const GATE: usize = 1;
     on_workers(WORKERS, async {
         let (hive, _) = start(Hive::builder().app::<Waiters>().app::<Others>(), On::Memory);
@@ -276,6 +278,7 @@ fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
 /// Three apps want more than all threads that there are for it. What is left is enough for the fourth, and for files.
 #[test]
 fn apps_that_are_stuck_together_leave_threads_to_the_others() {
+    let _alone = alone();
     const GATE: usize = 2;
     const PLACES: u64 = 300;
     on_workers(WORKERS, async {
@@ -308,6 +311,7 @@ fn apps_that_are_stuck_together_leave_threads_to_the_others() {
 /// A stateless handler has no bee; each sender of its messages holds a thread.
 #[test]
 fn stateless_handlers_that_block_starve_their_own_app_only() {
+    let _alone = alone();
     const GATE: usize = 3;
     const SENDERS: usize = 300;
     on_workers(WORKERS, async {
@@ -333,6 +337,7 @@ fn stateless_handlers_that_block_starve_their_own_app_only() {
 /// Bees run on workers where IO bees ask for it, and one worker is left for sockets and timers: also where there is but one.
 #[test]
 fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
+    let _alone = alone();
     for workers in [1, 2, 3] {
         on_workers(workers, async {
             let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
@@ -370,6 +375,7 @@ fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
 /// Whoever waits for a bee that a worker runs is told at once, and not after the handler that the worker runs next.
 #[test]
 fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
+    let _alone = alone();
     on_workers(4, async {
         let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
         for round in 0..4 {
@@ -407,6 +413,7 @@ fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
 /// A worker that runs bees itself does not wait for one that stands in a long line somewhere else.
 #[test]
 fn a_bee_that_waits_elsewhere_runs_on_the_worker_that_asks() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Workshop>(), On::Memory);
         let mut fastest = Duration::MAX;

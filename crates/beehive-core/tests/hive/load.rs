@@ -4,13 +4,38 @@ use beehive_core::journal::Colony;
 use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
 use beehive_core::testing::TestJournal;
 use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
-use beehive_core::{Builder, Handles, Hive, Io, Message, Time, limits};
+use beehive_core::{Builder, Handlers, Handles, Hive, Io, Message, Time, limits};
+use parking_lot::{RwLock, RwLockWriteGuard};
+use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Held by all tests of this process, or by one that looks at the clock.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+thread_local!(static IS_ALONE: Cell<bool> = const { Cell::new(false) });
+
+/// Lets no other test run beside this one, until it is dropped.
+pub(crate) struct Alone {
+    _machine: RwLockWriteGuard<'static, ()>,
+}
+
+pub(crate) fn alone() -> Alone {
+    let machine = MACHINE.write();
+    IS_ALONE.set(true);
+    Alone { _machine: machine }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_ALONE.set(false)
+    }
+}
+
 /// Runs a test on a runtime of its own.
 pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T {
+    let _beside_others = (!IS_ALONE.get()).then(|| MACHINE.read_recursive());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
     let result = runtime.block_on(test);
@@ -47,6 +72,11 @@ pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut
     }
 }
 
+/// A panic that nobody is told of: thousands of them would hide the one that matters.
+pub(crate) fn unheard(text: &str) -> ! {
+    std::panic::resume_unwind(Box::new(text.to_string()))
+}
+
 /// A small generator of chance, the same for the same seed.
 pub(crate) struct Chance(pub(crate) u64);
 
@@ -59,7 +89,7 @@ impl Chance {
 
 /// The oracle: a handler touches nothing that its derived map does not name, before dictionaries are fused, and the message
 /// is handled. Returns how many of the named cells were needed: with one of those lost from the map, the oracle says so.
-pub(crate) fn cells_needed<A: Handles<M>, M: Message>(app: &mut A, message: &M) -> usize {
+pub(crate) fn cells_needed<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> usize {
     let mapped = describe::<A, M>(message);
     let touched = record(app, message);
     assert!(covers(&mapped, &touched), "{}: mapped {:?}, touched {touched:?}", M::NAME, mapped.words);

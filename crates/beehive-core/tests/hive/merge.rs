@@ -1,6 +1,6 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, sums are conserved.
 
-use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start};
+use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
@@ -54,7 +54,7 @@ impl Bank {
             *held = held.wrapping_sub(1);
         }
         if msg.panic {
-            panic!("as asked")
+            unheard("as asked")
         }
         if msg.fail {
             return Err("as asked".into());

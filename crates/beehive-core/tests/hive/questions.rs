@@ -1,7 +1,7 @@
 //! A crowd of questions whose handlers do whatever handlers do, and a hive that stops in the middle: one end for each, in
 //! time, and it is the right one.
 
-use crate::load::{Chance, On, on_workers, start};
+use crate::load::{Chance, On, alone, on_workers, start};
 use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -339,16 +339,19 @@ fn all_end(on: On, askers: u64, count: u64) {
 
 #[test]
 fn every_question_has_one_end_in_time() {
+    let _alone = alone();
     all_end(On::Memory, 64, QUESTIONS * 8 / 10)
 }
 
 #[test]
 fn every_question_has_one_end_in_time_on_a_journal() {
+    let _alone = alone();
     all_end(On::Journal, 64, QUESTIONS / 10)
 }
 
 #[test]
 fn every_question_has_one_end_when_the_hive_stops() {
+    let _alone = alone();
     let (hives, lateness) = (20, Lateness::measure());
     let (askers, count) = (32, QUESTIONS / 10 / hives / 32);
     let mut all = Ends::default();

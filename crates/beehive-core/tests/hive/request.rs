@@ -1,6 +1,6 @@
 //! Every request ends in exactly one way, and in time: a value, the handler's error, nobody, too late, unavailable.
 
-use crate::load::{On, eventually, on_workers, start};
+use crate::load::{On, alone, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn answer(who: &str, fate: Fate) -> Result<Option<String>, Error> {
     match fate {
         Fate::Answered => Ok(Some(who.to_string())),
         Fate::Failed => Err(format!("{who} says no").into()),
-        Fate::Panicked => panic!("{who} panics"),
+        Fate::Panicked => unheard(&format!("{who} panics")),
         Fate::Slow(milliseconds) => {
             std::thread::sleep(Duration::from_millis(milliseconds));
             Ok(Some(who.to_string()))
@@ -183,6 +183,7 @@ const SLACK: Duration = Duration::from_millis(300);
 
 #[test]
 fn no_request_ends_after_its_deadline() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<First>().app::<Second>().credits(64), On::Memory);
         let mut asking = Vec::new();
@@ -544,4 +545,72 @@ fn settings_for_an_app_without_any_are_refused() {
         let error = Hive::builder().app::<First>().settings(settings).start().err().expect("refused");
         assert!(error.to_string().contains("first"), "{error}");
     })
+}
+
+/// A thread that runs no tasks asks, and every end is the one that a task would see.
+#[test]
+fn a_thread_of_ones_own_asks_and_waits() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let hive = {
+        let _inside = runtime.enter();
+        Hive::builder().app::<First>().app::<Second>().start().unwrap()
+    };
+    let ask = |key, first| Ask { key, first, second: Fate::PassedOn };
+    assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Ok("first".to_string()));
+    let failed = hive.request_blocking(ask(1, Fate::Failed));
+    assert!(matches!(failed, Err(RequestError::Handler(error)) if error.text() == "first says no"));
+    let nobody = hive.request_blocking(ask(1, Fate::PassedOn));
+    assert_eq!(nobody, Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }));
+    let limit = Duration::from_millis(30);
+    let late = hive.request_blocking_within(limit, ask(2, Fate::Slow(300)));
+    assert_eq!(late, Err(RequestError::Timeout { after: limit }));
+    // many threads at the same time
+    std::thread::scope(|scope| {
+        let asks =
+            |n: u64| (0..50u64).all(|k| hive.request_blocking(ask(100 * n + k, Fate::Answered)).is_ok());
+        let threads: Vec<_> = (1..=8).map(|n| scope.spawn(move || asks(n))).collect();
+        threads.into_iter().for_each(|thread| assert!(thread.join().unwrap()))
+    });
+    // also a thread that the runtime keeps for what blocks
+    let blocking = hive.clone();
+    let asked = runtime.spawn_blocking(move || blocking.request_blocking(Count(1)));
+    assert_eq!(runtime.block_on(asked).unwrap(), Ok(2), "what was undone does not count");
+    runtime.block_on(hive.stop(Duration::from_secs(5)));
+    assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Err(RequestError::Unavailable));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Err(RequestError::Unavailable));
+}
+
+/// A task, or a handler, that waits would hold what has to answer: it is told so before anything is done.
+#[test]
+fn where_a_thread_must_not_wait_it_is_told_so() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<First>().app::<Waits>(), On::Memory);
+        let asking = hive.clone();
+        let in_a_task = tokio::spawn(async move { asking.request_blocking(Count(7)) });
+        assert!(in_a_task.await.unwrap_err().is_panic());
+        assert_eq!(hive.status().apps[0].handlers[1].messages, 0, "nothing was asked");
+        *ASKED_FROM_INSIDE.lock().unwrap() = Some(hive.clone());
+        let failed = hive.request(AskFromInside).await.unwrap_err().to_string();
+        assert!(failed.contains("a handler cannot wait for an answer"), "{failed}");
+        ASKED_FROM_INSIDE.lock().unwrap().take();
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+static ASKED_FROM_INSIDE: std::sync::Mutex<Option<Hive>> = std::sync::Mutex::new(None);
+
+#[derive(Message)]
+struct AskFromInside;
+#[derive(App)]
+struct Waits {}
+#[handlers]
+impl Waits {
+    #[rcv(stateless)]
+    fn ask(&mut self, _: &AskFromInside) {
+        let hive = ASKED_FROM_INSIDE.lock().unwrap().clone();
+        if let Some(hive) = hive {
+            let _ = hive.request_blocking(Count(7));
+        }
+    }
 }

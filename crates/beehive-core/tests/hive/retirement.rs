@@ -59,6 +59,6 @@ fn a_bee_whose_messages_waited_for_a_merge_retires_after_it() {
         }
         hive.idle().await;
         eventually("all have retired", Duration::from_secs(10), || hive.status().apps[0].bees == 0).await;
-        hive.stop(Duration::from_secs(5)).await
+        hive.stop(Duration::from_secs(5)).await;
     })
 }

@@ -1,6 +1,6 @@
 //! How a hive stops: what is under way finishes, within the time it is given.
 
-use crate::load::{On, eventually, on_workers, start};
+use crate::load::{On, alone, eventually, on_workers, start};
 use beehive_core::{App, Builder, Dict, Error, Hive, Io, Message, Restart, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,7 @@ fn lates() -> Builder {
 
 #[test]
 fn a_stop_lets_what_io_bees_have_brought_in_finish() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         let mut io = hive.io();
@@ -58,6 +59,7 @@ fn a_stop_lets_what_io_bees_have_brought_in_finish() {
 
 #[test]
 fn a_stop_lets_what_waits_for_a_merge_finish() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         for key in 0..4 {
@@ -76,6 +78,7 @@ fn a_stop_lets_what_waits_for_a_merge_finish() {
 
 #[test]
 fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         hive.emit(Late { test: 2, keys: vec![0], milliseconds: 1_500 }).await;
@@ -92,6 +95,7 @@ fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
 
 #[test]
 fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         let told = Arc::new(AtomicU64::new(0));
@@ -136,6 +140,7 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
 /// is dropped; who waits for credits, or for the hive to stop, goes on.
 #[test]
 fn nothing_begins_when_the_grace_is_over() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         let mut io = hive.io_with_credits(200);
@@ -192,6 +197,7 @@ fn nothing_begins_when_the_grace_is_over() {
 /// What waits for a merge gives back what it holds, too.
 #[test]
 fn a_hive_that_has_stopped_is_idle() {
+    let _alone = alone();
     on_workers(3, async {
         let (hive, _) = start(lates(), On::Memory);
         let late = |keys, milliseconds| Late { test: 6, keys, milliseconds };
@@ -216,6 +222,7 @@ fn a_hive_that_has_stopped_is_idle() {
 /// What an IO bee has left to stateless handlers is dropped with the rest.
 #[test]
 fn no_stateless_handler_begins_when_the_grace_is_over() {
+    let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         let mut io = hive.io();

@@ -1,6 +1,6 @@
 //! Sweeps and timers: once per cell, none twice while bees merge, in the sender's order; one tick pending at most.
 
-use crate::load::{Chance, On, eventually, on_workers, start};
+use crate::load::{Chance, On, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -355,7 +355,7 @@ impl Clock {
         let reminder = Reminder { key: msg.key, asked: ctx.now(), milliseconds: msg.milliseconds };
         ctx.after(Duration::from_millis(msg.milliseconds), reminder);
         if msg.fail {
-            panic!("as asked")
+            unheard("as asked")
         }
     }
     #[rcv(sharded)]

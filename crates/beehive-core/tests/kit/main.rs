@@ -7,5 +7,7 @@ mod attempt;
 mod clock;
 mod limits;
 mod postpone;
+mod settings;
+mod snapshots;
 mod spread;
 mod strictness;

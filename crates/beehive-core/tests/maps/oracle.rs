@@ -4,7 +4,7 @@
 use crate::message::{Inner, Kind, Load, M};
 use beehive::Outcome;
 use beehive::testing::maps::{Delivered, covers, deliver, describe, instance, record};
-use beehive::{Handles, Message};
+use beehive::{Handlers, Handles, Message};
 
 /// A small, fixed generator: a failure names the seed, and the seed is the case.
 pub(crate) struct Chance(u64);
@@ -68,7 +68,7 @@ impl Chance {
 }
 
 /// The map of a message in words: `drop`, `stateless`, or the cells in order.
-pub(crate) fn words<A: Handles<T>, T: Message>(message: &T) -> String {
+pub(crate) fn words<A: Handlers + Handles<T>, T: Message>(message: &T) -> String {
     let mapped = describe::<A, T>(message);
     match mapped.outcome {
         Outcome::Drop => "drop".into(),
@@ -90,7 +90,7 @@ pub(crate) struct Tally {
 }
 
 /// An app in the given state.
-fn loaded<A: Handles<Load>>(state: &Load) -> A {
+fn loaded<A: Handlers + Handles<Load>>(state: &Load) -> A {
     let mut app: A = instance(Default::default()).expect("default settings");
     let delivered = deliver(&mut app, state);
     assert!(matches!(delivered, Delivered::Committed(_)), "{delivered:?}");
@@ -98,12 +98,15 @@ fn loaded<A: Handles<Load>>(state: &Load) -> A {
 }
 
 /// Whether a handler touches something that its map does not name.
-pub(crate) fn misses<A: Handles<M<N>> + Handles<Load>, const N: u32>(message: &M<N>, state: &Load) -> bool {
+pub(crate) fn misses<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
+    message: &M<N>,
+    state: &Load,
+) -> bool {
     !covers(&describe::<A, M<N>>(message), &record(&mut loaded::<A>(state), message))
 }
 
 /// Checks one handler on one message and one state.
-pub(crate) fn check<A: Handles<M<N>> + Handles<Load>, const N: u32>(
+pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     seed: u64,
     message: &M<N>,
     state: &Load,

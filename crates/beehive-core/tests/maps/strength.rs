@@ -4,10 +4,10 @@
 use crate::message::{Load, M};
 use crate::oracle::{Chance, misses};
 use crate::seeded;
-use beehive::Handles;
+use beehive::{Handlers, Handles};
 
 /// Whether some random message and state shows that a map of `A` is too small.
-fn is_caught<A: Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
+fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
     (0..300).any(|seed| {
         let mut chance = Chance::new(seed);
         let (message, state) = (chance.message::<N>(), chance.state());

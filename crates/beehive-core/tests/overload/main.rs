@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod idle;
 #[allow(dead_code)] // what other tests need of it
 #[path = "../hive/load.rs"]
 mod load;

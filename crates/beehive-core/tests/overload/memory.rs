@@ -12,7 +12,7 @@ pub(crate) fn load_time() -> Duration {
 }
 
 /// Memory of this process that is in use, in bytes.
-fn resident() -> u64 {
+pub(crate) fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = status.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
     pages * 4096

@@ -1,0 +1,91 @@
+//! What handlers are told of the time, where one thread has a lot to do for long.
+
+use crate::load::{alone, on_workers};
+use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Keeps its thread busy, and looks at the clock.
+#[derive(Message)]
+#[message(reply = ())]
+struct Work(u64);
+/// Sent by a handler to another cell: it must not arrive before it was sent.
+#[derive(Message)]
+struct Sent {
+    to: u64,
+    at: Time,
+}
+/// To come when its time has come.
+#[derive(Message)]
+struct Due {
+    to: u64,
+    at: Time,
+}
+
+#[derive(App)]
+struct Watched {
+    cells: Dict<u64, u64>,
+}
+
+/// The hive's time and this test's, read together.
+static BEGAN: OnceLock<(Time, Instant)> = OnceLock::new();
+/// How far behind a handler's time was at most, in microseconds.
+static BEHIND: AtomicU64 = AtomicU64::new(0);
+static EARLY: AtomicU64 = AtomicU64::new(0);
+static DUE: AtomicU64 = AtomicU64::new(0);
+
+#[handlers]
+impl Watched {
+    #[rcv(sharded)]
+    fn work(&mut self, msg: &Work, ctx: &mut Ctx) {
+        self.cells.put(msg.0, 1);
+        let (time, instant) = BEGAN.get_or_init(|| (ctx.now(), Instant::now()));
+        let behind = instant.elapsed().saturating_sub(ctx.now().since(*time));
+        BEHIND.fetch_max(behind.as_micros() as u64, Ordering::Relaxed);
+        ctx.emit(Sent { to: msg.0 + 1, at: ctx.now() });
+        let delay = Duration::from_millis(5);
+        ctx.after(delay, Due { to: msg.0 + 2, at: ctx.now() + delay });
+        std::thread::sleep(Duration::from_millis(2))
+    }
+    #[rcv(sharded)]
+    fn sent(&mut self, msg: &Sent, ctx: &mut Ctx) {
+        self.cells.put(msg.to, 2);
+        EARLY.fetch_add(u64::from(ctx.now() < msg.at), Ordering::Relaxed);
+    }
+    #[rcv(sharded)]
+    fn due(&mut self, msg: &Due, ctx: &mut Ctx) {
+        self.cells.put(msg.to, 3);
+        EARLY.fetch_add(u64::from(ctx.now() < msg.at), Ordering::Relaxed);
+        DUE.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn time_goes_on_where_a_thread_never_runs_out_of_bees() {
+    let _alone = alone();
+    on_workers(2, async {
+        let hive = Hive::builder().app::<Watched>().start().unwrap();
+        let tasks: Vec<_> = (0..8u64)
+            .map(|task| {
+                let hive = hive.clone();
+                tokio::spawn(async move {
+                    for n in 0..100 {
+                        hive.request_within(Duration::from_secs(60), Work(task * 1_000 + n % 7))
+                            .await
+                            .unwrap()
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap()
+        }
+        hive.idle().await;
+        hive.stop(Duration::from_secs(5)).await;
+    });
+    let behind = Duration::from_micros(BEHIND.load(Ordering::Relaxed));
+    assert!(DUE.load(Ordering::Relaxed) > 0);
+    assert_eq!(EARLY.load(Ordering::Relaxed), 0, "handled before they were sent, or due");
+    assert!(behind < Duration::from_millis(250), "a handler's time was {behind:?} behind");
+}

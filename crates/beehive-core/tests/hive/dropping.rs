@@ -1,0 +1,154 @@
+//! Values and messages that panic when they are dropped: what was committed stays, what failed leaves nothing, and the
+//! cells and the hive go on.
+
+use crate::load::{on_workers, unheard};
+use beehive_core::journal::Colony;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Dict, Error, Hive, Message, Table, handlers};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Copies of it panic when they are dropped, and so do originals that are told to.
+#[derive(Serialize, Deserialize)]
+struct Touchy {
+    value: u64,
+    armed: bool,
+}
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        Touchy { value: self.value, armed: true }
+    }
+}
+
+impl Drop for Touchy {
+    fn drop(&mut self) {
+        if self.armed && !std::thread::panicking() {
+            unheard("dropped")
+        }
+    }
+}
+
+/// Sets both halves of a pair, and then fails if that is asked for.
+#[derive(Message)]
+struct Set {
+    key: u64,
+    value: u64,
+    /// What is put there panics when it is dropped.
+    armed: bool,
+    fails: bool,
+}
+#[derive(Message)]
+#[message(reply = (u64, u64, u64))]
+struct Look(u64);
+
+#[derive(App)]
+struct Pairs {
+    first: Dict<u64, Touchy>,
+    second: Dict<u64, u64>,
+    third: Table<u64, u64, u64>,
+}
+#[handlers]
+impl Pairs {
+    #[rcv(joins)]
+    fn set(&mut self, msg: &Set) -> Result<(), Error> {
+        match self.first.get_mut(&msg.key) {
+            Some(first) => (first.value, first.armed) = (msg.value, msg.armed),
+            None => drop(self.first.put(msg.key, Touchy { value: msg.value, armed: msg.armed })),
+        }
+        self.second.put(msg.key, msg.value);
+        self.third.at(msg.key).insert(0, msg.value);
+        if msg.fails { Err("as asked".into()) } else { Ok(()) }
+    }
+    #[rcv(joins)]
+    fn look(&mut self, msg: &Look) -> (u64, u64, u64) {
+        let first = self.first.get(&msg.0).map_or(0, |first| first.value);
+        let second = self.second.get(&msg.0).copied().unwrap_or_default();
+        (first, second, self.third.at(msg.0).get(&0).copied().unwrap_or_default())
+    }
+}
+
+#[test]
+fn what_panics_when_it_is_dropped_does_not_tear_a_transaction_apart() {
+    on_workers(2, async {
+        let hive = Hive::builder().app::<Pairs>().start().unwrap();
+        let set = |value, fails| Set { key: 1, value, armed: false, fails };
+        assert_eq!(hive.request(set(1, false)).await, Ok(()));
+        // its undo, which is dropped when it commits, panics
+        assert_eq!(hive.request(set(2, false)).await, Ok(()));
+        assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
+        assert!(hive.request(set(3, true)).await.is_err());
+        assert_eq!(
+            hive.request(Look(1)).await,
+            Ok((2, 2, 2)),
+            "what failed has left something, or taken it away"
+        );
+        // what is undone panics
+        assert!(hive.request(Set { key: 1, value: 4, armed: true, fails: true }).await.is_err());
+        assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
+        // what is there now is a copy; with this one nothing is left to panic when the hive goes
+        assert_eq!(hive.request(set(5, false)).await, Ok(()));
+        assert_eq!(hive.request(Look(1)).await, Ok((5, 5, 5)));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// Panics when it is dropped.
+#[derive(Serialize, Deserialize)]
+struct Loud(u64);
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            unheard("dropped")
+        }
+    }
+}
+#[derive(Message)]
+struct Shout(Loud);
+#[derive(Message)]
+#[message(reply = u64)]
+struct Heard(u64);
+
+#[derive(App)]
+struct Echo {
+    heard: Dict<u64, u64>,
+}
+#[handlers]
+impl Echo {
+    #[rcv(sharded)]
+    fn shout(&mut self, msg: &Shout) {
+        *self.heard.entry(msg.0.0).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn heard(&mut self, msg: &Heard) -> u64 {
+        self.heard.get(&msg.0).copied().unwrap_or_default()
+    }
+}
+
+#[test]
+fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_thread() {
+    for journaled in [false, true] {
+        on_workers(2, async {
+            let journal = journaled.then(|| TestJournal::start(3, 0, 0));
+            let builder = Hive::builder().app::<Echo>();
+            let builder = match &journal {
+                Some(journal) => builder.journal(journal.clone(), Colony::default()),
+                None => builder,
+            };
+            let hive = builder.start().unwrap();
+            for _ in 0..3 {
+                for key in 0..10 {
+                    hive.emit(Shout(Loud(key))).await
+                }
+            }
+            for key in 0..10 {
+                assert_eq!(hive.request(Heard(key)).await, Ok(3), "key {key}, with a journal: {journaled}")
+            }
+            if let Some(journal) = journal {
+                journal.stop()
+            }
+            hive.stop(Duration::ZERO).await;
+        })
+    }
+}

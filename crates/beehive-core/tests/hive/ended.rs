@@ -1,0 +1,106 @@
+//! What a bee that ended has handled is in the log before anything that the next owner of its cells does: wherever the log
+//! breaks off, a cell has one owner, who knows what was handled there.
+
+use crate::load::{eventually, on_workers};
+use beehive_core::journal::{Colony, Entry};
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Dict, Hive, Message, handlers};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Handled without leaving anything.
+#[derive(Message)]
+struct Touch(u64);
+#[derive(Message)]
+struct Keep(u64);
+
+#[derive(App)]
+struct Notes {
+    kept: Dict<u64, u64>,
+}
+#[handlers]
+impl Notes {
+    #[rcv(sharded)]
+    fn touch(&mut self, msg: &Touch) {
+        let _ = self.kept.contains(&msg.0);
+    }
+    #[rcv(sharded)]
+    fn keep(&mut self, msg: &Keep) {
+        self.kept.put(msg.0, 1);
+    }
+}
+
+const KEYS: u64 = 40;
+
+fn begin(journal: Arc<TestJournal>, colony: Colony) -> Hive {
+    Hive::builder().app::<Notes>().seed(7).journal(journal, colony).start().unwrap()
+}
+
+/// The owners of each cell that has several.
+fn shared(colony: &Colony) -> Vec<Vec<u64>> {
+    let mut owners: BTreeMap<_, Vec<u64>> = BTreeMap::new();
+    for ((_, bee), image) in &colony.bees {
+        image.cells.iter().for_each(|cell| owners.entry(*cell).or_default().push(bee.0))
+    }
+    owners.into_values().filter(|owners| owners.len() > 1).collect()
+}
+
+/// Touches every key, each on a lane of its own that may be gone on with.
+async fn touch_all(hive: &Hive) {
+    let mut senders = Vec::new();
+    for key in 0..KEYS {
+        let mut io = hive.io();
+        io.resume(1 + key, 0);
+        io.emit(Touch(key));
+        io.flush().await;
+        senders.push(io)
+    }
+    eventually("all are done", Duration::from_secs(20), || senders.iter().all(|io| io.floor() == 1)).await
+}
+
+/// The log of a life in which bees end and their cells get others, on a journal that refuses much.
+fn life(seed: u64) -> Vec<Vec<u8>> {
+    on_workers(3, async {
+        let journal = TestJournal::start(seed, 8, 0);
+        let hive = begin(journal.clone(), Colony::default());
+        touch_all(&hive).await;
+        eventually("some end", Duration::from_secs(20), || hive.status().apps[0].bees_retired > 0).await;
+        for key in 0..KEYS {
+            hive.emit(Keep(key)).await
+        }
+        hive.idle().await;
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        journal.log()
+    })
+}
+
+/// How many messages a hive that goes on from here handles when all are sent again.
+fn handled_again(colony: &Colony) -> u64 {
+    on_workers(3, async {
+        let journal = TestJournal::start(7, 0, colony.last);
+        let hive = begin(journal.clone(), colony.clone());
+        touch_all(&hive).await;
+        let handled = hive.status().apps[0].handlers[0].messages;
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        handled
+    })
+}
+
+#[test]
+fn who_gets_the_cells_of_a_bee_that_ended_comes_behind_it_in_the_log() {
+    for seed in 1..=20 {
+        let mut colony = Colony::default();
+        for entry in life(seed) {
+            colony.apply(&Entry::decode(&entry).unwrap());
+            let shared = shared(&colony);
+            assert!(
+                shared.is_empty(),
+                "seed {seed}: a cell belongs to {shared:?}; of {KEYS} messages {} are handled again",
+                handled_again(&colony)
+            );
+        }
+    }
+}

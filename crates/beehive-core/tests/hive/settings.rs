@@ -1,0 +1,269 @@
+//! Settings that change while a hive works: one version for each transaction, none that goes back, all or nothing, and
+//! what a log makes of it.
+
+use crate::load::{On, eventually, on_workers, start};
+use beehive_core::journal::{Colony, Entry, Record};
+use beehive_core::testing::TestJournal;
+use beehive_core::{
+    App, Builder, Config, Ctx, Dict, Hive, Message, ReconfigureError, Reconfigured, Table, handlers,
+};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Rules {
+    level: u64,
+    strict: bool,
+}
+
+/// Begins a chain.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Begin(u64);
+/// Goes on with it: the cell, and the level that its sender went by.
+#[derive(Message)]
+struct Step(u64, u64, u8);
+/// As [`Step`], for whoever has no cell.
+#[derive(Message)]
+struct Pass(u64, u64, u8);
+/// How often a sender's level was above the receiver's.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Behind(u64);
+#[derive(Message)]
+#[message(reply = Vec<u32>)]
+struct Told(u64);
+
+#[derive(App)]
+#[app(name = "ruled")]
+struct Ruled {
+    behind: Dict<u64, u64>,
+    told: Table<u64, u32, u32>,
+    config: Config<Rules>,
+}
+
+#[handlers]
+impl Ruled {
+    #[rcv(sharded)]
+    fn begin(&mut self, msg: &Begin, ctx: &mut Ctx) -> u64 {
+        self.behind.entry(msg.0).or_default();
+        let level = self.config.level;
+        ctx.emit(Step(msg.0 + 1, level, 8));
+        ctx.emit(Pass(msg.0 + 2, level, 8));
+        level
+    }
+
+    #[rcv(sharded)]
+    fn step(&mut self, msg: &Step, ctx: &mut Ctx) {
+        let level = self.config.level;
+        let behind = self.behind.entry(msg.0 % 64).or_default();
+        *behind += u64::from(level < msg.1);
+        if msg.2 > 0 {
+            ctx.emit(Pass(msg.0 + 7, level, msg.2 - 1))
+        }
+    }
+
+    #[rcv(stateless)]
+    fn pass(&mut self, msg: &Pass, ctx: &mut Ctx) {
+        // what this handler sees is told to the next cell: were it behind, that would be noted there
+        let level = self.config.level;
+        ctx.emit(Step(msg.0 % 64, level.max(msg.1), msg.2));
+        if level < msg.1 {
+            STATELESS_BEHIND.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[rcv(sharded)]
+    fn behind(&mut self, msg: &Behind) -> u64 {
+        self.behind.get(&msg.0).copied().unwrap_or(0)
+    }
+
+    #[rcv(each = behind)]
+    fn reconfigured(&mut self, cell: &u64, msg: &Reconfigured) {
+        *self.told.at(*cell).entry(msg.version).or_default() += 1;
+    }
+
+    #[rcv(sharded)]
+    fn told(&mut self, msg: &Told) -> Vec<u32> {
+        self.told.at(msg.0).keys().copied().collect()
+    }
+}
+
+static STATELESS_BEHIND: AtomicU64 = AtomicU64::new(0);
+
+/// Has no settings.
+#[derive(App)]
+struct Plain {
+    seen: Dict<u64, u64>,
+}
+#[handlers]
+impl Plain {
+    #[rcv(sharded)]
+    fn begin(&mut self, msg: &Begin) -> Option<u64> {
+        self.seen.put(msg.0, 1);
+        None
+    }
+}
+
+fn rules(text: &str) -> toml::Table {
+    text.parse().unwrap()
+}
+
+fn level(level: u64) -> toml::Table {
+    rules(&format!("[ruled]\nlevel = {level}\n"))
+}
+
+fn ruled() -> Builder {
+    Hive::builder().app::<Plain>().app::<Ruled>().seed(7).settings(level(1))
+}
+
+fn a_message_never_meets_older_settings_than_its_sender_had(on: On) {
+    on_workers(4, async {
+        let (hive, journal) = start(ruled(), on);
+        let senders: Vec<_> = (0..3)
+            .map(|sender| {
+                let hive = hive.clone();
+                tokio::spawn(async move {
+                    let (mut last, mut seen) = (0, 0);
+                    for n in 0..400 {
+                        let level = hive.request(Begin((sender * 400 + n) % 64)).await.unwrap();
+                        assert!(level >= last, "{level} after {last}");
+                        seen += u64::from(level > last);
+                        last = level
+                    }
+                    seen
+                })
+            })
+            .collect();
+        let mut current = 1;
+        while !senders.iter().all(|sender| sender.is_finished()) {
+            current += 1;
+            assert_eq!(hive.reconfigure(level(current)).await, Ok(vec!["ruled"]));
+            // whoever asks afterwards gets what is in force
+            assert_eq!(hive.request(Begin(current % 64)).await, Ok(current));
+        }
+        for sender in senders {
+            assert!(sender.await.unwrap() > 1, "settings did not change meanwhile");
+        }
+        hive.idle().await;
+        for cell in 0..64 {
+            assert_eq!(hive.request(Behind(cell)).await, Ok(0), "cell {cell}");
+        }
+        assert_eq!(STATELESS_BEHIND.load(Ordering::Relaxed), 0);
+        let status = hive.status();
+        assert_eq!(
+            status.apps.iter().map(|app| app.settings_version).collect::<Vec<_>>(),
+            [1, current as u32]
+        );
+        // each cell that was there was told of the last one, at least
+        assert!(hive.request(Told(current % 64)).await.unwrap().contains(&(current as u32)));
+        hive.stop(Duration::from_secs(5)).await;
+        drop(journal)
+    })
+}
+
+#[test]
+fn a_message_never_meets_older_settings_than_its_sender_had_in_memory() {
+    a_message_never_meets_older_settings_than_its_sender_had(On::Memory)
+}
+
+#[test]
+fn a_message_never_meets_older_settings_than_its_sender_had_on_a_journal() {
+    a_message_never_meets_older_settings_than_its_sender_had(On::Journal)
+}
+
+#[test]
+fn settings_that_one_app_refuses_change_nothing() {
+    on_workers(2, async {
+        let hive = ruled().start().unwrap();
+        let refused = |text: &str| {
+            let (hive, table) = (hive.clone(), rules(text));
+            async move { hive.reconfigure(table).await.unwrap_err() }
+        };
+        for (text, words) in [
+            ("[ruled]\nlevl = 2\n", "[apps.ruled]: there is no key `levl`; did you mean `level`?"),
+            ("[ruled]\nlevel = -2\n", "[apps.ruled]"),
+            ("ruled = 2\n", "[apps.ruled]: expected a table of settings"),
+            ("[ruled]\nlevel = 2\n[plain]\ncolour = 1\n", "[apps.plain]: there is no key `colour`"),
+            ("[ruled]\nlevel = 2\n[ruler]\n", "[apps.ruler]: there is no app `ruler`; did you mean `ruled`?"),
+            (
+                "[elsewhere]\nlevel = 2\n",
+                "[apps.elsewhere]: there is no app `elsewhere`; there are plain, ruled",
+            ),
+        ] {
+            let error = refused(text).await;
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(hive.request(Begin(1)).await, Ok(1));
+        }
+        assert_eq!(hive.reconfigure(level(1)).await, Ok(vec![]), "these are in force");
+        assert_eq!(hive.status().apps[1].settings_version, 1);
+        assert_eq!(hive.reconfigure(rules("")).await, Ok(vec!["ruled"]), "defaults");
+        assert_eq!(hive.request(Begin(1)).await, Ok(0));
+        hive.stop(Duration::from_secs(1)).await;
+        assert_eq!(hive.reconfigure(level(3)).await, Err(ReconfigureError::Stopped));
+    })
+}
+
+fn logged(journal: &TestJournal) -> Vec<(u32, String)> {
+    let entries = journal.log().into_iter().map(|bytes| Entry::decode(&bytes).unwrap());
+    let records = entries.filter_map(|entry| match entry.record {
+        Record::Settings { settings } => Some(settings),
+        _ => None,
+    });
+    records.flatten().map(|(_, logged)| (logged.version, logged.table)).collect()
+}
+
+fn colony(journal: &TestJournal) -> Colony {
+    let log = journal.log();
+    Colony::replay(log.iter().map(Vec::as_slice)).unwrap()
+}
+
+fn goes_on(table: toml::Table, colony: Colony) -> (Hive, Arc<TestJournal>) {
+    let journal = TestJournal::start(9, 3, colony.last);
+    let builder = Hive::builder().app::<Plain>().app::<Ruled>().seed(7).settings(table);
+    (builder.journal(journal.clone(), colony).start().unwrap(), journal)
+}
+
+#[test]
+fn a_log_knows_the_settings_before_anybody_sees_them_and_versions_go_on_after_a_restart() {
+    on_workers(2, async {
+        let (hive, journal) = goes_on(level(1), Colony::default());
+        hive.request(Begin(5)).await.unwrap();
+        assert_eq!(hive.reconfigure(level(2)).await, Ok(vec!["ruled"]));
+        let two = [(1, "level = 1\n".to_string()), (2, "level = 2\n".to_string())];
+        assert_eq!(logged(&journal), two);
+        hive.idle().await;
+        // nothing is committed any more: nobody sees what is asked for now
+        journal.stop();
+        let (asking, asked) = (hive.clone(), level(3));
+        let waits = tokio::spawn(async move { asking.reconfigure(asked).await });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!waits.is_finished());
+        assert_eq!(hive.status().apps[1].settings_version, 2);
+        hive.stop(Duration::from_millis(10)).await;
+        assert_eq!(waits.await.unwrap(), Err(ReconfigureError::Stopped));
+
+        // the same as last: no new version, but whoever wants to know is told again
+        let (hive, again) = goes_on(level(2), colony(&journal));
+        let told = tokio::time::timeout(Duration::from_secs(30), async {
+            while hive.request(Told(5)).await.unwrap().last() != Some(&2) {
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
+        });
+        told.await.expect("nobody was told");
+        assert_eq!(hive.request(Begin(5)).await, Ok(2));
+        hive.idle().await;
+        assert_eq!(logged(&again), []);
+        hive.stop(Duration::from_secs(1)).await;
+
+        let (hive, third) = goes_on(level(7), colony(&journal));
+        assert_eq!(hive.request(Begin(5)).await, Ok(7));
+        eventually("logged", Duration::from_secs(10), || logged(&third) == [(3, "level = 7\n".to_string())])
+            .await;
+        assert_eq!(hive.status().apps[1].settings_version, 3);
+        hive.stop(Duration::from_secs(1)).await;
+    })
+}
