@@ -6,7 +6,8 @@
 //! | [`object`] | what apps speak: nodes, ports, packets, flows. No protocol of any switch |
 //! | [`driver`] | what speaks for one switch: an IO bee over a [`driver::Driver`]; OpenFlow is one |
 //! | [`sim`] | a switch that exists in memory only: the second driver |
-//! | [`apps`] | the node app, the hub, the learning switch |
+//! | [`apps`] | the apps of the controller |
+//! | [`parts`] | what apps are made of besides objects: tables with a limit for each port, deadlines, settings |
 
 extern crate beehive_core as beehive;
 
@@ -14,4 +15,5 @@ pub mod apps;
 pub mod driver;
 pub mod limits;
 pub mod object;
+pub mod parts;
 pub mod sim;

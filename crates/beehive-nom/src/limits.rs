@@ -70,6 +70,9 @@ pub const READING_PATIENCE: Duration = Duration::from_secs(3);
 /// How long apps may take to say that they answer for soft flows in a switch that has joined and told its flows.
 pub const CLAIM_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Between two readings of a switch's flows because commands to it were lost.
+pub const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Readings of one switch's flows at the same time.
 pub const READINGS_MAX: usize = 64;
 
@@ -92,8 +95,12 @@ pub const FIREWALL_RULES_MAX: usize = 4_096;
 /// Directions of conversations, open at one switch, that wait for the app behind the firewall to say where they lead.
 pub const FIREWALL_WAITING_MAX: usize = 4_096;
 
-/// LLDP frames that are looked at, for each port and second.
+/// LLDP frames that are looked at, for each port and second; so many come in, too, when all other packets of that port are
+/// shed.
 pub const PROBES_PER_PORT_MAX: u32 = 16;
+
+/// Latest probes of a port that may still be answered: an answer to one that is older than that says nothing new.
+pub const PROBES_UNANSWERED_MAX: usize = 4;
 
 /// Directions of links of the whole network.
 pub const LINKS_MAX: usize = 65_536;

@@ -9,12 +9,12 @@
 //! A closed port has a flow below those of apps that forward, and above that which brings packets up: what is forwarded
 //! already goes on, nothing new comes in. One that packets ran in a circle through has it above all others.
 
-use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
-    Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, NodeId, NodeJoined, Owner,
+    Action, Actions, AddFlow, Cause, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, NodeId, NodeJoined,
     PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged, PortUp, Station,
 };
+use crate::parts::OwnsFlows;
 use beehive::{App, Config, Ctx, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -45,29 +45,19 @@ pub struct LoopGuard {
     config: Config<LoopGuardSettings>,
 }
 
-/// Settings of the loop guard: the table `[apps.loop-guard]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LoopGuardSettings {
-    /// Milliseconds that a port that came up stays closed, so that links are found first. Default 2 000; 0 to
-    /// 600 000. Discovery sends a probe each second. 0: ports are open at once.
-    #[serde(deserialize_with = "within::<_, _, 0, 600_000>")]
-    pub settle_ms: u32,
-    /// Seconds that a port stays closed after packets ran in a circle through it. Default 30; 1 to 86 400.
-    #[serde(deserialize_with = "within::<_, _, 1, 86_400>")]
-    pub quarantine_s: u32,
-    /// Blame within a second at which a port is closed: three for a frame that came in on two ports. Default 6; 1 to
-    /// 1 000 000.
-    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
-    pub blame_max: u32,
-    /// Whether single hosts' packets may come in on a blocked port: an app that forwards on shortest paths, and floods
-    /// none of them, wants that. Default false.
-    pub paths_on_blocked: bool,
-}
-
-impl Default for LoopGuardSettings {
-    fn default() -> Self {
-        LoopGuardSettings { settle_ms: 2_000, quarantine_s: 30, blame_max: 6, paths_on_blocked: false }
+crate::settings! {
+    /// Settings of the loop guard: the table `[apps.loop-guard]`.
+    pub struct LoopGuardSettings {
+        /// Milliseconds that a port that came up stays closed, so that links are found first. Discovery sends a probe each
+        /// second. 0: ports are open at once.
+        pub settle_ms: u32 [0..=600_000] = 2_000,
+        /// Seconds that a port stays closed after packets ran in a circle through it.
+        pub quarantine_s: u32 [1..=86_400] = 30,
+        /// Blame within a second at which a port is closed: three for a frame that came in on two ports.
+        pub blame_max: u32 [1..=1_000_000] = 6,
+        /// Whether single hosts' packets may come in on a blocked port: an app that forwards on shortest paths, and floods
+        /// none of them, wants that.
+        pub paths_on_blocked: bool = false,
     }
 }
 
@@ -101,11 +91,6 @@ struct Blame {
     since: Time,
 }
 
-impl LoopGuard {
-    /// Whose flows the loop guard's are.
-    pub const OWNER: Owner = Owner::named("loop-guard");
-}
-
 #[handlers]
 impl LoopGuard {
     #[rcv(sharded)]
@@ -118,14 +103,14 @@ impl LoopGuard {
             lift(msg.node, port, gate, ctx);
         }
         for port in msg.ports.iter().filter(|port| port.up && port.number <= PortNo::MAX) {
-            self.close(msg.node, port.number, ctx);
+            self.close(msg.node, port.number, Cause::of::<NodeJoined>(), ctx);
         }
     }
 
     #[rcv(sharded)]
     fn port_up(&mut self, msg: &PortUp, ctx: &mut Ctx) {
         if msg.port.number <= PortNo::MAX {
-            self.close(msg.node, msg.port.number, ctx);
+            self.close(msg.node, msg.port.number, Cause::of::<PortUp>(), ctx);
         }
     }
 
@@ -147,7 +132,7 @@ impl LoopGuard {
         if msg.role == PortRole::Edge {
             // another link may be behind it
             if !quarantined {
-                self.close(node, port, ctx);
+                self.close(node, port, Cause::of::<PortRoleChanged>(), ctx);
             }
             return;
         }
@@ -156,7 +141,9 @@ impl LoopGuard {
         }
         gates.insert(port, Gate::Open(msg.role));
         match msg.role {
-            PortRole::Blocked if !self.config.paths_on_blocked => ctx.emit(closing(node, port, CLOSED)),
+            PortRole::Blocked if !self.config.paths_on_blocked => {
+                ctx.emit(closing(node, port, CLOSED, Cause::of::<PortRoleChanged>()))
+            }
             _ => open(node, port, ctx),
         }
         // where addresses are is seen anew
@@ -233,7 +220,7 @@ impl LoopGuard {
             ctx.emit(LoopDetected { port: at, why: format!("frames of {source} come back through it") });
             self.gates.at(node).insert(suspect, Gate::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);
-            ctx.emit(closing(node, suspect, QUARANTINED));
+            ctx.emit(closing(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
             return port != suspect;
         }
         if points >= self.config.blame_max {
@@ -260,7 +247,7 @@ impl LoopGuard {
                 }
                 Gate::Quarantined(until) if until <= now => {
                     ctx.emit(opening(*node, port, QUARANTINED));
-                    self.close(*node, port, ctx);
+                    self.close(*node, port, Cause::of::<LoopDetected>(), ctx);
                 }
                 _ => {}
             }
@@ -270,14 +257,14 @@ impl LoopGuard {
     }
 
     /// Closes a port for as long as discovery takes.
-    fn close(&mut self, node: NodeId, port: PortNo, ctx: &mut Ctx) {
+    fn close(&mut self, node: NodeId, port: PortNo, cause: Cause, ctx: &mut Ctx) {
         let until = ctx.now() + Duration::from_millis(u64::from(self.config.settle_ms));
         if until == ctx.now() {
             self.gates.at(node).insert(port, Gate::Open(PortRole::Edge));
             return;
         }
         self.gates.at(node).insert(port, Gate::Settling(until));
-        ctx.emit(closing(node, port, CLOSED));
+        ctx.emit(closing(node, port, CLOSED, cause));
     }
 }
 
@@ -285,8 +272,8 @@ fn through(port: PortNo) -> FlowMatch {
     FlowMatch { port: Some(port), ..FlowMatch::ANY }
 }
 
-fn closing(node: NodeId, port: PortNo, priority: u16) -> AddFlow {
-    AddFlow::new(node, LoopGuard::OWNER, through(port), Actions::None).priority(priority)
+fn closing(node: NodeId, port: PortNo, priority: u16, cause: Cause) -> AddFlow {
+    AddFlow::new(node, LoopGuard::OWNER, through(port), Actions::None).priority(priority).caused_by(cause)
 }
 
 fn opening(node: NodeId, port: PortNo, priority: u16) -> DelFlows {

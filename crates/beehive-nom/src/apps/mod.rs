@@ -8,7 +8,6 @@ mod hub;
 mod learning;
 mod loop_guard;
 mod node;
-mod range;
 pub mod topology;
 
 pub use discovery::{Discovery, DiscoverySettings};

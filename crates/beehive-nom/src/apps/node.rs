@@ -15,6 +15,7 @@ use crate::object::{
     FlowsRead, FoundFlow, InstallFlow, IntendedFlow, NodeDescription, NodeId, NodeJoined, NodeLeft, Owner,
     PortDown, PortNo, PortUp, ReadFlows, Reading, SendPacket, VerifyFlows, WithdrawFlows,
 };
+use crate::parts::OwnsFlows;
 use beehive::{Address, App, Ctx, Dict, Error, Message, Rows, Table, handlers};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,11 +88,6 @@ pub struct ReadingOverdue {
 
 /// Refusals that follow each other within this time are logged once.
 const LOGGED_ONCE_WITHIN: Duration = Duration::from_secs(10);
-
-impl NodeController {
-    /// Whose the flow is that brings up what no other flow takes.
-    pub const OWNER: Owner = Owner::named("node-controller");
-}
 
 #[handlers]
 impl NodeController {

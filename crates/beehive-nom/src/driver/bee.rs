@@ -59,13 +59,17 @@ fn round<D: Driver>(inlet: &mut Inlet, driver: &mut D, mail: &mut Unheeded) -> R
     let taken = driver.take(now, inlet);
     inlet.finish();
     if !driver.is_full() {
-        inlet.io().receive_into(&mut mail.letters)
+        inlet.io().receive_into(&mut mail.letters);
+        inlet.look_for_losses()
     }
     loop {
         let heeded = mail.give(driver);
-        driver.flush(now)?;
+        let flushed = driver.flush(now);
+        // why it ends is said by what was read, whatever becomes of writing then
+        taken.as_ref().map_err(Close::clone)?;
+        flushed?;
         if heeded.is_continue() || driver.is_full() {
-            return taken;
+            return Ok(());
         }
     }
 }

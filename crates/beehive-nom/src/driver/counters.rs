@@ -65,6 +65,8 @@ counters! {
     flows_withdrawn,
     /// Commands that the switch's version cannot express.
     commands_refused,
+    /// Commands lost because too many waited for a switch; what it has is compared with what it should have after that.
+    commands_lost,
     /// Errors that switches reported.
     errors,
     /// Ports that changed.
@@ -75,6 +77,10 @@ counters! {
     messages_ignored,
     /// Keep-alive requests sent.
     echoes,
+    /// Connections refused because the switch showed no certificate that is trusted, or another node's, or spoke no TLS.
+    untrusted,
+    /// Connections refused because the switch said to be a node that is not one of those that may connect.
+    unlisted,
 }
 
 impl Counters {

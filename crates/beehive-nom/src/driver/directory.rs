@@ -12,12 +12,15 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, oneshot};
 
 /// The connections of this process.
 #[derive(Debug, Default)]
 pub struct Directory {
     entries: Mutex<Entries>,
+    /// Connections that were refused for their address, of which nothing else is kept.
+    addresses_refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -134,6 +137,16 @@ impl Directory {
     pub fn ended(&self) -> (u64, u64) {
         let entries = self.entries.lock();
         (entries.ended, entries.refused)
+    }
+
+    /// Counts a connection that was refused for its address; returns how many there were.
+    pub(super) fn refuse_address(&self) -> u64 {
+        self.addresses_refused.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Connections that were refused for their address.
+    pub fn addresses_refused(&self) -> u64 {
+        self.addresses_refused.load(Ordering::Relaxed)
     }
 
     /// What was counted, connections that are no more included.

@@ -7,8 +7,9 @@ use crate::driver::share::{self, Ledger};
 use crate::driver::waiting_room::WaitingRoom;
 use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
-use crate::object::{DuplicateNode, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo};
+use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
 use beehive::{Address, Io, Mail, Message, Time};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ pub(crate) struct Inlet {
     now: Time,
     window: Window,
     flooded: bool,
+    /// Commands were lost, and nobody was told.
+    amiss: bool,
+    /// When the node app was told last that commands were lost.
+    told: Option<Time>,
 }
 
 #[derive(Default)]
@@ -62,6 +67,24 @@ struct Window {
     /// Events that found no credit.
     uncredited: u32,
     shed: u64,
+    /// Probes that came in though there was no credit for a packet of their port.
+    probes: HashMap<PortNo, u32>,
+}
+
+impl Window {
+    fn open(start: Time) -> Window {
+        Window { start, uncredited: 0, shed: 0, probes: HashMap::new() }
+    }
+
+    /// Whether one more probe of `port` may come in without a credit.
+    fn may_have_probe(&mut self, port: PortNo) -> bool {
+        if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
+            return false;
+        }
+        let probes = self.probes.entry(port).or_default();
+        *probes += 1;
+        *probes <= limits::PROBES_PER_PORT_MAX
+    }
 }
 
 impl Inlet {
@@ -80,8 +103,10 @@ impl Inlet {
             waiting: WaitingRoom::default(),
             tally: Tally::default(),
             now,
-            window: Window { start: now, uncredited: 0, shed: 0 },
+            window: Window::open(now),
             flooded: false,
+            amiss: false,
+            told: None,
         }
     }
 
@@ -130,7 +155,7 @@ impl Inlet {
         {
             tracing::warn!(%node, packets = self.window.shed, "the hive is behind: packets of this switch were shed");
         }
-        self.window = Window { start: self.now, uncredited: 0, shed: 0 };
+        self.window = Window::open(self.now)
     }
 
     /// Ends a round: hands over what came in.
@@ -182,6 +207,30 @@ impl Inlet {
         }
     }
 
+    /// Looks whether commands to this driver were lost. If so, the node app is asked to compare what the switch has with
+    /// what it should have, and the apps whose flows are there say which of them are wrong: so the end is right whatever
+    /// was lost. Not more often than once in [`limits::REPAIR_INTERVAL`].
+    #[inline]
+    pub(crate) fn look_for_losses(&mut self) {
+        let lost = self.io.take_lost();
+        if lost > 0 || self.amiss {
+            self.lost(lost)
+        }
+    }
+
+    #[cold]
+    fn lost(&mut self, lost: u64) {
+        Counters::add(&self.counters.commands_lost, lost);
+        self.amiss = true;
+        let Some(node) = self.node else { return };
+        if self.told.is_some_and(|told| self.now.since(told) < limits::REPAIR_INTERVAL) {
+            return;
+        }
+        tracing::warn!(%node, lost, "commands to this switch were lost: its flows are compared with what they should be");
+        (self.amiss, self.told) = (false, Some(self.now));
+        self.control(VerifyFlows { node })
+    }
+
     /// As [`Inlet::control`], to one who asked.
     fn tell<M: Message>(&mut self, asker: Address, message: M) {
         let _ = self.io.try_flush();
@@ -209,6 +258,12 @@ impl Inlet {
     /// A packet came up while credits are scarce: it goes in if its port has not had its share, or waits, or is shed.
     #[cold]
     fn pressed(&mut self, packet: PacketIn) {
+        // a flood must not make the links look dead that it comes through: what would be torn down then is in order
+        if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
+            && self.window.may_have_probe(packet.port)
+        {
+            return self.control(packet.detached());
+        }
         if self.ledger.is_empty() {
             self.ledger.open(self.limit - self.room)
         }

@@ -156,6 +156,10 @@ pub enum Close {
     Flood,
     /// The hive stops.
     Stopping,
+    /// The switch has not shown that it is who it says to be.
+    Untrusted(String),
+    /// The switch says to be a node that is not one of those that may connect.
+    Unlisted(NodeId),
     /// Too many connections are waiting to be set up, and this one waits for longest.
     Crowded,
 }
@@ -175,6 +179,10 @@ impl std::fmt::Display for Close {
             Close::Unread => write!(f, "the switch does not read what is sent to it"),
             Close::Flood => write!(f, "the switch reports more events than can be handled"),
             Close::Stopping => write!(f, "the controller stops"),
+            Close::Untrusted(why) => write!(f, "the switch is not trusted: {why}"),
+            Close::Unlisted(node) => {
+                write!(f, "it says to be {node}, which is not one of those that may connect")
+            }
             Close::Crowded => write!(f, "too many connections wait to be set up"),
         }
     }

@@ -287,8 +287,14 @@ impl AddFlow {
 
     /// Made for a message of type `M`: what people are told when they ask why the flow is there.
     #[inline]
-    pub fn because<M: Message>(mut self) -> AddFlow {
-        self.flow.cause = const { Cause::of::<M>() };
+    pub fn because<M: Message>(self) -> AddFlow {
+        self.caused_by(const { Cause::of::<M>() })
+    }
+
+    /// As [`AddFlow::because`], where the message is not the same each time.
+    #[inline]
+    pub fn caused_by(mut self, cause: Cause) -> AddFlow {
+        self.flow.cause = cause;
         self
     }
 

@@ -1,8 +1,11 @@
 //! What became of flows: what a switch has, what it should have, and who is told of the difference.
 
-use crate::object::{Actions, Cause, Flow, FlowKey, FlowMatch, NodeId, Owner};
+#[cfg(doc)]
+use crate::object::AddFlow;
+use crate::object::{Action, Actions, Cause, Flow, FlowKey, FlowMatch, NodeId, Owner, PortNo, Station};
 use beehive::{Address, Message, Time};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// A flow as a switch has it, whoever put it there.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -49,6 +52,20 @@ impl FoundFlow {
     /// Whose it is, if it could have been made here: nothing about it cannot be said.
     pub fn ours(&self) -> Option<Owner> {
         if self.table == 0 && self.more.is_none() { self.owner } else { None }
+    }
+
+    /// Where it says that its stations are, if it is as [`AddFlow::between`] makes them: the one that it takes packets
+    /// from, and the one that it leads to.
+    pub fn ends(&self) -> Option<[(Station, PortNo); 2]> {
+        let (m, Actions::One(Action::Output(out))) = (&self.matching, &self.actions) else { return None };
+        let vlan = m.tag?.vlan();
+        let ends = [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
+        (m.ethertype.is_none() && m.conversation.is_none()).then_some(ends)
+    }
+
+    /// How long it lives yet at most, if it goes at some age.
+    pub fn left(&self) -> Duration {
+        Duration::from_secs(u64::from(self.hard_s).saturating_sub(self.age_s.into()))
     }
 
     /// Whether it is exactly `flow`.

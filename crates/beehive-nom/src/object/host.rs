@@ -14,6 +14,27 @@ pub struct Host {
     pub addresses: Vec<IpAddr>,
 }
 
+impl Host {
+    /// Addresses that are kept of one host.
+    pub const ADDRESSES_MAX: usize = 8;
+
+    /// A host at `at`, which may have said one address.
+    pub fn new(at: PortId, address: Option<IpAddr>) -> Host {
+        Host { at, addresses: address.into_iter().collect() }
+    }
+
+    /// Makes `address` its latest. Returns whether it is new, and those that are too many now.
+    pub fn says(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
+        let place = self.addresses.iter().position(|other| *other == address);
+        if let Some(place) = place {
+            self.addresses.remove(place);
+        }
+        self.addresses.push(address);
+        let surplus = self.addresses.len().saturating_sub(Self::ADDRESSES_MAX);
+        (place.is_none(), self.addresses.drain(..surplus).collect())
+    }
+}
+
 /// A host that was not known is there.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostSeen {
@@ -68,3 +89,22 @@ pub struct ListHosts(pub NodeId);
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Station)]
 pub struct FindAddress(pub IpAddr);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::PortNo;
+
+    #[test]
+    fn the_latest_addresses_are_kept() {
+        let address = |last: u8| IpAddr::from([10, 0, 0, last]);
+        let mut host = Host::new(PortId { node: NodeId(1), port: PortNo(1) }, Some(address(1)));
+        for last in 2..=8 {
+            assert_eq!(host.says(address(last)), (true, vec![]));
+        }
+        assert_eq!(host.says(address(1)), (false, vec![]));
+        assert_eq!(host.says(address(9)), (true, vec![address(2)]));
+        assert_eq!(host.addresses.len(), Host::ADDRESSES_MAX);
+        assert_eq!(host.addresses.last(), Some(&address(9)));
+    }
+}

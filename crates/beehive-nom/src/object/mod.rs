@@ -1,14 +1,17 @@
 //! Network objects and the messages about them: what apps speak. No protocol of any switch is visible here.
 
 mod address;
+pub mod claim;
 mod ethernet;
 mod event;
 mod flow;
 mod flow_state;
 mod host;
 mod link;
+pub(crate) mod network;
 mod node;
 mod packet;
+mod selector;
 mod traffic;
 
 pub use address::{Mac, Station, Vlan};
@@ -30,6 +33,8 @@ pub use link::{
     KnownLink, Link, LinkDown, LinkUp, ListLinks, LoopDetected, PathsChanged, PortId, PortRole,
     PortRoleChanged,
 };
+pub use network::network;
 pub use node::{NodeId, Port, PortNo};
 pub use packet::{BufferId, PacketIn, PacketInReason, PacketOut, Payload, SendPacket};
+pub use selector::{Ports, Protocol};
 pub use traffic::{Conversation, Traffic};

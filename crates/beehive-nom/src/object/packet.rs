@@ -53,6 +53,15 @@ impl PacketIn {
         self.port.is_single() && self.ethernet().is_some_and(|header| header.is_bridged())
     }
 
+    /// Who says to have sent it, and who it is for; none if a bridge may not learn from it and forward it, as
+    /// [`PacketIn::is_learnable`] tells.
+    #[inline]
+    pub fn stations(&self) -> Option<(Station, Station)> {
+        let header = self.ethernet().filter(|header| self.port.is_single() && header.is_bridged())?;
+        let vlan = header.tag.vlan();
+        Some((Station::new(vlan, header.source), Station::new(vlan, header.destination)))
+    }
+
     /// Who says to have sent it. The zero station if the packet is too short, which [`PacketIn::is_learnable`] tells.
     #[inline]
     pub fn source(&self) -> Station {
@@ -161,10 +170,11 @@ mod tests {
     fn what_is_too_short_is_not_learnable() {
         let mut short = packet_in(18, None);
         assert!(short.is_learnable());
+        assert_eq!(short.stations(), Some((short.source(), short.destination())));
         short.data.truncate(13);
         assert!(!short.is_learnable());
         let mut nowhere = packet_in(18, None);
         nowhere.port = PortNo::CONTROLLER;
-        assert!(!nowhere.is_learnable());
+        assert!(!nowhere.is_learnable() && nowhere.stations().is_none());
     }
 }

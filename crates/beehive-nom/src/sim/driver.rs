@@ -56,6 +56,10 @@ impl Driver for SimulatedDriver {
         self.switch.inner.read_flows(wanted)
     }
 
+    fn is_full(&self) -> bool {
+        self.switch.inner.is_busy()
+    }
+
     fn send(&mut self, packet: &PacketOut) {
         Counters::add(&self.counters().packet_outs, 1);
         self.switch.inner.send(packet)

@@ -64,6 +64,8 @@ pub enum Temper {
     Full,
     /// It does not tell its flows.
     Silent,
+    /// It takes no commands now: they wait where they are.
+    Busy,
 }
 
 struct Interface {
@@ -204,9 +206,10 @@ impl SimulatedSwitch {
         self.inner.state.lock().table.take_away(key)
     }
 
-    /// Makes it silent about its flows, or refuse new ones, from now on.
+    /// How it takes what it is told from now on.
     pub fn set_temper(&self, temper: Temper) {
-        self.inner.state.lock().temper = temper
+        self.inner.state.lock().temper = temper;
+        self.inner.wake.notify_one()
     }
 
     /// Whether it drops what no flow takes, instead of bringing it up, from now on; it says so when it connects.
@@ -243,6 +246,10 @@ fn describe(number: PortNo, up: bool) -> Port {
 }
 
 impl Inner {
+    pub(super) fn is_busy(&self) -> bool {
+        self.state.lock().temper == Temper::Busy
+    }
+
     pub(super) fn is_connected(&self) -> bool {
         self.state.lock().connected
     }

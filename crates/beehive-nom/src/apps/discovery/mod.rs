@@ -70,8 +70,8 @@ struct Watched {
 /// What goes out of a port, and comes in, since the last tick.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct Sent {
-    /// The latest probe; none: it was answered.
-    nonce: Option<u64>,
+    /// The latest probes, the newest first, as far as they were not answered.
+    nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
     /// LLDP frames that came in.
     received: u32,
 }
@@ -92,7 +92,8 @@ struct Confirmed(Link);
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Older probes make no link.
+/// Older probes make no link. One that is there already is kept by any probe that is not older than [`LOST`]: on a machine
+/// that has too much to do answers are late for seconds, and a tree that is in order must not be torn down for that.
 const AGE_MAX: Duration = Duration::from_secs(1);
 /// A link that was not heard for so long is down.
 const LOST: Duration = Duration::from_secs(4);
@@ -181,7 +182,10 @@ impl Discovery {
             return;
         }
         let nonce = ctx.rng().next_u64();
-        self.sent.at(node).insert(port, Sent { nonce: Some(nonce), received: 0 });
+        let sent = self.sent.at(node).entry(port).or_default();
+        sent.nonces.rotate_right(1);
+        sent.nonces[0] = Some(nonce);
+        sent.received = 0;
         let from = PortId { node, port };
         let frame = Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LOST.as_secs() as u16);
         ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
@@ -203,16 +207,17 @@ impl Discovery {
             return;
         }
         let to = PortId { node: msg.node, port: msg.port };
-        match Probe::read(&msg.data, &self.config.key()) {
-            Ok(probe) if now.since(probe.at) > AGE_MAX || probe.at > now + AGE_MAX => {
-                tracing::warn!(port = %to, "an old probe came in: somebody replays them, or clocks differ");
-            }
-            Ok(Probe { from, nonce, .. }) => {
-                ctx.emit(Confirm { link: Link { from, to }, nonce, hosted: watched.hosted })
-            }
-            Err(NoProbe::Forged) => tracing::warn!(port = %to, "a forged probe came in"),
-            Err(NoProbe::Foreign) => {}
+        let probe = match Probe::read(&msg.data, &self.config.key()) {
+            Ok(probe) => probe,
+            Err(NoProbe::Forged) => return tracing::warn!(port = %to, "a forged probe came in"),
+            Err(NoProbe::Foreign) => return,
+        };
+        let known = self.links.at(msg.node).get(&msg.port) == Some(&probe.from);
+        if now.since(probe.at) > if known { LOST } else { AGE_MAX } || probe.at > now + AGE_MAX {
+            return tracing::warn!(port = %to, "an old probe came in: somebody replays them, or we are behind");
         }
+        let link = Link { from: probe.from, to };
+        ctx.emit(Confirm { link, nonce: probe.nonce, hosted: watched.hosted })
     }
 
     /// At the sender's cell.
@@ -220,11 +225,12 @@ impl Discovery {
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
         let sent = self.sent.at(from.node).get_mut(&from.port);
-        let Some(sent) = sent.filter(|sent| sent.nonce == Some(msg.nonce)) else {
+        let nonce = sent.and_then(|sent| sent.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)));
+        let Some(nonce) = nonce else {
             tracing::debug!(link = %msg.link, "a probe came a second time");
             return;
         };
-        sent.nonce = None;
+        *nonce = None;
         let Some(watched) = self.ports.at(from.node).get(&from.port) else { return };
         let known = self.links.at(from.node).get(&from.port) == Some(&to);
         if watched.hosted && msg.hosted && !known {

@@ -9,17 +9,16 @@
 //! switch whose rules are not known yet forwards nothing.
 
 mod policy;
-mod rule_text;
 
-pub use policy::{Policy, Ports, Protocol, Rule, Verdict};
+pub use policy::{Policy, Rule, Verdict};
 
-use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Conversation, DelFlows, Ethernet, FlowMatch, FlowScope, FlowsFound,
-    NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketOut, PortNo, Traffic,
+    NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
 };
-use beehive::{App, Config, Ctx, Dict, Error, Key, Message, Rows, Table, Time, handlers};
+use crate::parts::{AtPort, Crowd, OwnsFlows, Room, seconds};
+use beehive::{App, Config, Ctx, Dict, Error, Key, Message, Reconfigured, Rows, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -52,42 +51,31 @@ pub struct Firewall {
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rulebook;
 
-/// Settings of the firewall: the table `[apps.firewall]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FirewallSettings {
-    /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny", and
-    /// perhaps `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp", a number), `from_port` and `to_port` (80,
-    /// "80-90"). Default none.
-    #[serde(deserialize_with = "rule_text::read")]
-    pub rules: Vec<Rule>,
-    /// What becomes of what no rule fits. Default "deny".
-    pub default: Verdict,
-    /// Seconds without a packet after which a conversation is over. Default 60; 1 to 65 535.
-    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
-    pub idle_s: u16,
-    /// Conversations that hosts behind one port of a switch may have open. Default 4 096; 1 to 1 000 000.
-    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
-    pub open_per_port_max: u32,
-    /// Conversations that are open at one switch. Default 65 536; 1 to 1 000 000.
-    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
-    pub open_per_node_max: u32,
-}
-
-impl Default for FirewallSettings {
-    fn default() -> Self {
-        let (rules, default) = (Vec::new(), Verdict::Deny);
-        FirewallSettings { rules, default, idle_s: 60, open_per_port_max: 4096, open_per_node_max: 65_536 }
+crate::settings! {
+    /// Settings of the firewall: the table `[apps.firewall]`.
+    pub struct FirewallSettings {
+        /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny",
+        /// and perhaps `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp", a number), `from_port` and
+        /// `to_port` (80, "80-90").
+        pub rules: Vec<Rule> = Vec::new(),
+        /// What becomes of what no rule fits.
+        pub default: Verdict = Verdict::Deny,
+        /// Seconds without a packet after which a conversation is over.
+        pub idle_s: u16 [1..=65_535] = 60,
+        /// Conversations that hosts behind one port of a switch may have open.
+        pub open_per_port_max: u32 [1..=1_000_000] = 4096,
+        /// Conversations that are open at one switch.
+        pub open_per_node_max: u32 [1..=1_000_000] = 65_536,
     }
 }
 
 impl FirewallSettings {
-    fn idle(&self) -> Duration {
-        Duration::from_secs(u64::from(self.idle_s))
+    fn policy(&self) -> Policy {
+        Policy { rules: self.rules.clone(), default: self.default }
     }
 }
 
-/// Puts other rules in force everywhere; conversations that they do not allow end.
+/// Puts other rules in force everywhere, until the settings change; conversations that they do not allow end.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SetPolicy(pub Policy);
 
@@ -120,9 +108,10 @@ struct Open {
     back: Option<FlowMatch>,
 }
 
-impl Firewall {
-    /// Whose flows the firewall's are.
-    pub const OWNER: Owner = Owner::named("firewall");
+impl AtPort for Open {
+    fn port(&self) -> PortNo {
+        self.port
+    }
 }
 
 #[handlers]
@@ -132,19 +121,27 @@ impl Firewall {
         if policy.rules.len() > limits::FIREWALL_RULES_MAX {
             return Err(Error::new("more rules than a firewall takes"));
         }
-        self.policy.put(Rulebook, policy.clone());
+        self.put_in_force(policy.clone(), ctx);
+        Ok(())
+    }
+
+    /// What the settings say now replaces what was set otherwise.
+    #[rcv(centralized)]
+    fn reconfigured(&mut self, _: &Reconfigured, ctx: &mut Ctx) {
+        self.put_in_force(self.config.policy(), ctx)
+    }
+
+    fn put_in_force(&mut self, policy: Policy, ctx: &mut Ctx) {
         for node in self.nodes.at(Rulebook).keys() {
             ctx.emit(PolicyFor { node: *node, policy: policy.clone() });
         }
-        Ok(())
+        self.policy.put(Rulebook, policy);
     }
 
     #[rcv(centralized)]
     fn ask_policy(&mut self, AskPolicy(node): &AskPolicy, ctx: &mut Ctx) {
         self.nodes.at(Rulebook).insert(*node, ());
-        let FirewallSettings { rules, default, .. } = &*self.config;
-        let initial = || Policy { rules: rules.clone(), default: *default };
-        let policy = self.policy.get(&Rulebook).cloned().unwrap_or_else(initial);
+        let policy = self.policy.get(&Rulebook).cloned().unwrap_or_else(|| self.config.policy());
         ctx.emit(PolicyFor { node: *node, policy });
     }
 
@@ -176,8 +173,8 @@ impl Firewall {
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let all = self.open.at(msg.node);
         let known = |flow: &FlowMatch| {
-            let spoken = flow.conversation.as_deref();
-            let open = spoken.and_then(|c| all.get(c).or(all.get(&c.reversed())));
+            let key = flow.conversation.as_deref().and_then(|spoken| opened(all, *spoken));
+            let open = key.and_then(|key| all.get(&key));
             open.is_some_and(|open| [&open.there, &open.back].contains(&&Some(flow.clone())))
         };
         for found in msg.flows.iter().filter(|found| msg.owner == Self::OWNER && !known(&found.matching)) {
@@ -190,15 +187,19 @@ impl Firewall {
     fn policy_for(&mut self, msg: &PolicyFor, ctx: &mut Ctx) {
         let Some(gate) = self.gates.get_mut(&msg.node) else { return };
         gate.policy = msg.policy.clone();
-        for (conversation, open) in self.open.at(msg.node).take_if(|c, _| !msg.policy.allows(c)) {
+        let mut crowd = Crowd::new(self.open.at(msg.node), self.crowds.at(msg.node));
+        for (conversation, open) in crowd.take_if(|c, _| !msg.policy.allows(c)) {
             tracing::info!(node = %msg.node, %conversation, "a conversation ends: the rules have changed");
-            self.close(msg.node, open, ctx);
+            open.withdraw(msg.node, ctx);
         }
     }
 
     #[rcv(sharded)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> Option<PacketOut> {
-        (msg.is_learnable() && !self.passes(msg, ctx)).then(|| msg.discard())
+        if !msg.is_learnable() {
+            return None;
+        }
+        (!self.passes(msg, ctx)).then(|| msg.discard())
     }
 
     fn passes(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
@@ -207,25 +208,24 @@ impl Firewall {
         let spoken = match Traffic::read(&msg.data) {
             Traffic::Neighbours => return true,
             Traffic::Conversation(spoken) => spoken,
-            Traffic::Failure(about) => return open.contains(&about) || open.contains(&about.reversed()),
+            Traffic::Failure(about) => return opened(open, about).is_some(),
             // no host makes anything of it without the first one, which says its ports
             Traffic::Fragment(part) => return may_be_part(open, part) || may_be_part(open, part.reversed()),
             Traffic::Other => return false,
         };
-        let until = ctx.now() + 2 * self.config.idle() + PATIENCE;
+        let until = ctx.now() + 2 * seconds(self.config.idle_s) + PATIENCE;
         if let Some(open) = open.get_mut(&spoken) {
             open.until = until;
         } else if let Some(open) = open.get_mut(&spoken.reversed()) {
             open.until = until;
         } else {
-            let crowd = self.crowds.at(msg.node).entry(msg.port).or_default();
-            let room = *crowd < self.config.open_per_port_max
-                && (open.len() as u64) < u64::from(self.config.open_per_node_max);
-            if !room || !gate.policy.allows(&spoken) {
+            let FirewallSettings { open_per_port_max, open_per_node_max, .. } = *self.config;
+            let room = Room { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
+            let new = Open { until, port: msg.port, there: None, back: None };
+            let mut crowd = Crowd::new(open, self.crowds.at(msg.node));
+            if !gate.policy.allows(&spoken) || !crowd.put(spoken, new, room) {
                 return false;
             }
-            *crowd += 1;
-            open.insert(spoken, Open { until, port: msg.port, there: None, back: None });
         }
         let tells = |header: Ethernet| header.ethertype == spoken.ethertype();
         if spoken.has_ports()
@@ -249,19 +249,17 @@ impl Firewall {
         }
         let lane = &msg.flow.matching;
         let (waiting, all) = (self.waiting.at(msg.node), self.open.at(msg.node));
-        let (flow_age, actions) = (self.config.idle(), &msg.flow.actions);
+        let (flow_age, actions) = (seconds(self.config.idle_s), &msg.flow.actions);
         let first = (lane.clone(), Conversation::MIN);
         let behind = waiting.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == lane);
         for key in behind.cloned().collect::<Vec<_>>() {
             waiting.remove(&key);
             let spoken = key.1;
-            let (open, is_back) = match all.contains(&spoken) {
-                true => (all.get_mut(&spoken), false),
-                false => (all.get_mut(&spoken.reversed()), true),
-            };
-            let Some(open) = open else { continue }; // over since
+            let Some(begun) = opened(all, spoken) else { continue }; // over since
+            let Some(open) = all.get_mut(&begun) else { continue };
             let matching = FlowMatch { conversation: Some(spoken.into()), ..lane.clone() };
-            let old = if is_back { &mut open.back } else { &mut open.there }.replace(matching.clone());
+            let old =
+                if begun == spoken { &mut open.there } else { &mut open.back }.replace(matching.clone());
             if let Some(old) = old.filter(|old| *old != matching) {
                 ctx.emit(withdrawal(msg.node, old));
             }
@@ -278,8 +276,12 @@ impl Firewall {
         if let FlowScope::Towards(_) | FlowScope::From(..) | FlowScope::Through(_) = msg.scope {
             return ctx.emit(DelFlows { owner: Self::OWNER, ..msg.clone() });
         }
-        // which conversations that concerns is not worth finding out: their next packets come up
-        for flow in self.open.at(msg.node).values().flat_map(|open| [&open.there, &open.back]).flatten() {
+        let follows = |flow: &&FlowMatch| match &msg.scope {
+            FlowScope::Exactly(_, lane) => FlowMatch { conversation: None, ..(*flow).clone() } == *lane,
+            _ => true,
+        };
+        let flows = self.open.at(msg.node).values().flat_map(|open| [&open.there, &open.back]).flatten();
+        for flow in flows.filter(follows) {
             ctx.emit(withdrawal(msg.node, flow.clone()));
         }
     }
@@ -287,23 +289,27 @@ impl Firewall {
     #[every("5s", each = open)]
     fn age(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        for (_, open) in self.open.at(*node).take_if(|_, open| open.until < now) {
-            self.close(*node, open, ctx);
+        let mut crowd = Crowd::new(self.open.at(*node), self.crowds.at(*node));
+        for (_, open) in crowd.take_if(|_, open| open.until < now) {
+            open.withdraw(*node, ctx);
         }
     }
+}
 
-    fn close(&mut self, node: NodeId, open: Open, ctx: &mut Ctx) {
-        let crowds = self.crowds.at(node);
-        match crowds.get_mut(&open.port) {
-            Some(crowd) if *crowd > 1 => *crowd -= 1,
-            _ => drop(crowds.remove(&open.port)),
-        }
-        [open.there, open.back].into_iter().flatten().for_each(|flow| ctx.emit(withdrawal(node, flow)));
+impl Open {
+    /// Takes its flows back.
+    fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
+        [self.there, self.back].into_iter().flatten().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }
 }
 
 fn withdrawal(node: NodeId, flow: FlowMatch) -> DelFlows {
     DelFlows { node, owner: Firewall::OWNER, scope: FlowScope::Exactly(OPEN, flow) }
+}
+
+/// The conversation that is open and that `spoken` is a direction of, by its first direction.
+fn opened(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
+    [spoken, spoken.reversed()].into_iter().find(|direction| open.contains(direction))
 }
 
 /// Whether a conversation is open that `part`, which says no ports, may belong to.

@@ -11,15 +11,14 @@ mod paths;
 
 pub use paths::shortest;
 
-use crate::apps::range::within;
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, DelFlows, FlowMatch, FlowScope, FlowsFound, HostLost, HostMoved,
-    HostSeen, Link, LinkDown, LinkUp, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketOut, PortId,
-    PortNo, PortRole, PortRoleChanged, Station,
+    HostSeen, Link, LinkDown, LinkUp, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortId, PortNo,
+    PortRole, PortRoleChanged, Station,
 };
+use crate::parts::OwnsFlows;
 use beehive::{App, Config, Ctx, Key, Rows, Table, handlers};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -39,31 +38,18 @@ pub struct Forwarding {
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Map;
 
-/// Settings of reactive forwarding: the table `[apps.forwarding]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ForwardingSettings {
-    /// Seconds without a packet after which a flow goes. Default 30; 1 to 65 535.
-    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
-    pub idle_s: u16,
-    /// Seconds after which a flow goes; the next packet puts it back. Default 300; 1 to 65 535.
-    #[serde(deserialize_with = "within::<_, _, 1, 65_535>")]
-    pub age_s: u16,
-}
-
-impl Default for ForwardingSettings {
-    fn default() -> Self {
-        ForwardingSettings { idle_s: 30, age_s: 300 }
+crate::settings! {
+    /// Settings of reactive forwarding: the table `[apps.forwarding]`.
+    pub struct ForwardingSettings {
+        /// Seconds without a packet after which a flow goes.
+        pub idle_s: u16 [1..=65_535] = 30,
+        /// Seconds after which a flow goes; the next packet puts it back.
+        pub age_s: u16 [1..=65_535] = 300,
     }
 }
 
 /// How much longer flows live that are not at the first switch.
 const LATER: Duration = Duration::from_secs(5);
-
-impl Forwarding {
-    /// Whose flows those of forwarding are.
-    pub const OWNER: Owner = Owner::named("forwarding");
-}
 
 #[handlers]
 impl Forwarding {

@@ -1,6 +1,8 @@
-//! A session over a TCP connection: one large read, one write a round.
+//! A session over a connection: one large read, one write a round.
 
 use crate::driver::directory::{Claim, Entry, Verdict};
+use crate::driver::openflow::access::Access;
+use crate::driver::openflow::channel::{Channel, Moved, Plain};
 use crate::driver::openflow::half_open::Slot;
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
 use crate::driver::{Close, Counters, Driver, Event, Events};
@@ -13,20 +15,16 @@ use std::io::ErrorKind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
 /// How long the last words may take to leave.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// A switch at the other end of a TCP connection.
-pub struct Connection {
+/// A switch at the other end of a connection: TCP as it is, or with TLS.
+pub struct Connection<C = Plain> {
     hive: Hive,
-    read: OwnedReadHalf,
-    write: OwnedWriteHalf,
+    channel: C,
     session: Session,
     counters: Arc<Counters>,
     entry: Entry,
@@ -47,6 +45,7 @@ pub struct Connection {
     /// Since when the switch has taken nothing of what waits for it.
     stalled: Option<Time>,
     dispute: Option<Dispute>,
+    access: Arc<Access>,
 }
 
 #[derive(Default)]
@@ -64,24 +63,20 @@ struct Dispute {
     verdict: oneshot::Receiver<Verdict>,
 }
 
-impl Connection {
+impl<C: Channel> Connection<C> {
     /// A connection that was accepted.
     pub fn new(
         hive: &Hive,
-        stream: TcpStream,
+        channel: C,
         entry: Entry,
         settings: SessionSettings,
         counters: Arc<Counters>,
-    ) -> Connection {
-        // small messages must not wait for large ones; a socket that cannot is slower, not wrong
-        let _ = stream.set_nodelay(true);
-        let (read, write) = stream.into_split();
+    ) -> Connection<C> {
         let mut output = BytesMut::new();
         let session = Session::new(settings, counters.clone(), hive.now(), &mut output);
         Connection {
             hive: hive.clone(),
-            read,
-            write,
+            channel,
             session,
             counters,
             entry,
@@ -97,11 +92,18 @@ impl Connection {
             alarm_at: Time::ZERO,
             stalled: None,
             dispute: None,
+            access: Arc::default(),
         }
     }
 
+    /// Lets in only who may.
+    pub(super) fn within(mut self, access: Arc<Access>) -> Connection<C> {
+        self.access = access;
+        self
+    }
+
     /// Holds a place among those that are not yet set up, until it is.
-    pub(super) fn holding(mut self, slot: Slot) -> Connection {
+    pub(super) fn holding(mut self, slot: Slot) -> Connection<C> {
         self.slot = Some(slot);
         self
     }
@@ -118,12 +120,37 @@ impl Connection {
                 }
                 Ok(())
             }
-            // whoever closes without having read our greeting resets the connection
-            Err(error) if error.kind() == ErrorKind::ConnectionReset && self.is_mute() => {
+            // whoever closes without having read our greeting resets the connection; one that closes in the middle of a
+            // handshake of TLS has not said a word either
+            Err(error)
+                if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
+                    && self.is_mute() =>
+            {
                 Err(Close::WithoutAWord)
             }
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(self.untrusted(error.to_string())),
             Err(error) => Err(Close::Network(error.to_string())),
         }
+    }
+
+    /// It has not shown who it is.
+    fn untrusted(&self, why: String) -> Close {
+        Counters::add(&self.counters.untrusted, 1);
+        Close::Untrusted(why)
+    }
+
+    /// Whether it may be this node: by the list of those that may be, and by what it has shown.
+    fn may_be(&mut self, node: NodeId) -> Result<(), Close> {
+        let refused = if !self.access.admits_node(node) {
+            Counters::add(&self.counters.unlisted, 1);
+            Close::Unlisted(node)
+        } else if let Err(why) = self.channel.vouches(node) {
+            self.untrusted(why)
+        } else {
+            return Ok(());
+        };
+        self.session.forbid(&mut self.output);
+        Err(refused)
     }
 
     /// Whether the switch has said nothing yet.
@@ -147,7 +174,11 @@ impl Connection {
             if self.output.len() > limits::BACKLOG_BYTES_SPARE {
                 return Err(Close::Unread);
             }
-            match step? {
+            let step = step?;
+            if let Step::Identified { node, .. } = step {
+                self.may_be(node)?
+            }
+            match step {
                 Step::Continue => {}
                 Step::Identified { node, auxiliary: false } => self.claim(node, now, events)?,
                 Step::Identified { node, auxiliary: true } => {
@@ -238,7 +269,7 @@ impl Connection {
     }
 }
 
-impl Driver for Connection {
+impl<C: Channel> Driver for Connection<C> {
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -261,7 +292,7 @@ impl Driver for Connection {
         }
         self.room = self.input.capacity() - self.input.len();
         let is_disputed = self.dispute.is_some();
-        let Connection { read, write, input, news, alarm, dispute, entry, output, slot, .. } = self;
+        let Connection { channel, input, news, alarm, dispute, entry, output, slot, .. } = self;
         let evicted = async {
             match slot {
                 Some(slot) => slot.evicted().await,
@@ -281,8 +312,11 @@ impl Driver for Connection {
         tokio::select! {
             biased;
             verdict = verdict, if !known => news.verdict = Some(verdict),
-            result = read.read_buf(input), if !heard => news.read = Some(result),
-            _ = write.writable(), if !output.is_empty() => {}
+            moved = channel.moved(input, !heard, !output.is_empty()) => {
+                if let Moved::Read(result) = moved {
+                    news.read = Some(result)
+                }
+            }
             () = alarm => {}
             () = entry.record().challenged() => news.challenged = true,
             () = evicted => news.evicted = true,
@@ -349,7 +383,7 @@ impl Driver for Connection {
         self.session.ask_confirmation(&mut self.output);
         self.session.count();
         while !self.output.is_empty() {
-            match self.write.try_write(&self.output) {
+            match self.channel.try_write(&self.output) {
                 Ok(0) => return Err(Close::ByPeer),
                 Ok(bytes) => {
                     Counters::add(&self.counters.written_bytes, bytes as u64);
@@ -382,19 +416,29 @@ impl Driver for Connection {
             Close::WithoutAWord => tracing::debug!(address, %close, "a connection is over"),
             Close::Stopping => tracing::debug!(%node, address, "a switch is let go"),
             _ if self.session.is_ready() => tracing::info!(%node, address, %close, "a switch has left"),
+            // whoever is not let in comes again, and again
+            Close::Untrusted(_) | Close::Unlisted(_) => {
+                let refused = self.access.refused();
+                if refused.is_power_of_two() {
+                    tracing::warn!(address, %close, refused, "a connection is refused")
+                } else {
+                    tracing::debug!(address, %close, refused, "a connection is refused")
+                }
+            }
             _ => tracing::warn!(address, %close, "a connection is refused"),
         }
-        if !matches!(close, Close::Malformed(_) | Close::Version(_) | Close::Duplicate | Close::Stopping) {
-            return;
+        let has_last_words = matches!(
+            close,
+            Close::Malformed(_)
+                | Close::Version(_)
+                | Close::Duplicate
+                | Close::Stopping
+                | Close::Untrusted(_)
+                | Close::Unlisted(_)
+        );
+        if has_last_words {
+            // so that they arrive before the end of the connection: a reset would overtake them
+            let _ = tokio::time::timeout(FAREWELL, self.channel.finish()).await;
         }
-        // so that last words arrive before the end of the connection: a reset would overtake them
-        let (read, write) = (&mut self.read, &mut self.write);
-        let farewell = async {
-            use tokio::io::AsyncWriteExt;
-            let _ = write.shutdown().await;
-            let mut rest = [0; 1024];
-            while read.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}
-        };
-        let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
 }

@@ -1,8 +1,12 @@
 //! Accepts switches: a bee for each, and a limit on how many, and on how many that are not yet set up.
 
+use crate::driver::openflow::access::Access;
+use crate::driver::openflow::channel::{Channel, Plain};
 use crate::driver::openflow::connection::Connection;
+use crate::driver::openflow::credentials::Credentials;
 use crate::driver::openflow::half_open::HalfOpen;
 use crate::driver::openflow::session::SessionSettings;
+use crate::driver::openflow::tls::Tls;
 use crate::driver::{Admission, Counters, Directory, drive};
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
@@ -82,6 +86,7 @@ pub struct Listener {
     hive: Hive,
     directory: Arc<Directory>,
     settings: ListenerSettings,
+    access: Arc<Access>,
     half_open: Arc<HalfOpen>,
     /// Connections that could not be accepted.
     failed: AtomicU64,
@@ -90,21 +95,41 @@ pub struct Listener {
 impl Listener {
     /// A listener whose switches talk to `hive` and are listed in `directory`. One may serve several sockets.
     pub fn new(hive: &Hive, directory: Arc<Directory>, settings: ListenerSettings) -> Arc<Listener> {
+        Listener::guarded(hive, directory, settings, Access::default())
+    }
+
+    /// A listener as [`Listener::new`] that lets in only who may.
+    pub fn guarded(
+        hive: &Hive,
+        directory: Arc<Directory>,
+        settings: ListenerSettings,
+        access: Access,
+    ) -> Arc<Listener> {
         Arc::new(Listener {
             hive: hive.clone(),
             directory,
             settings,
+            access: Arc::new(access),
             half_open: Arc::default(),
             failed: AtomicU64::new(0),
         })
     }
 
-    /// Accepts on `socket` until the hive stops. Runs as an IO bee of the hive.
+    /// Accepts on `socket` until the hive stops: TCP as it is. Runs as an IO bee of the hive.
     pub fn serve(self: &Arc<Self>, socket: TcpListener) {
+        self.accept(socket, None)
+    }
+
+    /// Accepts on `socket` until the hive stops: TLS, and nothing else. Runs as an IO bee of the hive.
+    pub fn serve_tls(self: &Arc<Self>, socket: TcpListener, credentials: Arc<Credentials>) {
+        self.accept(socket, Some(credentials))
+    }
+
+    fn accept(self: &Arc<Self>, socket: TcpListener, credentials: Option<Arc<Credentials>>) {
         let listener = self.clone();
         let socket = Arc::new(socket);
         self.hive.spawn_io("openflow-listener", Restart::ON_FAILURE, move |io| {
-            let (listener, socket) = (listener.clone(), socket.clone());
+            let (listener, socket, credentials) = (listener.clone(), socket.clone(), credentials.clone());
             async move {
                 let stopping = io.hive().stopping();
                 tokio::pin!(stopping);
@@ -112,16 +137,20 @@ impl Listener {
                     tokio::select! {
                         biased;
                         () = &mut stopping => return Ok(()),
-                        accepted = socket.accept() => listener.accepted(accepted).await,
+                        accepted = socket.accept() => listener.accepted(accepted, credentials.as_deref()).await,
                     }
                 }
             }
         });
     }
 
-    async fn accepted(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>) {
+    async fn accepted(
+        &self,
+        accepted: std::io::Result<(TcpStream, SocketAddr)>,
+        credentials: Option<&Credentials>,
+    ) {
         match accepted {
-            Ok((stream, peer)) => self.admit(stream, peer),
+            Ok((stream, peer)) => self.admit(stream, peer, credentials),
             // the other side was faster
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
@@ -136,23 +165,44 @@ impl Listener {
         }
     }
 
-    fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, credentials: Option<&Credentials>) {
+        if !self.access.admits_address(peer.ip()) {
+            // before anything is kept of it
+            let refused = self.directory.refuse_address();
+            if refused.is_power_of_two() {
+                tracing::warn!(%peer, refused, "a connection is refused: its address is not one of those that may");
+            }
+            return;
+        }
         if self.directory.len() >= self.settings.connections_max {
             tracing::warn!(%peer, limit = self.settings.connections_max, "too many connections; one more is refused");
             return;
         }
+        // small messages must not wait for large ones; a socket that cannot is slower, not wrong
+        let _ = stream.set_nodelay(true);
+        match credentials {
+            None => self.spawn(Plain::new(stream), peer),
+            Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds()) {
+                Ok(channel) => self.spawn(channel, peer),
+                Err(error) => tracing::error!(%peer, %error, "no TLS with these certificates"),
+            },
+        }
+    }
+
+    fn spawn<C: Channel>(&self, channel: C, peer: SocketAddr) {
         let slot = self.half_open.add(self.settings.half_open_max);
-        let once = Mutex::new(Some((stream, slot)));
+        let once = Mutex::new(Some((channel, slot)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
+        let access = self.access.clone();
         self.hive.spawn_io(format!("switch at {peer}"), Restart::Never, move |io| {
             let first = once.lock().take();
-            let (hive, directory) = (hive.clone(), directory.clone());
+            let (hive, directory, access) = (hive.clone(), directory.clone(), access.clone());
             async move {
-                let Some((stream, slot)) = first else { return Ok(()) };
+                let Some((channel, slot)) = first else { return Ok(()) };
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
-                let connection = Connection::new(&hive, stream, entry, settings.session, counters);
-                drive(io, connection.holding(slot), settings.admission).await;
+                let connection = Connection::new(&hive, channel, entry, settings.session, counters);
+                drive(io, connection.holding(slot).within(access), settings.admission).await;
                 Ok(())
             }
         });

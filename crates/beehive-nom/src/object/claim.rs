@@ -9,14 +9,14 @@ use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Address that questions of ours come from: made here, of nobody.
-pub(super) const ASKING: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
+pub const ASKING: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
 /// A DHCP server's port (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;
 /// Start of the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// A host and the address that it says to have, or is granted.
-pub(super) fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
+/// A host and the address that it says to have in `frame`, or that it is granted there.
+pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
     let station = |mac: Mac| Station::new(header.tag.vlan(), mac);
@@ -78,7 +78,7 @@ fn granted(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
 
 /// A question to `station` alone whether it has `address`; one that changes nobody's memory (RFC 5227, 1.1). None for
 /// what ARP does not know.
-pub(super) fn question(station: Station, address: IpAddr) -> Option<Bytes> {
+pub fn question(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
     let (from, to) = (ASKING.0, station.mac().0);
     let (kind, protocol) = (ArpHardwareId::ETHERNET, EtherType::IPV4);

@@ -3,13 +3,12 @@
 //! A switch's cell sees every packet and tells what is new; a host's cell decides. A host that shows up elsewhere while
 //! its old port is up is asked there first: who answers stays, and whoever said to be it is reported.
 
-mod claim;
-
-use crate::apps::range::within;
+use crate::object::claim;
 use crate::object::{
     FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, ListHosts,
     NodeId, NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
 };
+use crate::parts::{AtPort, Crowd, Room};
 use beehive::{App, Config, Ctx, Dict, Key, Message, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -33,21 +32,13 @@ pub struct Hosts {
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HostAddress(pub IpAddr);
 
-/// Settings of the hosts app: the table `[apps.hosts]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HostsSettings {
-    /// Seconds without a packet that comes up after which a host is lost. Default 900; 60 to 604 800.
-    #[serde(deserialize_with = "within::<_, _, 60, 604_800>")]
-    pub age_s: u32,
-    /// Hosts behind one port; more are not tracked. Default 1 024; 1 to 1 000 000.
-    #[serde(deserialize_with = "within::<_, _, 1, 1_000_000>")]
-    pub hosts_per_port_max: u32,
-}
-
-impl Default for HostsSettings {
-    fn default() -> Self {
-        HostsSettings { age_s: 900, hosts_per_port_max: 1_024 }
+crate::settings! {
+    /// Settings of the hosts app: the table `[apps.hosts]`.
+    pub struct HostsSettings {
+        /// Seconds without a packet that comes up after which a host is lost.
+        pub age_s: u32 [60..=604_800] = 900,
+        /// Hosts behind one port; more are not tracked.
+        pub hosts_per_port_max: u32 [1..=1_000_000] = 1_024,
     }
 }
 
@@ -57,6 +48,12 @@ struct Recent {
     /// When it is told again.
     told: Time,
     address: Option<IpAddr>,
+}
+
+impl AtPort for Recent {
+    fn port(&self) -> PortNo {
+        self.port
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,7 +92,6 @@ const TELL: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Between two moves of a host.
 const REST: Duration = Duration::from_secs(1);
-const ADDRESSES_MAX: usize = 8;
 
 #[handlers]
 impl Hosts {
@@ -120,17 +116,12 @@ impl Hosts {
         }) {
             return;
         }
-        if old.is_none_or(|old| old.port != msg.port) {
-            let crowd = self.crowds.at(msg.node).entry(msg.port).or_default();
-            if *crowd >= self.config.hosts_per_port_max {
-                return;
-            }
-            *crowd += 1;
-            old.into_iter().for_each(|old| leave(self.crowds.at(msg.node), old.port));
-        }
         let address = address.or(old.and_then(|old| old.address));
-        self.recent.at(msg.node).insert(station, Recent { port: msg.port, told: now + TELL, address });
-        ctx.emit(Sighting { station, at: Some(PortId { node: msg.node, port: msg.port }), address });
+        let seen = Recent { port: msg.port, told: now + TELL, address };
+        let room = Room { per_port_max: self.config.hosts_per_port_max, per_node_max: u32::MAX };
+        if Crowd::new(recent, self.crowds.at(msg.node)).put(station, seen, room) {
+            ctx.emit(Sighting { station, at: Some(PortId { node: msg.node, port: msg.port }), address });
+        }
     }
 
     #[rcv(sharded)]
@@ -138,22 +129,17 @@ impl Hosts {
         let (station, now) = (msg.station, ctx.now());
         let Some(known) = self.hosts.get_mut(&station) else {
             let Some(at) = msg.at else { return };
-            let host = Host { at, addresses: msg.address.into_iter().collect() };
-            host.addresses.iter().for_each(|address| ctx.emit(Has { address: *address, station, has: true }));
+            let host = Host::new(at, msg.address);
+            msg.address.into_iter().for_each(|address| ctx.emit(Has { address, station, has: true }));
             self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
             return ctx.emit(HostSeen { station, at });
         };
         if let Some(address) = msg.address {
-            let addresses = &mut known.host.addresses;
-            match addresses.iter().position(|other| *other == address) {
-                Some(place) => drop(addresses.remove(place)),
-                None => ctx.emit(Has { address, station, has: true }),
+            let (new, surplus) = known.host.says(address);
+            if new {
+                ctx.emit(Has { address, station, has: true });
             }
-            addresses.push(address);
-            let surplus = addresses.len().saturating_sub(ADDRESSES_MAX);
-            for address in addresses.drain(..surplus) {
-                ctx.emit(Has { address, station, has: false });
-            }
+            surplus.into_iter().for_each(|address| ctx.emit(Has { address, station, has: false }));
         }
         let Some(at) = msg.at else { return };
         if known.host.at == at {
@@ -166,9 +152,8 @@ impl Hosts {
         } else if known.claimed.replace(at).is_none() {
             let PortId { node, port } = known.host.at;
             ctx.emit(Watch(node, station, now));
-            for question in
-                known.host.addresses.iter().filter_map(|address| claim::question(station, *address))
-            {
+            let addresses = known.host.addresses.iter();
+            for question in addresses.filter_map(|address| claim::question(station, *address)) {
                 ctx.emit(SendPacket(PacketOut::new(node, port, question)));
             }
             ctx.after(PATIENCE.max(REST.saturating_sub(now.since(known.moved))), Decide(station));
@@ -226,9 +211,9 @@ impl Hosts {
 
     /// Nobody is at a port, or at a switch, any more.
     fn clear(&mut self, node: NodeId, port: Option<PortNo>, ctx: &mut Ctx) {
-        for (station, recent) in self.recent.at(node).take_if(|_, r| port.is_none_or(|port| port == r.port)) {
-            leave(self.crowds.at(node), recent.port);
-            ctx.emit(Gone(station, PortId { node, port: recent.port }));
+        let mut crowd = Crowd::new(self.recent.at(node), self.crowds.at(node));
+        for (station, Recent { port, .. }) in crowd.take_if(|_, r| port.is_none_or(|port| port == r.port)) {
+            ctx.emit(Gone(station, PortId { node, port }));
         }
     }
 
@@ -249,10 +234,10 @@ impl Hosts {
 
     #[every("30s", each = recent)]
     fn forget(&mut self, node: &NodeId, ctx: &mut Ctx) {
-        let (now, age) = (ctx.now(), Duration::from_secs(u64::from(self.config.age_s)));
-        for (station, recent) in self.recent.at(*node).take_if(|_, recent| now.since(recent.told) >= age) {
-            leave(self.crowds.at(*node), recent.port);
-            ctx.emit(Gone(station, PortId { node: *node, port: recent.port }));
+        let (now, age) = (ctx.now(), Duration::from_secs(self.config.age_s.into()));
+        let mut crowd = Crowd::new(self.recent.at(*node), self.crowds.at(*node));
+        for (station, Recent { port, .. }) in crowd.take_if(|_, recent| now.since(recent.told) >= age) {
+            ctx.emit(Gone(station, PortId { node: *node, port }));
         }
     }
 
@@ -269,14 +254,5 @@ impl Hosts {
     #[rcv(sharded)]
     fn find_address(&mut self, FindAddress(address): &FindAddress) -> Option<Station> {
         self.addresses.get(&HostAddress(*address)).copied()
-    }
-}
-
-/// One host less behind `port`.
-fn leave(crowds: &mut beehive::Rows<PortNo, u32>, port: PortNo) {
-    match crowds.get(&port).copied() {
-        Some(0 | 1) => drop(crowds.remove(&port)),
-        Some(crowd) => drop(crowds.insert(port, crowd - 1)),
-        None => {}
     }
 }

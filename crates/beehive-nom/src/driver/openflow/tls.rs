@@ -1,0 +1,190 @@
+//! TLS between switches and the controller: a channel over rustls, without a task or a copy of its own.
+//!
+//! The handshake is a part of reading: a connection that is in it is half open as any other, and has no more time. What
+//! is said before it is over waits inside, within [`BUFFERED_BYTES_MAX`].
+
+use crate::driver::openflow::certificate;
+use crate::driver::openflow::channel::{Channel, Moved};
+use crate::object::NodeId;
+use bytes::BytesMut;
+use rustls::{ServerConfig, ServerConnection};
+use std::future::pending;
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// Bytes that wait inside for the socket, or for the end of the handshake. Beyond that they wait outside.
+const BUFFERED_BYTES_MAX: usize = 64 * 1024;
+
+/// TLS over TCP. The other side has shown a certificate that is trusted, or nothing it says is heard.
+#[derive(Debug)]
+pub struct Tls {
+    tcp: TcpStream,
+    tls: ServerConnection,
+    /// Whether the certificate has to name the node.
+    binds: bool,
+}
+
+impl Tls {
+    /// Over a connection that was accepted. `binds`: the certificate has to name the node that the switch says to be.
+    ///
+    /// # Errors
+    ///
+    /// The settings are not good for any connection.
+    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds: bool) -> io::Result<Tls> {
+        let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
+        tls.set_buffer_limit(Some(BUFFERED_BYTES_MAX));
+        Ok(Tls { tcp, tls, binds })
+    }
+
+    /// Moves what has been decrypted to `input`, as far as there is room. None: there is nothing now.
+    fn decrypted(&mut self, input: &mut BytesMut) -> Option<io::Result<usize>> {
+        let mut reader = self.tls.reader();
+        match reader.fill_buf() {
+            Ok(bytes) => {
+                let room = (input.capacity() - input.len()).max(1);
+                let bytes = bytes.get(..room).unwrap_or(bytes);
+                let count = bytes.len();
+                input.extend_from_slice(bytes);
+                reader.consume(count);
+                Some(Ok(count))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            // it went without saying so; nothing of what it said is cut off unseen, for messages say their length
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Some(Ok(0)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Reads what there is, without waiting. True: there was something.
+    fn pull(&mut self) -> io::Result<bool> {
+        match self.tls.read_tls(&mut Socket(&self.tcp)) {
+            Ok(count) => {
+                if let Err(error) = self.tls.process_new_packets() {
+                    // the other side is told why, if it still listens
+                    let _ = self.push();
+                    return Err(io::Error::new(ErrorKind::InvalidData, error));
+                }
+                if count == 0 && self.tls.is_handshaking() {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+                match self.push() {
+                    Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+                    _ => Ok(true),
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes what waits inside, without waiting.
+    fn push(&mut self) -> io::Result<()> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut Socket(&self.tcp)) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn round(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> io::Result<Moved> {
+        loop {
+            if hears && let Some(result) = self.decrypted(input) {
+                return result.map(|bytes| Moved::Read(Ok(bytes)));
+            }
+            let pushes = self.tls.wants_write();
+            // what is said during the handshake waits for the other side's words, not for room
+            let writes = writes && !self.tls.is_handshaking();
+            let interest = match (hears, pushes || writes) {
+                (true, true) => Interest::READABLE | Interest::WRITABLE,
+                (true, false) => Interest::READABLE,
+                (false, true) => Interest::WRITABLE,
+                (false, false) => return pending().await,
+            };
+            let ready = self.tcp.ready(interest).await?;
+            if ready.is_writable() {
+                match self.push() {
+                    Ok(()) if writes => return Ok(Moved::Writable),
+                    Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+                    _ => {}
+                }
+            }
+            if hears && (ready.is_readable() || ready.is_read_closed()) {
+                self.pull()?;
+            }
+        }
+    }
+}
+
+impl Channel for Tls {
+    async fn moved(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> Moved {
+        self.round(input, hears, writes).await.unwrap_or_else(|error| Moved::Read(Err(error)))
+    }
+
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // first what is inside, so that it does not grow
+        self.push()?;
+        match self.tls.writer().write(bytes)? {
+            0 => Err(ErrorKind::WouldBlock.into()),
+            count => match self.push() {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+                _ => Ok(count),
+            },
+        }
+    }
+
+    async fn finish(&mut self) {
+        self.tls.send_close_notify();
+        while self.tls.wants_write() {
+            match self.push() {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.tcp.writable().await.is_err() {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+        let _ = tokio::io::AsyncWriteExt::shutdown(&mut self.tcp).await;
+        let mut rest = [0; 1024];
+        while tokio::io::AsyncReadExt::read(&mut self.tcp, &mut rest).await.is_ok_and(|bytes| bytes > 0) {}
+    }
+
+    fn vouches(&self, node: NodeId) -> Result<(), String> {
+        if !self.binds {
+            return Ok(());
+        }
+        let shown = self.tls.peer_certificates().and_then(<[_]>::first);
+        // who has shown none was not let in
+        let names = shown.map(|der| certificate::names(der)).unwrap_or_default();
+        match names.iter().any(|name| certificate::is_of(name, node)) {
+            true => Ok(()),
+            false => Err(format!("its certificate is not that of {node}; it is of {}", names.join(", "))),
+        }
+    }
+}
+
+/// The socket, as rustls wants it.
+struct Socket<'a>(&'a TcpStream);
+
+impl Read for Socket<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(into)
+    }
+}
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

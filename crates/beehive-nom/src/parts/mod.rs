@@ -1,0 +1,18 @@
+//! What apps are made of besides objects: the address table of a bridge, tables with a limit for each
+//! port, deadlines, settings with ranges, the mark on an app's flows.
+//!
+//! They are plain data and functions over [`Rows`](beehive::Rows): an app keeps its dictionaries, so its map is derived as
+//! ever, and hands the rows of one cell over.
+
+mod crowd;
+mod deadline;
+mod owner;
+#[doc(hidden)]
+pub mod settings;
+mod stations;
+
+pub use crate::settings;
+pub use crowd::{AtPort, Crowd, Room};
+pub use deadline::{extend, seconds};
+pub use owner::OwnsFlows;
+pub use stations::{Heard, Stations, Terms};
