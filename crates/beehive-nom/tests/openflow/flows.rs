@@ -6,6 +6,7 @@ use beehive_nom::object::{
     Actions as Done, AddFlow, DescribeNode, FlowMatch, FlowState, Mac, NodeDescription, NodeId, Owner,
     VerifyFlows,
 };
+use beehive_nom::parts::OwnsFlows;
 use beehive_of::any::{
     Action, Actions, ErrorMessage, FlowCommand, FlowEntry, FlowFlags, FlowMod, FlowStatistics, Match, Message,
 };

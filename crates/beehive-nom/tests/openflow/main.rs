@@ -11,3 +11,5 @@ mod odd;
 mod peer;
 mod service;
 mod shedding;
+mod stall;
+mod tls;

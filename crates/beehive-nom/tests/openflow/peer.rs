@@ -96,7 +96,8 @@ pub(crate) fn frame_between(source: u8, destination: u8) -> Vec<u8> {
 
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
-    received: FrameBuffer,
+    /// What was read and not looked at.
+    pub(crate) received: FrameBuffer,
     pub(crate) version: Version,
 }
 

@@ -50,6 +50,29 @@ async fn a_kept_packet_is_used_and_a_cut_off_one_is_not_sent_on() {
     assert!(eventually(|| controller.directory.totals().packet_outs_cut_off == 1).await);
 }
 
+/// The largest message is 65 535 bytes long. A packet that fills it on its way up has room on its way down from 1.3 on; on 1.0,
+/// where that takes more words than the way up, it is not sent and counted, and the switch is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_of_up_to_64_kib_are_sent_on() {
+    let controller = Controller::start().await;
+    for (version, words_up, words_down) in [(Version::V1_0, 18, 24), (Version::V1_3, 42, 40)] {
+        let node = version.wire().into();
+        let mut peer = controller.join(version, node).await;
+        let largest = usize::from(u16::MAX) - words_up.max(words_down);
+        let frame = [&frame_between(1, 2)[..], &vec![7; largest - 60]].concat();
+        peer.packet_in(1, &frame).await;
+        let (_, sent) = peer.packet_out().await.expect("is flooded");
+        assert!(sent == frame, "{version:?}: {} bytes of {largest}", sent.len());
+        if words_down > words_up {
+            let refused = controller.directory.totals().commands_refused;
+            peer.packet_in(1, &[&frame[..], &[7; 6]].concat()).await;
+            let counted = || controller.directory.totals().commands_refused == refused + 1;
+            assert!(eventually(counted).await, "{version:?}");
+        }
+        assert!(controller.serves(&mut peer).await, "{version:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn echoes_are_answered_with_their_data() {
     let controller = Controller::start().await;

@@ -211,7 +211,7 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
         "{:?}",
         colony.outbox.values()
     );
-    world.hive.stop(Duration::ZERO).await
+    world.hive.stop(Duration::ZERO).await;
 }
 
 #[tokio::test]
@@ -334,7 +334,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     log.extend(journal.log());
     shaking.abort();
     asking.iter().for_each(|task| task.abort());
-    world.hive.stop(Duration::ZERO).await
+    world.hive.stop(Duration::ZERO).await;
 }
 
 #[test]
@@ -373,5 +373,5 @@ async fn after_a_restart_nobody_hears_commands_for_another() {
     world.switches[0].connect();
     world.settled().await;
     assert_eq!(world.switches[0].flows(), [flow.flow]);
-    world.hive.stop(Duration::ZERO).await
+    world.hive.stop(Duration::ZERO).await;
 }

@@ -5,6 +5,7 @@ use beehive_nom::apps::LearningSwitch;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag, Vlan,
 };
+use beehive_nom::parts::OwnsFlows;
 
 #[tokio::test]
 async fn hosts_talk_and_then_the_switch_forwards_alone() {

@@ -12,3 +12,4 @@ mod network;
 mod node_controller;
 mod oracle;
 mod shedding;
+mod witnessed;

@@ -4,10 +4,11 @@ use crate::lab::{Host, Lab, host};
 use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{
-    Action, Actions, AddFlow, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac, NodeDescription,
-    NodeId, Owner, PortNo, Reading, VerifyFlows,
+    Action, Actions, AddFlow, DelFlows, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac,
+    NodeDescription, NodeId, Owner, PacketOut, PortNo, Reading, SendPacket, VerifyFlows,
 };
-use beehive_nom::sim::Temper;
+use beehive_nom::parts::OwnsFlows;
+use beehive_nom::sim::{Temper, frame};
 use std::time::Duration;
 
 const NODE: NodeId = NodeId(1);
@@ -314,4 +315,48 @@ async fn what_waits_goes_on_waiting_until_the_first_reading_is_over() {
     lab.pass(4).await;
     assert_eq!(lab.flows().len(), 50 + usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
+}
+
+/// More commands come than wait for a switch: those that do not fit are lost, and the switch has in the end what it should
+/// have all the same.
+#[tokio::test]
+async fn commands_that_were_lost_leave_nothing_wrong() {
+    for knows_owners in [true, false] {
+        let lab = Lab::learning("", knows_owners).await;
+        let (a, b) = (host(1, 1), host(2, 2));
+        assert!(lab.ping(a, b).await);
+        for number in 1..=3 {
+            lab.want(&wall(number)).await
+        }
+        lab.switch.set_temper(Temper::Busy);
+        // packets of nobody fill what waits for the switch, by way of one whom nothing holds back
+        let to_nobody = PacketOut::new(NODE, PortNo(3), bytes::Bytes::from_static(&[0; 60]));
+        let mut pusher = lab.hive.io();
+        for _ in 0..=beehive_core::limits::MAIL_UNREAD_MAX / 1_000 {
+            (0..1_000).for_each(|_| pusher.emit(SendPacket(to_nobody.clone())));
+            pusher.flush_control();
+            lab.hive.idle().await
+        }
+        // what comes now is lost: an intended flow, a withdrawal of another, and that of what leads to a host that moves
+        lab.hive.request(wall(4)).await.expect("is taken");
+        let AddFlow { flow, .. } = wall(1);
+        let scope = FlowScope::Exactly(flow.priority, flow.matching);
+        lab.hive.request(DelFlows { node: NODE, owner: flow.owner, scope }).await.expect("is taken");
+        let moved = Host { port: PortNo(3), ..b };
+        lab.switch.receive(moved.port, frame(a.mac, moved.mac, moved.tag, b"I am here now"));
+        lab.hive.idle().await;
+        let before = lab.flows();
+        lab.switch.set_temper(Temper::Willing);
+        lab.settled().await;
+        assert!(lab.switch.counters().now().commands_lost >= 3, "nothing was lost: nothing is shown");
+        assert_ne!(lab.flows(), before);
+        let has = |number| lab.flows().contains(&wall(number).flow);
+        assert_eq!([1, 2, 3, 4].map(has), [false, true, true, true], "knows owners: {knows_owners}");
+        assert_eq!(lab.states().await, vec![FlowState::Confirmed; 3]);
+        let leads_astray = lab.flows().into_iter().find(|flow| {
+            flow.matching.destination == Some(b.mac) && flow.actions == Actions::One(Action::Output(b.port))
+        });
+        assert_eq!(leads_astray, None, "knows owners: {knows_owners}");
+        assert!(lab.ping(a, moved).await);
+    }
 }

@@ -12,6 +12,7 @@ use beehive_nom::object::{
     Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PathsChanged, Port, PortDown, PortNo,
     PortUp, SendPacket, Station, Tag, VerifyFlows, Vlan,
 };
+use beehive_nom::parts::OwnsFlows;
 use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,15 +20,15 @@ use std::time::Duration;
 // small worlds, so that what is random meets
 
 impl Chance {
-    fn node(&mut self) -> NodeId {
+    pub(crate) fn node(&mut self) -> NodeId {
         NodeId(self.below(3))
     }
 
-    fn port(&mut self) -> PortNo {
+    pub(crate) fn port(&mut self) -> PortNo {
         self.one(&[PortNo(0), PortNo(1), PortNo(2), PortNo(3), PortNo::LOCAL, PortNo::CONTROLLER])
     }
 
-    fn mac(&mut self) -> Mac {
+    pub(crate) fn mac(&mut self) -> Mac {
         match self.below(8) {
             0 => Mac::ZERO,
             1 => Mac::BROADCAST,
@@ -36,19 +37,19 @@ impl Chance {
         }
     }
 
-    fn tag(&mut self) -> Tag {
+    pub(crate) fn tag(&mut self) -> Tag {
         self.one(&[Tag::Untagged, Tag::Untagged, Tag::Id(Vlan(0)), Tag::Id(Vlan(5))])
     }
 
-    fn owner(&mut self) -> Owner {
+    pub(crate) fn owner(&mut self) -> Owner {
         self.one(&[LearningSwitch::OWNER, Owner::named("a"), Owner::named("b")])
     }
 
-    fn driver(&mut self) -> Address {
+    pub(crate) fn driver(&mut self) -> Address {
         self.one(&[Address::Io(HiveId(0), 1), Address::Io(HiveId(0), 2), Address::Outside])
     }
 
-    fn packet_in(&mut self) -> PacketIn {
+    pub(crate) fn packet_in(&mut self) -> PacketIn {
         let mut data = frame(self.mac(), self.mac(), self.tag(), b"some payload");
         if self.below(10) == 0 {
             data.truncate(self.below(18) as usize)
@@ -63,7 +64,7 @@ impl Chance {
         }
     }
 
-    fn matching(&mut self) -> FlowMatch {
+    pub(crate) fn matching(&mut self) -> FlowMatch {
         FlowMatch {
             port: (self.below(2) == 0).then(|| self.port()),
             source: (self.below(2) == 0).then(|| self.mac()),
@@ -74,7 +75,7 @@ impl Chance {
         }
     }
 
-    fn add_flow(&mut self) -> AddFlow {
+    pub(crate) fn add_flow(&mut self) -> AddFlow {
         let actions = self.one(&[0, 1]);
         let actions = if actions == 0 { Actions::None } else { Actions::One(Action::Output(self.port())) };
         let flow =
@@ -82,7 +83,7 @@ impl Chance {
         if self.below(3) == 0 { flow.idle(Duration::from_secs(1 + self.below(9))) } else { flow }
     }
 
-    fn found(&mut self) -> Vec<FoundFlow> {
+    pub(crate) fn found(&mut self) -> Vec<FoundFlow> {
         let count = self.below(4);
         (0..count)
             .map(|_| {
@@ -106,7 +107,7 @@ impl Chance {
             .collect()
     }
 
-    fn scope(&mut self) -> FlowScope {
+    pub(crate) fn scope(&mut self) -> FlowScope {
         let station = Station::new(self.tag().vlan(), self.mac());
         match self.below(5) {
             0 => FlowScope::All,
@@ -118,7 +119,7 @@ impl Chance {
     }
 }
 
-fn up(number: PortNo) -> Port {
+pub(crate) fn up(number: PortNo) -> Port {
     Port {
         number,
         address: Mac([2, 0, 0, 0, 1, 1]),

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::lab::settled;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use beehive_nom::driver::CountersNow;
-use beehive_nom::object::{Mac, NodeId, PacketIn, PacketOut, PortDown, PortNo, Tag};
+use beehive_nom::object::{LLDP, Mac, NodeId, PacketIn, PacketOut, PortDown, PortNo, Tag};
 use beehive_nom::sim::{SimulatedSwitch, frame};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,11 +18,17 @@ struct Hold(NodeId);
 #[message(reply = Vec<(PortNo, u64)>)]
 struct Handled(NodeId);
 
+/// Probes handled.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Probes(NodeId);
+
 /// Answers every packet, unless it is held.
 #[derive(App)]
 struct Slow {
     handled: Dict<NodeId, Vec<(PortNo, u64)>>,
     downs: Dict<NodeId, u64>,
+    probes: Dict<NodeId, u64>,
 }
 
 /// Whose bee, how it says that it is held, and what it waits for.
@@ -35,6 +41,10 @@ static HOLD: std::sync::Mutex<Vec<Held>> = std::sync::Mutex::new(Vec::new());
 impl Slow {
     #[rcv(sharded)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
+        if msg.ethernet().is_some_and(|header| header.ethertype == LLDP) {
+            *self.probes.entry(msg.node).or_default() += 1;
+            return Some(msg.flood());
+        }
         let handled = self.handled.entry(msg.node).or_default();
         match handled.iter_mut().find(|(port, _)| *port == msg.port) {
             Some((_, count)) => *count += 1,
@@ -45,6 +55,10 @@ impl Slow {
     #[rcv(sharded)]
     fn port_down(&mut self, msg: &PortDown) {
         *self.downs.entry(msg.node).or_default() += 1;
+    }
+    #[rcv(sharded)]
+    fn probes(&mut self, msg: &Probes) -> u64 {
+        self.probes.get(&msg.0).copied().unwrap_or(0)
     }
     #[rcv(sharded)]
     fn hold(&mut self, msg: &Hold) {
@@ -177,6 +191,31 @@ async fn a_port_that_floods_takes_nothing_from_one_that_does_not() {
     assert_eq!(bench.handled(2).await, 200, "of the port that sent a little");
     assert!(bench.handled(1).await < 10_000);
     assert!(bench.counters().packet_ins_shed > 290_000);
+}
+
+/// Else a flood through a link would make it look dead, and a tree that is in order would be torn down.
+#[tokio::test]
+async fn a_flood_through_a_port_sheds_none_of_its_probes() {
+    let bench = Bench::start(6).await;
+    let hold = bench.hold().await;
+    let group = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+    let probe = [&group.0[..], &[2, 0, 0, 0, 0, 1], &LLDP.to_be_bytes(), &[0; 46]].concat();
+    let mut sent = 0;
+    for second in 0..10 {
+        bench.flood(1, 10_000).await;
+        // one a second is a link's; the rest is somebody's who tries to come in that way
+        let count = if second < 5 { 1 } else { 1_000 };
+        (0..count).for_each(|_| bench.switch.receive(PortNo(1), probe.clone().into()));
+        bench.switch.quiet().await;
+        sent += count;
+        bench.clock.pass(Duration::from_secs(1));
+    }
+    bench.release(hold).await;
+    let probes = bench.hive.request(Probes(bench.node)).await.unwrap();
+    assert!(probes >= 10, "{probes} of {sent} probes came in");
+    let most = 5 + 5 * u64::from(beehive_nom::limits::PROBES_PER_PORT_MAX);
+    assert!(probes <= most, "{probes} came in without a credit, {most} may");
+    assert!(bench.counters().packet_ins_shed > 90_000);
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use super::lab::{Host, Network, host};
 use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
-use beehive_nom::object::{Conversation, Flow};
+use beehive_nom::object::{Conversation, DelFlows, Flow, FlowMatch, NodeId, PortNo};
+use beehive_nom::parts::OwnsFlows;
 
 const A: Host = host(1, 1, 1);
 const B: Host = host(1, 2, 2);
@@ -66,6 +67,31 @@ async fn answers_pass_and_the_switch_forwards_what_is_open_alone() {
     assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
 }
 
+/// A port that goes up and down has its own flows withdrawn all the time: what others say to each other does not notice.
+#[tokio::test]
+async fn conversations_end_with_the_flow_that_they_follow_and_with_no_other() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    for _ in 0..2 {
+        assert_eq!(network.send(A, &A.udp(5000, B, 80)).await, TO_B);
+        assert_eq!(network.send(B, &B.udp(80, A, 5000)).await, TO_A);
+    }
+    assert_eq!(open(&network).len(), 2);
+    let withdraw = async |owner, key| {
+        network.hive.emit(DelFlows::exactly(owner, NodeId(1), key)).await;
+        network.settled().await;
+    };
+    let elsewhere = FlowMatch { port: Some(PortNo(9)), ..FlowMatch::ANY };
+    withdraw(LoopGuard::OWNER, (50, elsewhere)).await;
+    assert_eq!(open(&network).len(), 2);
+    let is_there = |flow: &Flow| flow.matching.source == Some(A.mac());
+    let lane =
+        network.switch(1).flows().into_iter().find(|f| f.owner == LearningSwitch::OWNER && is_there(f));
+    withdraw(LearningSwitch::OWNER, lane.expect("the learning switch's").key()).await;
+    let left = open(&network);
+    assert!(left.len() == 1 && !is_there(&left[0]), "{left:?}");
+}
+
 #[tokio::test]
 async fn one_packet_is_answered_once() {
     let network = behind(RULES).await;
@@ -110,6 +136,24 @@ async fn a_rule_that_is_removed_ends_its_conversations() {
     network.settled().await;
     introduced(&network).await;
     assert_eq!(network.send(B, &answer).await, TO_A, "anybody may begin now");
+}
+
+#[tokio::test]
+async fn rules_of_other_settings_hold_at_switches_that_are_there() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    for _ in 0..2 {
+        assert_eq!(network.send(A, &question).await, TO_B);
+        assert_eq!(network.send(B, &answer).await, TO_A);
+    }
+    let other = RULES.replace("to_port = 80", "to_port = 81").parse().expect("TOML");
+    assert_eq!(network.hive.reconfigure(other).await, Ok(vec!["firewall"]));
+    network.settled().await;
+    assert!(open(&network).is_empty());
+    assert_eq!(network.send(A, &question).await, NOWHERE);
+    assert_eq!(network.send(B, &answer).await, NOWHERE);
+    assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, TO_B);
 }
 
 #[tokio::test]

@@ -3,8 +3,12 @@
 use super::lab::{Host, Network, host};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, Topology};
-use beehive_nom::object::{FindHost, NodeId, PortId, PortNo, Station, Vlan};
+use beehive_nom::object::{
+    Cause, DescribeNode, FindHost, IntendedFlow, NodeId, PortId, PortNo, Station, Vlan,
+};
+use beehive_nom::parts::OwnsFlows;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 
 const A: Host = host(1, 1, 1);
 const B: Host = host(2, 2, 2);
@@ -90,4 +94,18 @@ async fn a_rule_that_is_removed_ends_its_conversations_at_every_switch() {
         let flows = network.switch(node).flows();
         assert!(flows.iter().all(|flow| flow.matching.conversation.is_none()), "{flows:?}");
     }
+}
+
+#[tokio::test]
+async fn every_flow_says_who_wants_it_and_what_for() {
+    let network = network().await;
+    let mut owners = BTreeSet::new();
+    for node in [1, 2].map(NodeId) {
+        let described = network.hive.request(DescribeNode { node }).await.unwrap();
+        for IntendedFlow { flow, .. } in described.flows {
+            assert_ne!(flow.cause, Cause::UNKNOWN, "{flow:?}");
+            owners.insert(flow.owner);
+        }
+    }
+    assert!(owners.contains(&LoopGuard::OWNER) && owners.contains(&Firewall::OWNER), "{owners:?}");
 }

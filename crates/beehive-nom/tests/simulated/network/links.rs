@@ -131,6 +131,35 @@ async fn a_pause_of_ours_does_not_count_against_links() {
     assert_eq!(network.hive.request(Which).await.expect("answers").0, [], "and one that is silent is lost");
 }
 
+/// Answers that are late by `delay` seconds, for a quarter of a minute, on a wire that loses everything by itself.
+async fn changes_with_late_answers(delay: usize) -> (usize, u64) {
+    let network = network(2, &[((1, 1), (2, 2))]).await;
+    network.pass(20).await;
+    network.wires[0].deafen(true);
+    let mut under_way = std::collections::VecDeque::new();
+    for _ in 0..15 {
+        network.clear();
+        network.pass(10).await;
+        under_way.push_back([overheard(&network, 1, 1), overheard(&network, 2, 2)]);
+        if under_way.len() > delay
+            && let Some([from_one, from_other]) = under_way.pop_front()
+        {
+            network.switch(2).receive(PortNo(2), from_one);
+            network.switch(1).receive(PortNo(1), from_other);
+            network.settled().await
+        }
+    }
+    let (links, changes) = network.hive.request(Which).await.expect("answers");
+    (links.len(), changes)
+}
+
+/// A machine that has too much to do takes seconds for a probe. What is in order must not be torn down for that.
+#[tokio::test]
+async fn links_stay_when_answers_are_late() {
+    assert_eq!(changes_with_late_answers(2).await, (2, 2));
+    assert_eq!(changes_with_late_answers(6).await, (0, 4), "so late that they say nothing of now");
+}
+
 #[tokio::test]
 async fn forged_and_replayed_probes_make_no_link() {
     let network = network(2, &[]).await;
