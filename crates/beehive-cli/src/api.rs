@@ -1,16 +1,18 @@
-//! What `/api/v1` says of switches, ports, links, hosts and flows: the same for who serves it and for who asks.
+//! What `/api/v1` says of switches, ports, links, hosts, flows and dead letters: the same for who serves it and for who
+//! asks. Its description for programs (OpenAPI) is made of these types.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The answer to `GET /api/v1/switches`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Switches {
     /// Connections of switches, auxiliary ones included.
     pub(crate) switches: Vec<Switch>,
 }
 
 /// A switch that is connected.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Switch {
     /// Its datapath identifier, 16 hexadecimal digits; none before it has said.
     pub(crate) switch: Option<String>,
@@ -41,14 +43,14 @@ pub(crate) struct Switch {
 }
 
 /// The answer to `GET /api/v1/ports`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Ports {
     /// By switch and number.
     pub(crate) ports: Vec<Port>,
 }
 
 /// A port of a switch.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Port {
     /// The switch.
     pub(crate) switch: String,
@@ -63,14 +65,14 @@ pub(crate) struct Port {
 }
 
 /// The answer to `GET /api/v1/links`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Links {
     /// By switch and port.
     pub(crate) links: Vec<Link>,
 }
 
 /// A cable between two switches.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Link {
     /// The switch at one end.
     pub(crate) switch: String,
@@ -87,7 +89,7 @@ pub(crate) struct Link {
 }
 
 /// The answer to `GET /api/v1/hosts`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Hosts {
     /// By switch, VLAN and address.
     pub(crate) hosts: Vec<Host>,
@@ -96,7 +98,7 @@ pub(crate) struct Hosts {
 }
 
 /// A host.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Host {
     /// Its Ethernet address.
     pub(crate) address: String,
@@ -111,7 +113,7 @@ pub(crate) struct Host {
 }
 
 /// The answer to `GET /api/v1/flows`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Flows {
     /// By switch, the highest priority first.
     pub(crate) flows: Vec<Flow>,
@@ -124,7 +126,7 @@ pub(crate) struct Flows {
 }
 
 /// How a flow that a switch has, and one that it should have, compare.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FlowState {
     /// It is there as it should be.
@@ -139,6 +141,8 @@ pub(crate) enum FlowState {
     Stray,
     /// It is somebody else's, and is left alone.
     Foreign,
+    /// It should be there; the switch has not told whether it is.
+    Unknown,
 }
 
 impl FlowState {
@@ -161,12 +165,13 @@ impl FlowState {
             FlowState::Different => "different",
             FlowState::Stray => "stray",
             FlowState::Foreign => "foreign",
+            FlowState::Unknown => "unknown",
         }
     }
 }
 
 /// A flow.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Flow {
     /// The switch.
     pub(crate) switch: String,
@@ -201,7 +206,7 @@ pub(crate) struct Flow {
 }
 
 /// A flow that a switch refused.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Refused {
     /// The switch.
     pub(crate) switch: String,
@@ -220,7 +225,7 @@ pub(crate) struct Refused {
 }
 
 /// The answer to `POST /api/v1/flows/verify`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Verified {
     /// What was found, for each switch that told its flows.
     pub(crate) switches: Vec<Reading>,
@@ -229,7 +234,7 @@ pub(crate) struct Verified {
 }
 
 /// A comparison of what a switch has with what it should have.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Reading {
     /// The switch.
     pub(crate) switch: String,
@@ -245,15 +250,93 @@ pub(crate) struct Reading {
     pub(crate) foreign: u64,
 }
 
+/// The answer to `GET /api/v1/dead-letters`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub(crate) struct DeadLetters {
+    /// Those that are kept, oldest first.
+    pub(crate) letters: Vec<Letter>,
+    /// All there were since the start.
+    pub(crate) total: u64,
+    /// Of these, letters that had to make room for later ones.
+    pub(crate) dropped: u64,
+}
+
+/// A message that could not be handled.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Letter {
+    /// Its number, by which it is sent again or thrown away.
+    pub(crate) number: u64,
+    /// Seconds since then.
+    pub(crate) seconds_ago: u64,
+    /// The app that could not handle it.
+    pub(crate) app: String,
+    /// Its handler.
+    pub(crate) handler: String,
+    /// The type of the message.
+    pub(crate) message: String,
+    /// Whether the message itself was kept.
+    pub(crate) can_be_sent_again: bool,
+    /// Bytes of the message, if it was kept.
+    pub(crate) bytes: Option<usize>,
+    /// `panicked`, `unmapped` (a cell that is not in the map was touched), `limit`, or `aborted` (it ended the process).
+    pub(crate) error_kind: String,
+    /// What happened.
+    pub(crate) error: String,
+    /// The chain of causes that it belongs to, 16 hexadecimal digits; log lines name it, too.
+    pub(crate) chain: String,
+    /// Messages between the one from outside that began the chain, and this.
+    pub(crate) hops: u16,
+    /// Who sent it.
+    pub(crate) sender: String,
+    /// The message as JSON; the first part of it, if it is long.
+    pub(crate) words: String,
+}
+
+/// The answer to `POST /api/v1/dead-letters/resend`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Resent {
+    /// Letters whose message was sent again; they are gone.
+    pub(crate) resent: Vec<u64>,
+    /// Letters that cannot be sent again, and why; they are still there.
+    pub(crate) not_resent: Vec<NotResent>,
+}
+
+/// A letter that cannot be sent again.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct NotResent {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// The answer to `DELETE /api/v1/dead-letters`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Discarded {
+    /// Letters that were thrown away.
+    pub(crate) discarded: Vec<u64>,
+}
+
+/// The answer to `POST /api/v1/reload`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Reloaded {
+    /// Apps whose settings are others now.
+    pub(crate) apps: Vec<String>,
+    /// Keys of `[controller]` that are others than those in force, and take effect when the controller starts again.
+    pub(crate) at_next_start: Vec<String>,
+    /// Apps that the file has settings of, and that do not run.
+    pub(crate) without_effect: Vec<String>,
+}
+
 /// The answer to a request that failed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Failed {
     /// Why.
     pub(crate) error: Failure,
 }
 
 /// Why a request failed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Failure {
     /// For programs.
     pub(crate) code: FailureCode,
@@ -262,17 +345,35 @@ pub(crate) struct Failure {
 }
 
 /// Why a request failed, for programs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FailureCode {
     /// The request is wrong.
     BadRequest,
     /// There is no such switch.
     UnknownSwitch,
+    /// There is no such dead letter.
+    UnknownLetter,
     /// The app that knows does not run.
     AppNotRunning,
     /// The request came from a page on the web.
     ForeignOrigin,
+    /// The request does not show the token.
+    Unauthorized,
+    /// The request has a body, and none has one here.
+    UnexpectedBody,
+    /// Something in the configuration file is wrong; all stays as it is.
+    BadConfiguration,
+    /// The controller runs without a configuration file.
+    NoConfiguration,
+    /// There is no such path.
+    UnknownPath,
+    /// The path is asked in another way.
+    WrongMethod,
+    /// This host name is not served.
+    UnknownHost,
+    /// Too many requests at the same time.
+    Busy,
     /// The controller does not answer itself: it stops, or is far behind.
     Unavailable,
 }

@@ -1,6 +1,10 @@
 //! The `beehive` program: a controller, and the tools to measure and examine one. And the whole [`Controller`] for whoever
 //! has apps of their own.
 
+// what derived code names
+#[cfg(test)]
+extern crate beehive_core as beehive;
+
 mod api;
 mod bench;
 mod client;
@@ -34,12 +38,14 @@ enum Command {
     Links(client::LinksArgs),
     Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
+    DeadLetters(client::DeadLettersArgs),
     /// Measure something by putting load on it.
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
     Maps(maps::MapsArgs),
     New(new::NewArgs),
     Provenance(observe::ProvenanceArgs),
+    Reload(client::ReloadArgs),
     Top(observe::TopArgs),
 }
 
@@ -52,10 +58,12 @@ pub fn run() -> ExitCode {
         Command::Links(arguments) => client::links(arguments),
         Command::Hosts(arguments) => client::hosts(arguments),
         Command::Flows(arguments) => client::flows(arguments),
+        Command::DeadLetters(arguments) => client::dead_letters(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),
         Command::Maps(arguments) => maps::run(arguments),
         Command::New(arguments) => new::run(arguments),
+        Command::Reload(arguments) => client::reload(arguments),
         Command::Provenance(arguments) => observe::provenance(arguments),
         Command::Top(arguments) => observe::top(arguments),
     }

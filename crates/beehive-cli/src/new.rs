@@ -128,6 +128,7 @@ mod tests {
     #[test]
     fn the_program_is_twenty_lines() {
         let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
-        assert!(MAIN.lines().filter(code).count() <= 20);
+        let program = MAIN.split("#[cfg(test)]").next().unwrap_or_default();
+        assert!(program.lines().filter(code).count() <= 20);
     }
 }

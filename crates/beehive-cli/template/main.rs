@@ -21,3 +21,21 @@ impl Mine {
 fn main() -> std::process::ExitCode {
     Controller::new().app::<Mine>().run()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beehive::nom::object::{PacketInReason, PortNo};
+    use beehive::testing::Kit;
+
+    #[test]
+    fn packets_are_counted_and_flooded() {
+        let frame: Vec<u8> = [&[2, 0, 0, 0, 0, 2][..], &[2, 0, 0, 0, 0, 1], &[8, 0], &[0; 46]].concat();
+        let (node, port, length) = (NodeId(1), PortNo(1), frame.len() as u16);
+        let reason = PacketInReason::Miss;
+        let packet = PacketIn { node, port, reason, length, buffer: None, data: frame.into() };
+        let mut kit = Kit::of::<Mine>().start();
+        assert_eq!(kit.request(packet.clone()).unwrap(), packet.flood());
+        assert_eq!(kit.look::<Mine, _>(|mine| mine.packets.get(&NodeId(1)).copied()), Some(1));
+    }
+}

@@ -1,13 +1,15 @@
-//! `beehive new` writes a package that builds as it is.
+//! `beehive new` writes a package that builds, runs, and passes its own test, as it is.
 
 use std::path::Path;
 use std::process::Command;
 
 /// Builds all of Beehive as a dependency, which takes long: with `BEEHIVE_LONG=1`.
 #[test]
-fn what_is_written_builds_and_runs() {
+fn what_is_written_builds_runs_and_passes_its_test() {
     if std::env::var_os("BEEHIVE_LONG").is_none() {
-        println!("SKIPPED what_is_written_builds_and_runs: it takes long; BEEHIVE_LONG=1 runs it");
+        println!(
+            "SKIPPED what_is_written_builds_runs_and_passes_its_test: it takes long; BEEHIVE_LONG=1 runs it"
+        );
         return;
     }
     let beehive = Path::new(env!("CARGO_BIN_EXE_beehive"));
@@ -21,13 +23,16 @@ fn what_is_written_builds_and_runs() {
     // <target>/<profile>/beehive
     let target = beehive.parent().and_then(Path::parent).expect("a target folder");
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
-    let ran = Command::new(cargo)
-        .args(["run", "--quiet", "--offline", "--target-dir"])
-        .arg(target)
-        .args(["--", "--help"])
-        .current_dir(&package)
-        .output()
-        .expect("starts");
+    let run = |subcommand: &str, more: &[&str]| {
+        let mut command = Command::new(&cargo);
+        command.args([subcommand, "--quiet", "--offline", "--target-dir"]).arg(target).args(more);
+        command.current_dir(&package).output().expect("starts")
+    };
+    let tested = run("test", &[]);
+    let words = String::from_utf8_lossy(&tested.stdout).into_owned();
+    assert!(tested.status.success(), "{words}{}", String::from_utf8_lossy(&tested.stderr));
+    assert!(words.contains("1 passed"), "{words}");
+    let ran = run("run", &["--", "--help"]);
     let words = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(words.contains("--listen") && words.contains("--app"), "{words}");

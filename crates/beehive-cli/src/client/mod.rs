@@ -1,12 +1,14 @@
-//! `beehive switches`, `ports`, `links`, `hosts` and `flows`: what a running controller says, as a table or as JSON.
+//! `beehive switches`, `ports`, `links`, `hosts`, `flows`, `dead-letters` and `reload`: what a running controller says, as a table or as JSON.
 
 pub(crate) mod question;
+mod reload;
 mod table;
 pub(crate) mod whereabouts;
 
-use crate::api::{Failed, Flows, Hosts, Links, Ports, Switches, Verified};
+use crate::api::{DeadLetters, Discarded, Flows, Hosts, Links, Ports, Resent, Switches, Verified};
 use clap::Args;
 use question::{Method, Question};
+pub(crate) use reload::{ReloadArgs, reload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
@@ -84,7 +86,8 @@ pub(crate) struct FlowsArgs {
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
 
-    /// Only missing, different, stray and foreign flows; ends with status 3 if there are any but foreign ones
+    /// Only missing, different, stray, foreign and unknown flows; ends with status 3 if there are any but foreign ones, or
+    /// a switch does not tell its flows
     ///
     /// Foreign flows are others' to keep or to take away: they are shown, and are no drift.
     #[arg(long)]
@@ -96,6 +99,51 @@ pub(crate) struct FlowsArgs {
 
     #[command(flatten)]
     common: Common,
+}
+
+/// Lists messages that could not be handled, because their handler panicked or broke a rule; sends them again, or throws
+/// them away.
+///
+/// AGE is in seconds. CHAIN is the number of the message from outside that caused it all; log lines name it, too. With --json, there
+/// is all of each: who sent it, and all of the error.
+#[derive(Args, Debug)]
+pub(crate) struct DeadLettersArgs {
+    /// Send a message again to the app that could not handle it: one of these numbers, or `all`. What is left is listed then
+    #[arg(long, value_name = "NUMBER", conflicts_with = "watch")]
+    resend: Option<Chosen>,
+
+    /// Throw a letter away: one of these numbers, or `all`. What is left is listed then
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["watch", "resend"])]
+    discard: Option<Chosen>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// One dead letter, or all.
+#[derive(Clone, Copy, Debug)]
+enum Chosen {
+    One(u64),
+    All,
+}
+
+impl std::str::FromStr for Chosen {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Chosen, String> {
+        match text {
+            "all" => Ok(Chosen::All),
+            number => number.parse().map(Chosen::One).map_err(|_| "a number, or `all`".to_string()),
+        }
+    }
+}
+
+impl Chosen {
+    fn of(self, question: Question) -> Question {
+        match self {
+            Chosen::One(number) => question.with("number", Some(&number.to_string())),
+            Chosen::All => question.with("all", Some("true")),
+        }
+    }
 }
 
 /// The status that `flows --drift` ends with if there is any.
@@ -151,9 +199,33 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
         }
         let answer: Flows = ask(common, &list)?;
         show(common, &answer, || table::flows(&answer))?;
-        let drifts = answer.flows.iter().any(|flow| flow.state.is_drift());
+        // what is not told cannot be said to be right
+        let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
         let status = if drift && drifts { DRIFT } else { 0 };
         Ok(ExitCode::from(status))
+    })
+}
+
+pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
+    let DeadLettersArgs { resend, discard, common } = arguments;
+    let path = "/api/v1/dead-letters";
+    let list = Question::new(Method::Get, path);
+    watch(&common, |common| {
+        let mut all_resent = true;
+        // a list follows on standard output, which a program may read
+        if let Some(chosen) = resend {
+            let question = chosen.of(Question::new(Method::Post, "/api/v1/dead-letters/resend"));
+            let resent: Resent = ask(common, &question)?;
+            all_resent = resent.not_resent.is_empty();
+            eprint!("{}", table::resent(&resent))
+        }
+        if let Some(chosen) = discard {
+            let discarded: Discarded = ask(common, &chosen.of(Question::new(Method::Delete, path)))?;
+            eprintln!("{} thrown away", discarded.discarded.len())
+        }
+        let answer: DeadLetters = ask(common, &list)?;
+        show(common, &answer, || table::dead_letters(&answer))?;
+        Ok(if all_resent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
@@ -173,16 +245,7 @@ fn watch(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) ->
 }
 
 fn ask<T: DeserializeOwned>(common: &Common, question: &Question) -> Result<T, String> {
-    let http = &common.controller.http;
-    let (status, body) = question.ask(http, ANSWER_LIMIT, ANSWER_BYTES_MAX)?;
-    if status == 200 {
-        return serde_json::from_slice(&body)
-            .map_err(|error| format!("what serves HTTP at {http} is not this version of Beehive: {error}"));
-    }
-    match serde_json::from_slice::<Failed>(&body) {
-        Ok(failed) => Err(failed.error.message),
-        Err(_) => Err(format!("{http}: HTTP status {status}: {}", body.trim_ascii().escape_ascii())),
-    }
+    question.answer(&common.controller, ANSWER_LIMIT, ANSWER_BYTES_MAX)
 }
 
 fn show(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -> Result<(), String> {

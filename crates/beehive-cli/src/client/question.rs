@@ -1,5 +1,8 @@
 //! A question to the controller over HTTP.
 
+use super::whereabouts::Whereabouts;
+use crate::api::Failed;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// How it is asked.
@@ -9,6 +12,8 @@ pub(crate) enum Method {
     Get,
     /// What may.
     Post,
+    /// What takes something away.
+    Delete,
 }
 
 /// A question.
@@ -30,20 +35,43 @@ impl Question {
         self
     }
 
+    /// Asks; returns what the controller says, or in words why it does not.
+    pub(crate) fn answer<T: DeserializeOwned>(
+        &self,
+        controller: &Whereabouts,
+        limit: Duration,
+        bytes_max: u64,
+    ) -> Result<T, String> {
+        let address = &controller.http;
+        let (status, body) = self.ask(controller, limit, bytes_max)?;
+        if status == 200 {
+            return serde_json::from_slice(&body).map_err(|error| {
+                format!("what serves HTTP at {address} is not this version of Beehive: {error}")
+            });
+        }
+        Err(match serde_json::from_slice::<Failed>(&body) {
+            Ok(failed) => failed.error.message,
+            Err(_) => format!("{address}: HTTP status {status}: {}", body.trim_ascii().escape_ascii()),
+        })
+    }
+
     /// Asks; returns the status and the body.
     pub(crate) fn ask(
         &self,
-        address: &str,
+        controller: &Whereabouts,
         limit: Duration,
         bytes_max: u64,
     ) -> Result<(u16, Vec<u8>), String> {
         let settings = ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false);
         let agent = ureq::Agent::new_with_config(settings.build());
+        let address = &controller.http;
         let url = format!("http://{address}{}", self.path);
+        let shown = controller.token()?.map(|token| format!("Bearer {token}"));
         let parameters = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
         let answer = match self.method {
-            Method::Get => agent.get(url).query_pairs(parameters).call(),
-            Method::Post => agent.post(url).query_pairs(parameters).send_empty(),
+            Method::Get => with(agent.get(url), shown).query_pairs(parameters).call(),
+            Method::Post => with(agent.post(url), shown).query_pairs(parameters).send_empty(),
+            Method::Delete => with(agent.delete(url), shown).query_pairs(parameters).call(),
         };
         let mut answer = answer.map_err(|error| {
             format!("no controller answers at {address}: {error} (is it running? --http says where it serves HTTP)")
@@ -51,5 +79,13 @@ impl Question {
         let body = answer.body_mut().with_config().limit(bytes_max).read_to_vec();
         let body = body.map_err(|error| format!("{address}: {error}"))?;
         Ok((answer.status().as_u16(), body))
+    }
+}
+
+/// With a token, if there is one.
+fn with<B>(request: ureq::RequestBuilder<B>, shown: Option<String>) -> ureq::RequestBuilder<B> {
+    match shown {
+        Some(shown) => request.header("authorization", shown),
+        None => request,
     }
 }

@@ -1,6 +1,6 @@
 //! Tables for people: columns as wide as what is in them.
 
-use crate::api::{Flow, Flows, Hosts, Links, Ports, Refused, Switches, Verified};
+use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent, Switches, Verified};
 use std::fmt::Write;
 
 /// Rows of equal length, the first of them the head.
@@ -189,6 +189,53 @@ pub(super) fn verified(answer: &Verified) -> String {
     text
 }
 
+/// Characters of a message, and of an error, that a line of a table has room for.
+const EXCERPT: usize = 60;
+
+/// The beginning of a text, on one line.
+fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(EXCERPT).collect();
+    if short.len() < text.len() {
+        short.push('…')
+    }
+    short
+}
+
+pub(super) fn dead_letters(answer: &DeadLetters) -> String {
+    let head = ["NUMBER", "AGE", "APP", "HANDLER", "MESSAGE", "ERROR", "CHAIN"];
+    let mut table = Table::new(head);
+    for letter in &answer.letters {
+        let name = letter.message.rsplit("::").next().unwrap_or(&letter.message);
+        let kept = if letter.can_be_sent_again { "" } else { " (not kept)" };
+        table.row([
+            letter.number.to_string(),
+            letter.seconds_ago.to_string(),
+            letter.app.clone(),
+            letter.handler.clone(),
+            format!("{name} {}{kept}", excerpt(&letter.words)),
+            format!("{}: {}", letter.error_kind, excerpt(&letter.error)),
+            letter.chain.clone(),
+        ])
+    }
+    let mut text = if answer.letters.is_empty() { String::new() } else { table.lines() };
+    let _ = match (answer.total, answer.dropped) {
+        (0, _) => writeln!(text, "no message has failed since the start"),
+        (total, 0) => writeln!(text, "{} of {total} since the start", answer.letters.len()),
+        (total, dropped) => {
+            writeln!(text, "{} of {total} since the start; {dropped} had to make room", answer.letters.len())
+        }
+    };
+    text
+}
+
+pub(super) fn resent(answer: &Resent) -> String {
+    let mut text = format!("{} sent again\n", answer.resent.len());
+    for failed in &answer.not_resent {
+        let _ = writeln!(text, "{} cannot be sent again: {}", failed.number, failed.why);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +278,30 @@ mod tests {
         };
         assert_eq!(words(&[0]), (false, "1 foreign -".into()));
         assert_eq!(words(&[0, 1]), (true, "1 1 foreign".into()));
+    }
+
+    #[test]
+    fn dead_letters_are_a_line_each_however_long_they_are() {
+        let letter = crate::api::Letter {
+            number: 7,
+            seconds_ago: 61,
+            app: "hosts".into(),
+            handler: "seen".into(),
+            message: "nom::HostSeen".into(),
+            can_be_sent_again: false,
+            bytes: None,
+            error_kind: "panicked".into(),
+            error: "two\nlines".into(),
+            chain: "00000000000000ff".into(),
+            hops: 1,
+            sender: "outside".into(),
+            words: "x".repeat(100),
+        };
+        let text = dead_letters(&DeadLetters { letters: vec![letter], total: 9, dropped: 8 });
+        let message = format!("HostSeen {}… (not kept)", "x".repeat(60));
+        let row = format!("7       61   hosts  seen     {message}  panicked: two?lines  00000000000000ff");
+        assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
+        assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 had to make room"));
+        assert_eq!(dead_letters(&DeadLetters::default()), "no message has failed since the start\n");
     }
 }

@@ -1,11 +1,63 @@
-//! Where the controller is that is asked.
+//! Where the controller is that is asked, and what shows that one may.
 
+use crate::http::token;
 use clap::Args;
+use std::path::PathBuf;
 
 /// Where the controller is that is asked: the same flag, environment and default for every command that asks one.
 #[derive(Args, Debug)]
 pub(crate) struct Whereabouts {
     /// Where the controller serves HTTP; it says so when it starts
-    #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653")]
+    #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653", value_parser = place)]
     pub(crate) http: String,
+
+    /// Show the token in this file, where the controller asks for one
+    #[arg(long, env = "BEEHIVE_HTTP_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) http_token_file: Option<PathBuf>,
+}
+
+impl Whereabouts {
+    /// The token to show; none: none is asked for.
+    pub(super) fn token(&self) -> Result<Option<String>, String> {
+        let read = self.http_token_file.as_ref().map(|file| {
+            token::read(file).map_err(|why| format!("--http-token-file {}: {why}", file.display()))
+        });
+        read.transpose()
+    }
+}
+
+/// Reads an address and a port, with or without what a browser shows around it.
+fn place(text: &str) -> Result<String, String> {
+    let place = text.strip_prefix("http://").unwrap_or(text);
+    let place = place.split_once('/').map_or(place, |(place, _)| place);
+    let is_place = place.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_whole = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
+        !host.is_empty() && is_whole && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    if is_place {
+        return Ok(place.to_string());
+    }
+    Err("not an address with a port; write 127.0.0.1:8653, as the controller says when it starts".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_and_a_port_and_nothing_else() {
+        for (text, read) in [
+            ("127.0.0.1:8653", "127.0.0.1:8653"),
+            ("sdn.example:80", "sdn.example:80"),
+            ("[::1]:8653", "[::1]:8653"),
+            ("http://127.0.0.1:8653/api/v1/status", "127.0.0.1:8653"),
+        ] {
+            assert_eq!(place(text).as_deref(), Ok(read));
+        }
+        for wrong in
+            ["", "off", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "::1:8653", ":8653", "a:65536", "a:b"]
+        {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -104,11 +104,30 @@ impl AppChoice {
     }
 }
 
+fn forwards(app: &AppChoice) -> bool {
+    matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding)
+}
+
+/// What makes sense, and surprises whoever did not mean it: in words, with what to write instead.
+pub(super) fn surprises(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
+    // what apps of one's own do is not known here
+    let somebody = apps.iter().any(|app| forwards(app) || matches!(app, AppChoice::Own(_)));
+    let nobody = (!somebody).then(|| {
+        let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
+        format!("no app forwards packets; one that does comes last: --app {}", names.join(","))
+    });
+    let firewall = settings.get(AppChoice::Firewall.name()).and_then(toml::Value::as_table);
+    let is_told = firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
+    let closed = (apps.contains(&AppChoice::Firewall) && !is_told).then(|| {
+        "the firewall has no rules, and denies everything: write [[apps.firewall.rules]] in a file for --config"
+            .to_string()
+    });
+    nobody.into_iter().chain(closed)
+}
+
 /// Refuses what makes no sense together, with what to write instead.
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);
-    let forwards =
-        |app: &AppChoice| matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding);
     if place(AppChoice::Discovery).is_some_and(|place| place != 0) {
         return Err("discovery goes before all other apps: --app discovery,..".into());
     }
@@ -125,15 +144,25 @@ pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
 }
 
 /// Settings that follow from what runs, where nobody has said otherwise.
-pub(super) fn complete(settings: &mut toml::Table, apps: &[AppChoice]) -> Result<(), Failure> {
-    if apps.contains(&AppChoice::Discovery) {
+/// `before`: those that were in force until now.
+pub(super) fn complete(
+    settings: &mut toml::Table,
+    apps: &[AppChoice],
+    before: Option<&toml::Table>,
+) -> Result<(), Failure> {
+    let discovery = AppChoice::Discovery.name();
+    let kept = before.and_then(|before| before.get(discovery)?.get("secret"));
+    if let Some(secret) = kept.filter(|_| apps.contains(&AppChoice::Discovery)) {
+        // of chance, or of a file: links are known by it
+        unless_said(settings, discovery, "secret", secret.clone())
+    } else if apps.contains(&AppChoice::Discovery) {
         let mut secret = [0u8; SECRET_BYTES];
         let given = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
         if given.map_err(|error| format!("the system gives no chance: {error}"))? < SECRET_BYTES {
             return Err("the system gives too little chance".into());
         }
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        unless_said(settings, AppChoice::Discovery.name(), "secret", secret.into());
+        unless_said(settings, discovery, "secret", secret.into());
     }
     if apps.contains(&AppChoice::Forwarding) {
         unless_said(settings, LOOP_GUARD, "paths_on_blocked", true.into());
@@ -170,6 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn what_may_not_have_been_meant_is_said() {
+        let said = |apps: &[AppChoice], settings: &str| {
+            let settings = settings.parse().unwrap();
+            surprises(apps, &settings).collect::<Vec<_>>().join("\n")
+        };
+        assert!(said(&[Discovery, Hosts], "").contains("--app discovery,hosts,learning-switch"));
+        assert!(said(&[Firewall, LearningSwitch], "").contains("denies everything"));
+        for settings in ["[firewall]\ndefault = \"allow\"", "[firewall]\nrules = []"] {
+            assert_eq!(said(&[Firewall, LearningSwitch], settings), "", "{settings}");
+        }
+        assert_eq!(said(&[Discovery, Hosts, Forwarding], ""), "");
+        assert_eq!(said(&[AppChoice::of::<beehive_nom::apps::NodeController>()], ""), "");
+    }
+
+    #[test]
     fn every_app_of_the_controller_is_known_by_its_type() {
         let types = [
             AppChoice::of::<beehive_nom::apps::LearningSwitch>(),
@@ -190,12 +234,16 @@ mod tests {
     fn secrets_differ_and_give_way_to_those_that_are_set() {
         let made = || {
             let mut settings = toml::Table::new();
-            complete(&mut settings, &[Discovery]).unwrap();
+            complete(&mut settings, &[Discovery], None).unwrap();
             settings["discovery"]["secret"].as_str().unwrap().to_string()
         };
         assert!(made().len() == 64 && made() != made());
         let mut settings: toml::Table = "[discovery]\nsecret = \"mine\"\n".parse().unwrap();
-        complete(&mut settings, &[Discovery, Hosts, Forwarding]).unwrap();
+        let before = settings.clone();
+        complete(&mut settings, &[Discovery, Hosts, Forwarding], None).unwrap();
+        let mut again = toml::Table::new();
+        complete(&mut again, &[Discovery], Some(&before)).unwrap();
+        assert_eq!(again["discovery"]["secret"].as_str(), Some("mine"));
         assert_eq!(settings["discovery"]["secret"].as_str(), Some("mine"));
         assert_eq!(settings["loop-guard"]["paths_on_blocked"].as_bool(), Some(true));
     }

@@ -4,21 +4,33 @@ use super::Failure;
 use super::choice::{self, AppChoice};
 use beehive_core::nearest_name;
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The table `[controller]`. What is left out has its default.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub(super) struct Configuration {
     /// As `--app`.
     pub(super) apps: Option<Vec<String>>,
     /// As `--listen`.
     pub(super) listen: Option<Vec<String>>,
+    /// As `--switch-tls-dir`.
+    pub(super) switch_tls_dir: Option<PathBuf>,
+    /// As `--switch-tls-bind`.
+    pub(super) switch_tls_bind: Option<bool>,
+    /// As `--listen-plain`.
+    pub(super) listen_plain: Option<Vec<String>>,
+    /// As `--switch-allow`.
+    pub(super) switch_allow: Option<Vec<String>>,
+    /// As `--switch-allow-from`.
+    pub(super) switch_allow_from: Option<Vec<String>>,
     /// As `--http`.
     pub(super) http: Option<String>,
     /// As `--http-insecure`.
     pub(super) http_insecure: Option<bool>,
     /// As `--http-host`.
     pub(super) http_hosts: Option<Vec<String>>,
+    /// As `--http-token-file`.
+    pub(super) http_token_file: Option<PathBuf>,
     /// As `--log`.
     pub(super) log: Option<String>,
     /// Connections of switches at the same time. Default 4096; 1 to 1 000 000, less where the system allows fewer
@@ -38,9 +50,60 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
+    /// The keys that have another value in `new`.
+    pub(super) fn differences(&self, new: &Configuration) -> Vec<&'static str> {
+        let Configuration {
+            apps,
+            listen,
+            switch_tls_dir,
+            switch_tls_bind,
+            listen_plain,
+            switch_allow,
+            switch_allow_from,
+            http,
+            http_insecure,
+            http_hosts,
+            http_token_file,
+            log,
+            connections_max,
+            half_open_max,
+            echo_interval_ms,
+            echo_misses,
+            handshake_ms,
+            packet_patience_ms,
+        } = self;
+        let same = [
+            *apps == new.apps,
+            *listen == new.listen,
+            *switch_tls_dir == new.switch_tls_dir,
+            *switch_tls_bind == new.switch_tls_bind,
+            *listen_plain == new.listen_plain,
+            *switch_allow == new.switch_allow,
+            *switch_allow_from == new.switch_allow_from,
+            *http == new.http,
+            *http_insecure == new.http_insecure,
+            *http_hosts == new.http_hosts,
+            *http_token_file == new.http_token_file,
+            *log == new.log,
+            *connections_max == new.connections_max,
+            *half_open_max == new.half_open_max,
+            *echo_interval_ms == new.echo_interval_ms,
+            *echo_misses == new.echo_misses,
+            *handshake_ms == new.handshake_ms,
+            *packet_patience_ms == new.packet_patience_ms,
+        ];
+        KEYS.into_iter().zip(same).filter(|(_, same)| !same).map(|(key, _)| key).collect()
+    }
+
     /// Refuses what makes no sense, with what does.
     fn check(&self) -> Result<(), Failure> {
-        for (key, list) in [("apps", &self.apps), ("listen", &self.listen)] {
+        let lists = [
+            ("apps", &self.apps),
+            ("listen", &self.listen),
+            ("switch_allow", &self.switch_allow),
+            ("switch_allow_from", &self.switch_allow_from),
+        ];
+        for (key, list) in lists {
             if list.as_ref().is_some_and(Vec::is_empty) {
                 return Err(format!(
                     "[controller]: {key} = [] names none: leave `{key}` out for what is usual"
@@ -70,12 +133,18 @@ impl Configuration {
 }
 
 const TABLES: [&str; 2] = ["controller", "apps"];
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 18] = [
     "apps",
     "listen",
+    "switch_tls_dir",
+    "switch_tls_bind",
+    "listen_plain",
+    "switch_allow",
+    "switch_allow_from",
     "http",
     "http_insecure",
     "http_hosts",
+    "http_token_file",
     "log",
     "connections_max",
     "half_open_max",
@@ -99,14 +168,14 @@ pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, tom
 }
 
 fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
-    let mut file: toml::Table =
-        text.parse().map_err(|error: toml::de::Error| error.to_string().trim().to_string())?;
+    let mut file: toml::Table = text.parse().map_err(|error| no_toml(text, &error))?;
     known("table", "", file.keys(), &TABLES)?;
     let controller = match file.remove("controller") {
         Some(toml::Value::Table(table)) => {
             known("key", "[controller] ", table.keys(), &KEYS)?;
             let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
-                format!("[controller]: {}", error.to_string().trim().replace("\nin ", ", in "))
+                let words = error.to_string().trim().replace("\nin ", ", in ");
+                format!("[controller]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
             })?;
             controller.check()?;
             controller
@@ -123,16 +192,19 @@ fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), 
     Ok((controller, apps))
 }
 
-/// The settings of those apps that run.
-pub(super) fn settings_of(mut settings: toml::Table, apps: &[AppChoice]) -> Result<toml::Table, Failure> {
-    settings.retain(|name, _| {
-        let runs = apps.iter().any(|app| app.has_settings(name));
-        if !runs {
-            eprintln!("beehive controller: [apps.{name}] has no effect: `{name}` does not run (see --app)");
-        }
-        runs
-    });
-    Ok(settings)
+/// Where a text is no TOML, and why. The line itself is not shown: there may be a secret in it.
+fn no_toml(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
+    let column = rest.chars().count() + 1;
+    format!("no TOML at line {line}, column {column}: {}", error.message().replace('\n', ", "))
+}
+
+/// The settings of those apps that run, and the names of the others.
+pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::Table, Vec<String>) {
+    let runs = |name: &str| apps.iter().any(|app| app.has_settings(name));
+    let (running, idle): (toml::Table, toml::Table) = settings.into_iter().partition(|(name, _)| runs(name));
+    (running, idle.into_iter().map(|(name, _)| name).collect())
 }
 
 fn known<'a>(
@@ -170,7 +242,16 @@ mod tests {
         assert!(refusal("[controller]\nfrobnicate = 1\n").contains("there are apps, listen,"));
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));
         assert!(refusal("[controller]\nlisten = 5\n").contains("[controller]"));
-        assert!(refusal("[controller\n").contains("TOML"));
+        assert!(
+            refusal("[controller]\napps = \"hub\"\n").contains("expected a list such as [\"..\"], in `apps`")
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_is_said_with_its_place_and_without_its_line() {
+        assert!(refusal("[controller\n").contains("no TOML at line 1, column 12: "));
+        let words = refusal("[controller]\nlog = \"info\"\n[apps.discovery]\nsecret = \"hush, hush\n");
+        assert!(words.contains("no TOML at line 4, column ") && !words.contains("hush"), "{words}");
     }
 
     #[test]
@@ -196,7 +277,7 @@ mod tests {
             allowed += &format!("{key} = {least}\n");
         }
         assert!(parse(&allowed, &[]).is_ok());
-        for key in ["apps", "listen"] {
+        for key in ["apps", "listen", "switch_allow", "switch_allow_from"] {
             assert!(refusal(&format!("[controller]\n{key} = []\n")).contains(&format!("{key} = []")));
         }
     }
@@ -204,7 +285,8 @@ mod tests {
     #[test]
     fn every_key_is_known() {
         let text = "[controller]\napps = [\"hub\"]\nlisten = [\"127.0.0.1:1\"]\nhttp = \"off\"\nhttp_insecure = true\n\
-            http_hosts = [\"a\"]\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
+            switch_tls_dir = \"tls\"\nswitch_tls_bind = true\nlisten_plain = [\"127.0.0.1:2\"]\nswitch_allow = [\"1\"]\n\
+            switch_allow_from = [\"10.0.0.0/8\"]\nhttp_hosts = [\"a\"]\nhttp_token_file = \"t\"\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
             echo_misses = 2\nhandshake_ms = 1000\npacket_patience_ms = 5\n[apps.hub]\n";
         let (c, apps) = parse(text, &[]).unwrap();
         assert_eq!((c.connections_max, c.echo_misses, apps.len()), (Some(5), Some(2), 1));

@@ -3,10 +3,12 @@
 mod choice;
 mod configuration;
 mod options;
+mod reload;
 mod resources;
 mod sockets;
 
 pub(crate) use options::ControllerArgs;
+pub(crate) use reload::{ReloadError, Reloader};
 
 use crate::http;
 use beehive_core::{Handlers, Hive};
@@ -95,15 +97,15 @@ pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
 }
 
 fn start(arguments: ControllerArgs, own: &[AppChoice]) -> Result<(), Failure> {
-    let options = Options::of(arguments, own)?;
-    log(&options)?;
+    let options = Options::of(arguments.clone(), own)?;
+    log(&options, own)?;
     let descriptors = resources::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(resources::workers())
         .thread_name("beehive")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serve(options, descriptors));
+    let outcome = runtime.block_on(serve(options, arguments, own, descriptors));
     runtime.shutdown_timeout(Duration::from_millis(500));
     outcome
 }
@@ -115,7 +117,10 @@ fn is_log_directive(word: &str) -> bool {
     word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()
 }
 
-fn log(options: &Options) -> Result<(), Failure> {
+/// Events that apps of the controller's own tell, and that none of those that run wants to hear of, are no news.
+const QUIET: &str = "beehive::unhandled=error";
+
+fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     if let Some(word) = options.log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
         return Err(format!(
@@ -124,7 +129,8 @@ fn log(options: &Options) -> Result<(), Failure> {
         )
         .into());
     }
-    let filter = tracing_subscriber::EnvFilter::try_new(&options.log).map_err(|error| {
+    let quiet = if own.is_empty() { format!("{QUIET},") } else { String::new() };
+    let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log).map_err(|error| {
         format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
     })?;
     tracing_subscriber::fmt()
@@ -134,12 +140,19 @@ fn log(options: &Options) -> Result<(), Failure> {
         .try_init()
 }
 
-async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
+async fn serve(
+    options: Options,
+    arguments: ControllerArgs,
+    own: &[AppChoice],
+    descriptors: u64,
+) -> Result<(), Failure> {
     // before anything else: a signal that comes early is not lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
 
     let sockets = sockets::for_switches(&options.listen)?;
+    let plain = sockets::for_switches(&options.listen_plain)?;
     let http_socket = match &options.http {
         Some(address) => Some(sockets::for_http(address).await?),
         None => None,
@@ -150,11 +163,23 @@ async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
         builder = app.register(builder);
     }
     let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.not_started(why))?;
+    for app in &options.idle {
+        eprintln!("beehive controller: [apps.{app}] has no effect: `{app}` does not run (see --app)");
+    }
     let directory = Arc::new(Directory::default());
-    let listener = Listener::new(&hive, directory.clone(), options.listener(descriptors));
-    let mut addresses = Vec::new();
+    let reloader = Reloader::new(hive.clone(), arguments, own, options.clone()).map(Arc::new);
+    let listener =
+        Listener::guarded(&hive, directory.clone(), options.listener(descriptors), options.access());
+    let (mut addresses, mut without_tls) = (Vec::new(), Vec::new());
     for socket in sockets {
         addresses.push(socket.local_addr()?);
+        match &options.credentials {
+            Some(credentials) => listener.serve_tls(socket, credentials.clone()),
+            None => listener.serve(socket),
+        }
+    }
+    for socket in plain {
+        without_tls.push(socket.local_addr()?);
         listener.serve(socket);
     }
 
@@ -162,17 +187,26 @@ async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
     let (http_address, http_server) = match http_socket {
         Some(socket) => {
             let address = socket.local_addr()?;
-            let served = http::Served { hive: hive.clone(), directory: directory.clone() };
-            let server = tokio::spawn(http::serve(socket, served, options.http_hosts.clone(), stopped));
+            let served =
+                http::Served { hive: hive.clone(), directory: directory.clone(), reloader: reloader.clone() };
+            let guard = http::Guard::new(options.http_hosts.clone(), options.http_token);
+            let server = tokio::spawn(http::serve(socket, served, guard, stopped));
             (Some(address), Some(server))
         }
         None => (None, None),
     };
-    welcome(&options, &addresses, http_address);
+    welcome(&options, &addresses, &without_tls, http_address);
 
-    let signal = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
+    let signal = loop {
+        tokio::select! {
+            _ = terminate.recv() => break "SIGTERM",
+            _ = interrupt.recv() => break "SIGINT",
+            _ = hang_up.recv() => match &reloader {
+                // what comes of it is in the log
+                Some(reloader) => drop(reloader.reload().await),
+                None => tracing::error!("{}", ReloadError::NoFile),
+            },
+        }
     };
     tracing::info!(signal, switches = directory.nodes(), "the controller stops");
     drop(stop);
@@ -185,13 +219,18 @@ async fn serve(options: Options, descriptors: u64) -> Result<(), Failure> {
 }
 
 /// Says in a few lines what is listened on, and how to point a switch at it.
-fn welcome(options: &Options, switches: &[SocketAddr], http: Option<SocketAddr>) {
+fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr], http: Option<SocketAddr>) {
+    let tls = options.credentials.is_some();
     let list =
         |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let apps: Vec<_> = options.apps.iter().map(|app| app.name()).collect();
     let mut text = Vec::new();
     text.push(format!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then ")));
-    text.push(format!("  switches (OpenFlow 1.0 to 1.5) on {}", list(switches)));
+    let secured = if tls { ", TLS" } else { "" };
+    text.push(format!("  switches (OpenFlow 1.0 to 1.5{secured}) on {}", list(switches)));
+    if !without_tls.is_empty() {
+        text.push(format!("  switches without TLS on {}", list(without_tls)));
+    }
     match http {
         Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
         None => text.push("  no HTTP".to_string()),
@@ -203,8 +242,14 @@ fn welcome(options: &Options, switches: &[SocketAddr], http: Option<SocketAddr>)
         // there is always one; without it there is nothing to point a switch at
         None => return,
     };
-    text.push(format!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}"));
-    text.push(format!("  mininet:       mn --controller=remote,ip={host},port={port}"));
+    if tls {
+        text.push("  Open vSwitch:  ovs-vsctl set-ssl KEY CERTIFICATE CA-OF-THIS-CONTROLLER".to_string());
+        text.push(format!("                 ovs-vsctl set-controller BRIDGE ssl:{host}:{port}"));
+    } else {
+        text.push(format!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}"));
+        text.push(format!("  mininet:       mn --controller=remote,ip={host},port={port}"));
+    }
+    text.extend(choice::surprises(&options.apps, &options.settings).map(|words| format!("  {words}")));
     // whoever reads it may be gone: that is no reason to end
     let _ = writeln!(std::io::stdout(), "{}", text.join("\n"));
 }

@@ -1,22 +1,22 @@
 //! `/api/v1/flows`: what switches have and what they should have, side by side; and `/flows/verify`, which has them put
 //! right at once.
 
-use crate::api::{self, Failure, FailureCode, FlowState, Flows, Reading, Refused, Verified};
+use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
 use crate::http::switches::{node, query};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, header};
 use beehive_core::{Address, Hive, RequestError};
 use beehive_nom::object::{
-    Action, Actions, Cause, DescribeNode, FlowKey, FlowMatch, FlowState as Became, FlowsRead, FoundFlow,
-    IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
+    Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as Became, FlowsRead,
+    FoundFlow, IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio::time::Instant;
+use utoipa::IntoParams;
 
 /// Flows that are told at once; beyond that one switch at a time has to be asked for.
 const FLOWS_MAX: usize = 100_000;
@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Which flows are asked about.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// Those of this switch; none: of all.
@@ -36,6 +37,8 @@ pub(super) struct Which {
     drift: bool,
 }
 
+/// The flows of the switches: what is there, what should be there, which app wants it and what for.
+#[utoipa::path(get, path = "/api/v1/flows", params(Which), responses((status = 200, body = Flows), Failure))]
 pub(super) async fn flows(
     State(served): State<Served>,
     which: Result<Query<Which>, QueryRejection>,
@@ -50,8 +53,7 @@ pub(super) async fn flows(
             Some(driver) => found(&served.hive, driver, deadline).await,
             None => None,
         };
-        let told = found.is_some();
-        if !told {
+        if found.is_none() {
             answer.unread.push(node.to_string())
         }
         let now = served.hive.now();
@@ -64,11 +66,12 @@ pub(super) async fn flows(
             matching: failure.flow.as_ref().map(|(_, matching)| match_words(matching, None)),
             why: failure.why.clone(),
         }));
-        if told {
-            let mut compared = compare(node, described, found.unwrap_or_default(), &names);
-            compared.retain(|flow| !drift || !flow.state.is_wanted());
-            answer.flows.append(&mut compared)
-        }
+        let mut compared = match found {
+            Some(found) => compare(node, described, found, &names),
+            None => described.flows.into_iter().map(|intended| unknown(node, intended, &names)).collect(),
+        };
+        compared.retain(|flow| !drift || !flow.state.is_wanted());
+        answer.flows.append(&mut compared);
         if answer.flows.len() > FLOWS_MAX {
             answer.flows.truncate(FLOWS_MAX);
             answer.truncated = true;
@@ -78,16 +81,12 @@ pub(super) async fn flows(
     Ok(Json(answer))
 }
 
+/// Has flows put right at once.
+#[utoipa::path(post, path = "/api/v1/flows/verify", params(super::switches::Which), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
-    headers: HeaderMap,
     which: Result<Query<super::switches::Which>, QueryRejection>,
 ) -> Result<Json<Verified>, Failure> {
-    // a page on the web can make a browser send this; browsers say so
-    if headers.contains_key(header::ORIGIN) {
-        let message = "this is not for web pages".to_string();
-        return Err(Failure { code: FailureCode::ForeignOrigin, message });
-    }
     let switch = query(which)?.into_switch();
     let deadline = Instant::now() + PATIENCE;
     let mut answer = Verified::default();
@@ -231,9 +230,30 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             why,
         })
     }
-    list.extend(wanted.into_values().map(|IntendedFlow { flow, state }| api::Flow {
+    let missing =
+        |IntendedFlow { flow, state }| not_seen(node, FlowState::Missing, flow, became(&state), names);
+    list.extend(wanted.into_values().map(missing));
+    list.sort_by(|a, b| {
+        let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
+        by_priority.then_with(|| a.matching.cmp(&b.matching))
+    });
+    list
+}
+
+/// A flow that should be in a switch which has not told what it has.
+fn unknown(node: NodeId, IntendedFlow { flow, state }: IntendedFlow, names: &Names) -> api::Flow {
+    let why = match state {
+        Became::Confirmed => "it was there; the switch does not tell its flows".to_string(),
+        state => became(&state),
+    };
+    not_seen(node, FlowState::Unknown, flow, why, names)
+}
+
+/// A flow as it should be.
+fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Names) -> api::Flow {
+    api::Flow {
         switch: node.to_string(),
-        state: FlowState::Missing,
+        state,
         app: names.app(flow.owner),
         cause: names.cause(flow.cause),
         table: 0,
@@ -246,13 +266,8 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
         packets: 0,
         bytes: 0,
         cookie: None,
-        why: Some(became(&state)),
-    }));
-    list.sort_by(|a, b| {
-        let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
-        by_priority.then_with(|| a.matching.cmp(&b.matching))
-    });
-    list
+        why: Some(why),
+    }
 }
 
 fn should_be(intended: &IntendedFlow, names: &Names) -> String {

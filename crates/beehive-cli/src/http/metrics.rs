@@ -1,5 +1,6 @@
 //! `/metrics`: the same as the status, in Prometheus' text format (0.0.4).
 
+use crate::api::Failure;
 use crate::http::Served;
 use axum::extract::State;
 use axum::http::header;
@@ -33,11 +34,17 @@ impl Page {
     }
 }
 
+/// What is counted, in Prometheus' text format.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    responses((status = 200, body = String, content_type = "text/plain; version=0.0.4"), Failure)
+)]
 pub(super) async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page(&served).0)
 }
 
-fn page(Served { hive, directory }: &Served) -> Page {
+fn page(Served { hive, directory, .. }: &Served) -> Page {
     let mut page = Page::default();
     let status = hive.status();
     page.single("beehive_uptime_seconds", "gauge", "Time since the hive started.", status.uptime_seconds);
@@ -56,6 +63,12 @@ fn page(Served { hive, directory }: &Served) -> Page {
         ended,
     );
     page.single("beehive_duplicates_refused_total", "counter", "Connections refused as duplicates.", refused);
+    page.single(
+        "beehive_addresses_refused_total",
+        "counter",
+        "Connections refused because their address is not one of those that may connect.",
+        directory.addresses_refused(),
+    );
     for (name, meaning, value) in directory.totals().named() {
         page.single(&format!("beehive_switch_{name}_total"), "counter", meaning, value);
     }
@@ -66,6 +79,18 @@ fn page(Served { hive, directory }: &Served) -> Page {
         "counter",
         "Messages that could not be handled.",
         status.dead_letters,
+    );
+    page.single(
+        "beehive_dead_letters",
+        "gauge",
+        "Messages that could not be handled and are kept, to be looked at and sent again.",
+        status.dead_letters_kept as u64,
+    );
+    page.single(
+        "beehive_stuck",
+        "gauge",
+        "Messages that hold their handlers for too long, now.",
+        status.stuck.len() as u64,
     );
     page.single("beehive_cycles_total", "counter", "Chains of messages that were cut off.", status.cycles);
 
@@ -78,11 +103,12 @@ fn page(Served { hive, directory }: &Served) -> Page {
         page.sample("beehive_bees_merged_total", &[("app", app.name)], app.bees_merged);
     }
     type Count = fn(&beehive_core::HandlerStatus) -> u64;
-    let counts: [(&str, &str, Count); 4] = [
+    let counts: [(&str, &str, Count); 5] = [
         ("beehive_messages_total", "Messages handled, failures included.", |h| h.messages),
         ("beehive_messages_dropped_total", "Messages that a map dropped.", |h| h.dropped),
         ("beehive_errors_total", "Messages answered with an error.", |h| h.errors),
         ("beehive_panics_total", "Messages at which a handler panicked or broke a rule.", |h| h.panics),
+        ("beehive_stuck_total", "Messages that held a handler for too long.", |h| h.stuck),
     ];
     for (name, help, count) in counts {
         page.metric(name, "counter", help);

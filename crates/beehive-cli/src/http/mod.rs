@@ -1,30 +1,40 @@
-//! HTTP for people and their tools: health, metrics, status, switches and their flows, links and hosts.
+//! HTTP for people and their tools: health, metrics, status, switches and their flows, links, hosts, and dead letters.
 //!
-//! It changes nothing but that flows are put right at once which would be within the minute.
+//! It changes nothing but that flows are put right at once which would be within the minute, that messages which could
+//! not be handled are sent again or thrown away, and that the configuration file is read again.
 
 mod failure;
 mod flows;
+mod guard;
 mod host;
+mod letters;
 mod metrics;
 mod places;
+mod reload;
 mod server;
 mod status;
 mod switches;
+pub(crate) mod token;
+mod top;
+mod visitors;
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+pub(crate) use guard::Guard;
+pub(crate) use switches::node;
+pub(crate) use token::Token;
+
+use crate::api::{Failed, Failure, FailureCode};
+use crate::controller::Reloader;
+use axum::middleware;
+use axum::{Json, Router};
 use beehive_core::Hive;
 use beehive_nom::driver::Directory;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-
-/// Requests that are answered at the same time; more are refused.
-const REQUESTS_MAX: usize = 32;
+use tokio::sync::watch;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as OpenApiDocument;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// What is told about.
 #[derive(Clone)]
@@ -33,66 +43,73 @@ pub(crate) struct Served {
     pub(crate) hive: Hive,
     /// Its switches.
     pub(crate) directory: Arc<Directory>,
+    /// Who reads the configuration file again; none where there is no file.
+    pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
-#[derive(Clone)]
-struct Gate {
-    hosts: Arc<[String]>,
-    requests: Arc<Semaphore>,
+/// Serves HTTP on `socket` until `stopped` says so, for those whom `guard` lets in.
+pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, stopped: watch::Receiver<()>) {
+    server::serve(socket, router(served, guard), stopped).await
 }
 
-/// Serves HTTP on `socket` until `stopped` says so, for those who ask for localhost, an address, or one of `hosts`.
-pub(crate) async fn serve(
-    socket: TcpListener,
-    served: Served,
-    hosts: Vec<String>,
-    stopped: watch::Receiver<()>,
-) {
-    server::serve(socket, router(served, hosts), stopped).await
+/// The description of the interface for programs; paths and types are added from the handlers.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Beehive controller",
+        description = "What a controller knows of its switches, and of itself. Nothing here changes the network, but for flows \
+            that are put right at once which would be within the minute, and for what the configuration file says when it is \
+            read again. Failures are objects with `error`."
+    ),
+    components(schemas(Failed))
+)]
+struct Description;
+
+fn described() -> OpenApiRouter<Served> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(status::status))
+        .routes(routes!(switches::switches))
+        .routes(routes!(switches::ports))
+        .routes(routes!(places::links))
+        .routes(routes!(places::hosts))
+        .routes(routes!(flows::flows))
+        .routes(routes!(flows::verify))
+        .routes(routes!(top::top))
+        .routes(routes!(letters::letters, letters::discard))
+        .routes(routes!(letters::resend))
+        .routes(routes!(reload::reload))
+        .routes(routes!(openapi))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(health))
 }
 
-fn router(served: Served, hosts: Vec<String>) -> Router {
-    let gate = Gate { hosts: hosts.into(), requests: Arc::new(Semaphore::new(REQUESTS_MAX)) };
-    Router::new()
-        .route("/health", get(health))
-        .route("/metrics", get(metrics::metrics))
-        .route("/api/v1/status", get(status::status))
-        .route("/api/v1/switches", get(switches::switches))
-        .route("/api/v1/ports", get(switches::ports))
-        .route("/api/v1/links", get(places::links))
-        .route("/api/v1/hosts", get(places::hosts))
-        .route("/api/v1/flows", get(flows::flows))
-        .route("/api/v1/flows/verify", post(flows::verify))
-        .fallback(|| async { (StatusCode::NOT_FOUND, PATHS) })
-        .layer(middleware::from_fn_with_state(gate, admit))
+fn router(served: Served, guard: Guard) -> Router {
+    let (router, _) = described().split_for_parts();
+    router
+        .method_not_allowed_fallback(async || {
+            failed(FailureCode::WrongMethod, "this path is asked in another way")
+        })
+        .fallback(async || failed(FailureCode::UnknownPath, PATHS))
+        .layer(middleware::from_fn_with_state(guard, guard::admit))
         .with_state(served)
 }
 
-/// Lets in who asks for a host that is meant, and not too many at once. A page on the web that has its name point to
-/// this machine gets nothing.
-async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if !host.is_some_and(|host| host::is_meant(host, &gate.hosts)) {
-        let why =
-            "this host name is not served; use localhost or an address, or start with --http-host NAME\n";
-        return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
-    }
-    let Ok(_permit) = gate.requests.try_acquire() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "too many requests at the same time\n").into_response();
-    };
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-    headers.insert(
-        HeaderName::from_static("x-content-type-options"),
-        header::HeaderValue::from_static("nosniff"),
-    );
-    response
+fn failed(code: FailureCode, message: &str) -> Failure {
+    Failure { code, message: message.to_string() }
+}
+
+/// This description, as OpenAPI 3.1.
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, body = Object), Failure))]
+async fn openapi() -> Json<OpenApiDocument> {
+    Json(described().into_openapi())
 }
 
 /// What is told to those who ask for something else.
-const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows and flows/verify (POST)\n";
+const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows, \
+    flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) and openapi.json, which describes them";
 
+/// Whether the controller runs.
+#[utoipa::path(get, path = "/health", responses((status = 200, body = String, content_type = "text/plain"), Failure))]
 async fn health() -> &'static str {
     "ok\n"
 }

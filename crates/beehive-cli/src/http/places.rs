@@ -12,6 +12,8 @@ use beehive_nom::object::{FindHost, KnownLink, ListHosts, ListLinks, NodeId, Vla
 /// Hosts that are told at once; beyond that one switch at a time has to be asked for.
 const HOSTS_MAX: usize = 10_000;
 
+/// The links between switches, as discovery has found them.
+#[utoipa::path(get, path = "/api/v1/links", params(Which), responses((status = 200, body = Links), Failure))]
 pub(super) async fn links(
     State(served): State<Served>,
     which: Result<Query<Which>, QueryRejection>,
@@ -32,6 +34,8 @@ pub(super) async fn links(
     Ok(Json(Links { links: links.map(told).collect() }))
 }
 
+/// The hosts: where they are, and which addresses they say to have.
+#[utoipa::path(get, path = "/api/v1/hosts", params(Which), responses((status = 200, body = Hosts), Failure))]
 pub(super) async fn hosts(
     State(served): State<Served>,
     which: Result<Query<Which>, QueryRejection>,

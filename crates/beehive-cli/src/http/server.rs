@@ -1,7 +1,9 @@
 //! The connections that HTTP is spoken over: so many, and none for ever, whatever the other side does or leaves undone.
 
+use super::visitors::Visitors;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
@@ -9,10 +11,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// Connections at the same time; more wait to be accepted.
+/// Connections at the same time; for one more, one that asks nothing right now has to go.
 const CONNECTIONS_MAX: usize = 64;
 /// How long a request's head may take to come, from when the connection is there or the answer before it has gone.
-const HEAD_MAX: Duration = Duration::from_secs(10);
+const HEAD_MAX: Duration = Duration::from_secs(5);
 /// How long a connection may last. Who reads slowly, or asks again and again, comes back.
 const CONNECTION_MAX: Duration = Duration::from_secs(120);
 /// How long requests may take to end when the program stops.
@@ -23,15 +25,18 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Serves `router` on `socket` until the other end of `stopped` is dropped.
 pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watch::Receiver<()>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let over = stopped.clone();
+    let (over, visitors) = (stopped.clone(), Visitors::default());
     let accept = async {
         loop {
-            let Ok(permit) = connections.clone().acquire_owned().await else { return };
             match socket.accept().await {
                 Ok((stream, _)) => {
-                    let (router, over) = (router.clone(), over.clone());
+                    if connections.available_permits() == 0 {
+                        visitors.send_one_away();
+                    }
+                    let Ok(permit) = connections.clone().acquire_owned().await else { return };
+                    let (router, over, visitors) = (router.clone(), over.clone(), visitors.clone());
                     tokio::spawn(async move {
-                        converse(stream, router, over).await;
+                        converse(stream, router, over, visitors).await;
                         drop(permit)
                     });
                 }
@@ -56,16 +61,27 @@ async fn ended(stopped: &mut watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
-async fn converse(stream: TcpStream, router: Router, mut stopped: watch::Receiver<()>) {
+async fn converse(stream: TcpStream, router: Router, mut stopped: watch::Receiver<()>, visitors: Visitors) {
+    let (place, sent_away) = visitors.enter();
+    let router = TowerToHyperService::new(router);
+    let answers = service_fn(|request| {
+        let (busy, answer) = (place.ask(), router.call(request));
+        async {
+            let answer = answer.await;
+            drop(busy);
+            answer
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), answers);
     tokio::pin!(connection);
     let done = tokio::select! {
         done = &mut connection => Some(done),
         () = ended(&mut stopped) => None,
+        _ = sent_away => return,
         () = tokio::time::sleep(CONNECTION_MAX) => None,
     };
     let done = match done {

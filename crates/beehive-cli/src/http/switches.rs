@@ -7,9 +7,11 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use beehive_nom::object::NodeId;
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 /// Which switch is asked about.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// Its datapath identifier; none: all of them.
@@ -24,7 +26,7 @@ impl Which {
 }
 
 /// Reads a datapath identifier: up to 16 hexadecimal digits, colons and `0x` allowed.
-pub(super) fn node(text: &str) -> Result<NodeId, Failure> {
+pub(crate) fn node(text: &str) -> Result<NodeId, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
     let number = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
     match u64::from_str_radix(&digits, 16) {
@@ -40,7 +42,9 @@ pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Fai
     query.map(|Query(query)| query).map_err(|rejection| Failure::bad_request(rejection.body_text()))
 }
 
-pub(super) async fn switches(State(Served { hive, directory }): State<Served>) -> Json<Switches> {
+/// The switches that are connected.
+#[utoipa::path(get, path = "/api/v1/switches", responses((status = 200, body = Switches), Failure))]
+pub(super) async fn switches(State(Served { hive, directory, .. }): State<Served>) -> Json<Switches> {
     let switch = |status: beehive_nom::driver::NodeStatus| Switch {
         switch: status.node,
         address: status.address,
@@ -59,8 +63,10 @@ pub(super) async fn switches(State(Served { hive, directory }): State<Served>) -
     Json(Switches { switches: directory.status(hive.now()).into_iter().map(switch).collect() })
 }
 
+/// The ports of the switches.
+#[utoipa::path(get, path = "/api/v1/ports", params(Which), responses((status = 200, body = Ports), Failure))]
 pub(super) async fn ports(
-    State(Served { hive, directory }): State<Served>,
+    State(Served { hive, directory, .. }): State<Served>,
     which: Result<Query<Which>, QueryRejection>,
 ) -> Result<Json<Ports>, Failure> {
     let wanted = query(which)?.switch.as_deref().map(node).transpose()?;

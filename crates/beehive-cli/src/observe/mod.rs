@@ -9,12 +9,13 @@ mod top;
 use crate::client::whereabouts::Whereabouts;
 use clap::Args;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
 pub(crate) use provenance::ProvenanceArgs;
-pub(crate) use top::TopArgs;
+pub(crate) use status::Status;
+pub(crate) use top::{Top, TopArgs};
 
 /// The longest time that a difference is taken over.
 const SECONDS_MAX: u64 = 3600;
@@ -32,43 +33,61 @@ struct Source {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Show it again and again, every so many seconds; with --json, an object a line
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
+    watch: Option<u64>,
 }
 
 impl Source {
     /// The status now, or what changed in the time that was asked for.
     fn status(&self, sizes: bool) -> Result<status::Status, String> {
-        let first = client::status(&self.controller.http, sizes)?;
+        let first = client::status(&self.controller, sizes)?;
         let Some(seconds) = self.seconds else { return Ok(first) };
         std::thread::sleep(Duration::from_secs(seconds));
-        Ok(client::status(&self.controller.http, sizes)?.since(&first))
+        Ok(client::status(&self.controller, sizes)?.since(&first))
     }
 
-    /// Prints what `view` makes of the status, as JSON or as `text` makes of that.
+    /// Prints what `view` makes of the status, as JSON or as `text` makes of that; once, or again and again.
     fn show<V: Serialize>(
         &self,
         command: &str,
         sizes: bool,
-        view: impl FnOnce(&status::Status) -> V,
-        text: impl FnOnce(&V) -> String,
+        view: impl Fn(&status::Status) -> V,
+        text: impl Fn(&V) -> String,
     ) -> ExitCode {
-        let shown = self.status(sizes).and_then(|status| {
-            let view = view(&status);
-            match self.json {
-                true => {
-                    serde_json::to_string_pretty(&view).map(|json| json + "\n").map_err(|e| e.to_string())
+        loop {
+            let shown = self.status(sizes).and_then(|status| {
+                let view = view(&status);
+                let json = match (self.json, self.watch) {
+                    (false, _) => return Ok(text(&view)),
+                    (true, Some(_)) => serde_json::to_string(&view),
+                    (true, None) => serde_json::to_string_pretty(&view),
+                };
+                json.map(|json| json + "\n").map_err(|e| e.to_string())
+            });
+            let code = match shown {
+                Ok(shown) => {
+                    let mut out = std::io::stdout();
+                    // a screen at a time
+                    let clear = self.watch.is_some() && !self.json && out.is_terminal();
+                    let start = if clear { "\x1b[H\x1b[2J" } else { "" };
+                    // whoever reads it may be gone: that is no failure
+                    if out.write_all(format!("{start}{shown}").as_bytes()).and_then(|()| out.flush()).is_err()
+                    {
+                        return ExitCode::SUCCESS;
+                    }
+                    ExitCode::SUCCESS
                 }
-                false => Ok(text(&view)),
-            }
-        });
-        match shown {
-            Ok(shown) => {
-                // whoever reads it may be gone: that is no failure
-                let _ = std::io::stdout().write_all(shown.as_bytes());
-                ExitCode::SUCCESS
-            }
-            Err(failure) => {
-                eprintln!("beehive {command}: {failure}");
-                ExitCode::FAILURE
+                Err(failure) => {
+                    eprintln!("beehive {command}: {failure}");
+                    ExitCode::FAILURE
+                }
+            };
+            match self.watch {
+                // a controller that is away may come back
+                Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
+                None => return code,
             }
         }
     }

@@ -10,7 +10,7 @@ pub(super) struct Served {
 
 /// The hive.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Status {
+pub(crate) struct Status {
     pub(super) hive: u32,
     pub(super) uptime_seconds: u64,
     pub(super) io_bees: u64,
@@ -21,7 +21,7 @@ pub(super) struct Status {
 
 /// One app.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct App {
+pub(crate) struct App {
     pub(super) name: String,
     pub(super) bees: u64,
     pub(super) bees_merged: u64,
@@ -31,7 +31,7 @@ pub(super) struct App {
 
 /// One handler.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Handler {
+pub(crate) struct Handler {
     pub(super) name: String,
     pub(super) message: String,
     pub(super) answer: String,
@@ -45,7 +45,7 @@ pub(super) struct Handler {
 
 /// One bee.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Bee {
+pub(crate) struct Bee {
     pub(super) bee: u64,
     pub(super) messages: u64,
     pub(super) waiting: u64,
@@ -57,7 +57,7 @@ pub(super) struct Bee {
 
 /// Who sends to a bee.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pub(super) bee: Option<u64>,
     pub(super) app: Option<String>,
     pub(super) messages: u64,
@@ -65,7 +65,7 @@ pub(super) struct Peer {
 
 /// What a handler emitted.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Emit {
+pub(crate) struct Emit {
     pub(super) app: String,
     pub(super) handler: String,
     pub(super) upon: String,

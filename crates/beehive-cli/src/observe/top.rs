@@ -5,6 +5,7 @@ use super::status::{Bee, Peer, Status};
 use super::table::{share, table};
 use clap::Args;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Show which bees have most to do, and who exchanges most with whom
 ///
@@ -25,8 +26,8 @@ pub(crate) struct TopArgs {
 }
 
 /// What is shown.
-#[derive(Serialize)]
-pub(super) struct Top {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Top {
     hive: u32,
     seconds: u64,
     io_bees: u64,
@@ -37,8 +38,8 @@ pub(super) struct Top {
     pairs: Vec<PairRow>,
 }
 
-#[derive(Serialize)]
-struct AppRow {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AppRow {
     app: String,
     bees: u64,
     bees_merged: u64,
@@ -47,8 +48,8 @@ struct AppRow {
     busiest_messages: u64,
 }
 
-#[derive(Serialize)]
-struct HandlerRow {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HandlerRow {
     app: String,
     handler: String,
     upon: String,
@@ -59,8 +60,8 @@ struct HandlerRow {
     waited: u64,
 }
 
-#[derive(Serialize)]
-struct BeeRow {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BeeRow {
     bee: u64,
     app: String,
     messages: u64,
@@ -70,8 +71,8 @@ struct BeeRow {
     state_bytes: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct PairRow {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PairRow {
     from: Option<u64>,
     from_app: Option<String>,
     to: u64,
@@ -81,7 +82,7 @@ struct PairRow {
 
 impl Top {
     /// The `most` busiest of each kind.
-    pub(super) fn of(status: &Status, most: usize) -> Top {
+    pub(crate) fn of(status: &Status, most: usize) -> Top {
         let mut top = Top {
             hive: status.hive,
             seconds: status.uptime_seconds,

@@ -4,7 +4,7 @@ use crate::message::{self, V1_3};
 use crate::switch::Switch;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,23 +14,33 @@ const PACKETS_MIN: usize = 100;
 /// The bystander, on a thread of its own.
 pub(crate) struct Bystander {
     over: Arc<AtomicBool>,
+    /// Packets so far.
+    packets: Arc<AtomicUsize>,
+    /// Those of them that came before the others misbehaved.
+    before: usize,
     thread: JoinHandle<Vec<Duration>>,
 }
 
 /// How it was served.
 #[derive(Debug)]
 pub(crate) struct Served {
-    pub(crate) packets: usize,
-    pub(crate) median: Duration,
     pub(crate) p99: Duration,
-    pub(crate) slowest: Duration,
+    /// The same as `p99` while nobody misbehaved; none if that was not asked for.
+    pub(crate) p99_before: Option<Duration>,
+}
+
+/// How many of all that took so long took no longer than this: `part` of them.
+fn percentile(took: &mut [Duration], part: f64) -> Duration {
+    took.sort_unstable();
+    took[((took.len() - 1) as f64 * part) as usize]
 }
 
 impl Bystander {
     pub(crate) fn start(controller: SocketAddr) -> Bystander {
         let over = Arc::new(AtomicBool::new(false));
         let mut switch = Switch::joined(controller, V1_3, 0xb57a_4de2);
-        let until = over.clone();
+        let (until, packets) = (over.clone(), Arc::new(AtomicUsize::new(0)));
+        let counted = packets.clone();
         let thread = std::thread::spawn(move || {
             let mut took = Vec::new();
             while !until.load(Ordering::Relaxed) || took.len() < PACKETS_MIN {
@@ -41,25 +51,35 @@ impl Bystander {
                     .until(|m| m[1] == message::PACKET_OUT && message::packet_out_data(m) == Some(&frame));
                 assert!(answer.is_some(), "packet {} of the bystander was not answered", took.len());
                 took.push(began.elapsed());
+                counted.store(took.len(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(2))
             }
             took
         });
-        Bystander { over, thread }
+        Bystander { over, packets, before: 0, thread }
+    }
+
+    /// Waits until it is known how it is served while nobody misbehaves: so many packets long.
+    pub(crate) fn baseline(&mut self, packets: usize) {
+        while self.packets.load(Ordering::Relaxed) < packets {
+            std::thread::sleep(Duration::from_millis(2))
+        }
+        self.before = packets
     }
 
     /// Ends it. Every packet was answered; not too late, either.
     pub(crate) fn end(self, what: &str) -> Served {
         self.over.store(true, Ordering::Relaxed);
         let mut took = self.thread.join().expect("the bystander was served");
-        took.sort_unstable();
-        let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize];
-        let served = Served { packets: took.len(), median: at(0.5), p99: at(0.99), slowest: at(1.0) };
-        let Served { packets, median, p99, slowest } = served;
+        let (before, took) = took.split_at_mut(self.before);
+        let p99_before = (!before.is_empty()).then(|| percentile(before, 0.99));
+        let mut at = |part: f64| percentile(took, part);
+        let (median, p99, slowest) = (at(0.5), at(0.99), at(1.0));
         println!(
-            "{what}: bystander's {packets} packets: median {median:?}, p99 {p99:?}, slowest {slowest:?}"
+            "{what}: bystander's {} packets: median {median:?}, p99 {p99:?}, slowest {slowest:?}; p99 before {p99_before:?}",
+            took.len()
         );
-        assert!(p99 < Duration::from_millis(500), "{what}: {served:?}");
-        served
+        assert!(p99 < Duration::from_millis(500), "{what}: {p99:?}");
+        Served { p99, p99_before }
     }
 }

@@ -1,0 +1,67 @@
+//! `beehive reload`: has a running controller read its configuration file again.
+
+use super::question::{Method, Question};
+use super::whereabouts::Whereabouts;
+use super::{Common, ask, show, watch};
+use crate::api::Reloaded;
+use clap::Args;
+use std::process::ExitCode;
+
+/// Has a running controller read its configuration file again, as SIGHUP does, and says what has changed.
+///
+/// Settings of apps, the tables [apps.*], come into force: all of them, or none if anything in the file is wrong. Keys of
+/// [controller] take effect when the controller starts again; those that differ are named.
+#[derive(Args, Debug)]
+pub(crate) struct ReloadArgs {
+    #[command(flatten)]
+    controller: Whereabouts,
+
+    /// Print JSON, one object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn reload(arguments: ReloadArgs) -> ExitCode {
+    let ReloadArgs { controller, json } = arguments;
+    let question = Question::new(Method::Post, "/api/v1/reload");
+    watch(&Common { controller, json, watch: None }, |common| {
+        let answer: Reloaded = ask(common, &question)?;
+        show(common, &answer, || text(&answer))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn text(answer: &Reloaded) -> String {
+    let Reloaded { apps, at_next_start, without_effect } = answer;
+    let mut text = match apps[..] {
+        [] => "no settings of apps have changed\n".to_string(),
+        _ => format!("other settings are in force: {}\n", apps.join(", ")),
+    };
+    if !at_next_start.is_empty() {
+        text += &format!("when the controller starts again: {}\n", at_next_start.join(", "));
+    }
+    if !without_effect.is_empty() {
+        text += &format!("of apps that do not run: {}\n", without_effect.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_said_and_nothing_that_is_not() {
+        let none = Reloaded::default();
+        assert_eq!(text(&none), "no settings of apps have changed\n");
+        let words = |word: &str| vec![word.to_string()];
+        let all = Reloaded {
+            apps: words("hosts"),
+            at_next_start: words("listen"),
+            without_effect: words("firewall"),
+        };
+        let expected = "other settings are in force: hosts\nwhen the controller starts again: listen\n\
+            of apps that do not run: firewall\n";
+        assert_eq!(text(&all), expected);
+    }
+}

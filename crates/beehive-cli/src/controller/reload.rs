@@ -1,0 +1,86 @@
+//! Reading the configuration file again while the controller runs: settings of apps come into force, and what else has
+//! changed is named.
+
+use super::choice::AppChoice;
+use super::options::{ControllerArgs, Options};
+use crate::api::Reloaded;
+use beehive_core::{Hive, ReconfigureError};
+use tokio::sync::Mutex;
+
+/// What is needed to decide again.
+pub(crate) struct Reloader {
+    hive: Hive,
+    arguments: ControllerArgs,
+    own: Vec<AppChoice>,
+    /// As it was decided last.
+    options: Mutex<Options>,
+}
+
+/// Why the configuration stays as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ReloadError {
+    /// The controller runs without a file.
+    NoFile,
+    /// Something in the file is wrong: the file, the key, and what it can be.
+    Configuration(String),
+    /// The controller stops.
+    Stopped,
+}
+
+impl std::fmt::Display for ReloadError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReloadError::NoFile => formatter
+                .write_str("there is no configuration file to be read again; start with --config FILE"),
+            ReloadError::Configuration(why) => formatter.write_str(why),
+            ReloadError::Stopped => formatter.write_str("the controller stops"),
+        }
+    }
+}
+
+impl Reloader {
+    /// None where the controller runs without a file.
+    pub(super) fn new(
+        hive: Hive,
+        arguments: ControllerArgs,
+        own: &[AppChoice],
+        options: Options,
+    ) -> Option<Self> {
+        let options = options.has_file().then(|| Mutex::new(options))?;
+        Some(Reloader { hive, arguments, own: own.to_vec(), options })
+    }
+
+    /// Reads the file, and puts the settings of the apps that run in force; says in the log what came of it. If anything in
+    /// the file is wrong, nothing changes.
+    pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
+        let outcome = self.reload_in_turn().await;
+        match &outcome {
+            Ok(Reloaded { apps, at_next_start, without_effect }) => {
+                tracing::info!(settings = ?apps, "the configuration was read again");
+                if !at_next_start.is_empty() {
+                    tracing::warn!(keys = ?at_next_start, "these take effect when the controller starts again");
+                }
+                if !without_effect.is_empty() {
+                    tracing::warn!(apps = ?without_effect, "there are settings of apps that do not run");
+                }
+            }
+            Err(why) => tracing::error!(%why, "the configuration stays as it is"),
+        }
+        outcome
+    }
+
+    async fn reload_in_turn(&self) -> Result<Reloaded, ReloadError> {
+        let mut options = self.options.lock().await;
+        let new = Options::after(Some(&options), self.arguments.clone(), &self.own)
+            .map_err(|why| ReloadError::Configuration(why.to_string()))?;
+        let at_next_start = options.differences(&new);
+        let outcome = self.hive.reconfigure(new.settings.clone()).await;
+        let apps = outcome.map_err(|why| match why {
+            ReconfigureError::Stopped => ReloadError::Stopped,
+            _ => ReloadError::Configuration(options.named(&why).to_string()),
+        })?;
+        options.settings = new.settings;
+        let words = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+        Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.idle })
+    }
+}

@@ -1,0 +1,77 @@
+//! Who is let in: before anything is looked at, a request shows that it is meant for us, and is from one who may ask.
+
+use super::token::Token;
+use super::{failed, host};
+use crate::api::{Failure, FailureCode};
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Requests that are answered at the same time; more are refused.
+const REQUESTS_MAX: usize = 32;
+
+/// Who is let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    hosts: Arc<[String]>,
+    token: Option<Token>,
+    requests: Arc<Semaphore>,
+}
+
+impl Guard {
+    /// Lets in who asks for localhost, an address, or one of `hosts`, and shows `token`, if there is one.
+    pub(crate) fn new(hosts: Vec<String>, token: Option<Token>) -> Guard {
+        Guard { hosts: hosts.into(), token, requests: Arc::new(Semaphore::new(REQUESTS_MAX)) }
+    }
+
+    fn refuses(&self, request: &Request) -> Option<Failure> {
+        let headers = request.headers();
+        // one name, and no doubt about it
+        let mut names = headers.get_all(header::HOST).iter().map(|host| host.to_str().ok());
+        let is_meant = |host: &str| host::is_meant(host, &self.hosts);
+        if !names.next().flatten().is_some_and(is_meant) || names.next().is_some() {
+            let why =
+                "this host name is not served; use localhost or an address, or start with --http-host NAME";
+            return Some(failed(FailureCode::UnknownHost, why));
+        }
+        // a page on the web can make a browser send what changes something; browsers say so
+        if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
+            return Some(failed(FailureCode::ForeignOrigin, "this is not for web pages"));
+        }
+        // whoever looks after processes needs to know that this one is there, and no more
+        let is_open = request.uri().path() == "/health";
+        if !is_open && self.token.is_some_and(|token| !token.is_shown_by(headers)) {
+            let why = "show the token that this controller was started with: --http-token-file FILE, or \
+                `Authorization: Bearer ..`";
+            return Some(failed(FailureCode::Unauthorized, why));
+        }
+        if !request.body().is_end_stream() {
+            return Some(failed(FailureCode::UnexpectedBody, "no request has a body here"));
+        }
+        None
+    }
+}
+
+/// Answers a request that is let in, and says why another one is not.
+pub(super) async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut response = if let Some(failure) = guard.refuses(&request) {
+        let asks_for_token = failure.code == FailureCode::Unauthorized;
+        let mut response = failure.into_response();
+        if asks_for_token {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    } else if let Ok(_permit) = guard.requests.try_acquire() {
+        next.run(request).await
+    } else {
+        failed(FailureCode::Busy, "too many requests at the same time").into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    response
+}

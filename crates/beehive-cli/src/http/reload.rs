@@ -1,0 +1,36 @@
+//! `/api/v1/reload`: the configuration file is read again, as at SIGHUP.
+
+use crate::api::{Failure, FailureCode, Reloaded};
+use crate::controller::ReloadError;
+use crate::http::Served;
+use crate::http::switches::query;
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use serde::Deserialize;
+
+/// There is nothing to choose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Has the configuration file read again: settings of apps come into force, all or none.
+#[utoipa::path(post, path = "/api/v1/reload", responses((status = 200, body = Reloaded), Failure))]
+pub(super) async fn reload(
+    State(Served { reloader, .. }): State<Served>,
+    which: Result<Query<Nothing>, QueryRejection>,
+) -> Result<Json<Reloaded>, Failure> {
+    let Nothing {} = query(which)?;
+    let outcome = match reloader {
+        Some(reloader) => reloader.reload().await,
+        None => Err(ReloadError::NoFile),
+    };
+    outcome.map(Json).map_err(|why| {
+        let code = match why {
+            ReloadError::NoFile => FailureCode::NoConfiguration,
+            ReloadError::Configuration(_) => FailureCode::BadConfiguration,
+            ReloadError::Stopped => FailureCode::Unavailable,
+        };
+        Failure { code, message: why.to_string() }
+    })
+}

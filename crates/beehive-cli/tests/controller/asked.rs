@@ -1,0 +1,120 @@
+//! The commands that ask a running controller.
+
+use crate::running::{Running, joined, tell, told};
+use rustix::process::Signal;
+use std::process::{Command, Output};
+
+#[test]
+fn top_and_provenance_tell_what_a_running_controller_does() {
+    let controller = Running::start(&[]);
+    let load = ["bench", "openflow", "--controller", &controller.switches, "--switches", "2", "--macs", "10"];
+    let (done, _, words) =
+        told(&[&load[..], &["--mode", "throughput", "--of", "1.3", "--seconds", "1"]].concat());
+    assert!(done, "{words}");
+    let (done, top, words) = told(&["top", "--http", &controller.http]);
+    assert!(done, "{words}");
+    assert!(top.contains("learning-switch::packet_in") && top.contains("outside"), "{top}");
+    let (done, top, words) = told(&["top", "--http", &controller.http, "--json", "--most", "1"]);
+    assert!(done, "{words}");
+    let top: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+    assert_eq!(
+        (top["bees"].as_array().map(Vec::len), top["pairs"].as_array().map(Vec::len)),
+        (Some(1), Some(1))
+    );
+    assert!(top["handlers"][0]["messages"].as_u64().is_some_and(|n| n > 100), "{top}");
+    let (done, causes, words) = told(&["provenance", "--http", &controller.http]);
+    assert!(done, "{words}");
+    assert!(causes.contains("all PacketOut come from learning-switch upon PacketIn"), "{causes}");
+    // the load has ended: nothing happens while it is watched
+    let (done, causes, _) = told(&["provenance", "--http", &controller.http, "--seconds", "1", "--json"]);
+    let causes: serde_json::Value = serde_json::from_str(&causes).expect("JSON");
+    assert!(
+        done && causes["causes"].as_array().is_some_and(|all| all.iter().all(|c| c["answer"] == false)),
+        "{causes}"
+    );
+    assert!(controller.end(Signal::TERM).0);
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_said_with_a_remedy() {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("an address").to_string();
+    drop(socket);
+    for command in ["top", "provenance"] {
+        let (done, _, words) = told(&[command, "--http", &address]);
+        assert!(!done && words.contains(&address) && words.contains("--http"), "{words}");
+    }
+}
+
+#[test]
+fn whoever_asks_a_controller_heeds_the_environment() {
+    let controller = Running::start(&[]);
+    for command in ["top", "provenance", "switches", "ports", "flows", "dead-letters"] {
+        let mut asker = Command::new(env!("CARGO_BIN_EXE_beehive"));
+        let Output { status, stderr, .. } =
+            asker.arg(command).env("BEEHIVE_HTTP", &controller.http).output().expect("starts");
+        assert!(status.success(), "{command}: {}", String::from_utf8_lossy(&stderr));
+    }
+    assert!(controller.end(Signal::TERM).0);
+}
+
+#[test]
+fn maps_are_shown_without_a_controller() {
+    let (done, maps, _) = told(&["maps", "--app", "hub"]);
+    assert!(done && maps.starts_with("hub\n") && maps.contains("stateless"), "{maps}");
+    let (done, maps, _) = told(&["maps", "--json"]);
+    let maps: serde_json::Value = serde_json::from_str(&maps).expect("JSON");
+    assert!(done && maps.as_array().is_some_and(|apps| apps.len() >= 3), "{maps}");
+}
+
+#[test]
+fn switches_and_ports_are_listed() {
+    let controller = Running::start(&[]);
+    let _switch = joined(&controller.switches, 0x2a);
+    let (code, table, _) = tell(&controller, &["switches"]);
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!((code, lines.len()), (Some(0), 2), "{table}");
+    assert!(lines[0].starts_with("SWITCH") && lines[1].starts_with("000000000000002a "), "{table}");
+    assert!(lines[1].contains("OpenFlow 1.0  ready"), "{table}");
+    let (_, text, _) = tell(&controller, &["ports", "--json", "--switch", "2a"]);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let expected = serde_json::json!({
+        "switch": "000000000000002a", "port": "2", "name": "eth", "address": "02:09:00:00:00:02", "up": true
+    });
+    assert_eq!((json["ports"].as_array().map(Vec::len), &json["ports"][1]), (Some(2), &expected));
+    let (code, _, words) = tell(&controller, &["ports", "--switch", "2b"]);
+    assert_eq!(code, Some(1));
+    assert!(words.contains("there is no switch 000000000000002b"), "{words}");
+}
+
+#[test]
+fn a_switch_that_does_not_tell_its_flows_is_named() {
+    let controller = Running::start(&[]);
+    let _switch = joined(&controller.switches, 7);
+    let (code, table, words) = tell(&controller, &["flows"]);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(table.contains("0000000000000007 did not tell its flows in time"), "{table}");
+}
+
+#[test]
+fn flows_of_a_switch_that_does_not_tell_are_unknown_and_that_is_drift() {
+    let controller = Running::start(&["--app", "firewall,learning-switch"]);
+    let _switch = joined(&controller.switches, 7);
+    let (code, text, _) = tell(&controller, &["flows", "--drift", "--json"]);
+    assert_eq!(code, Some(3), "what is not told cannot be said to be right: {text}");
+    let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(flows["unread"], serde_json::json!(["0000000000000007"]));
+    let flows = flows["flows"].as_array().expect("flows");
+    let guard = flows.iter().find(|flow| flow["app"] == "firewall").expect("what should be there is told");
+    assert_eq!((&guard["state"], &guard["cause"]), (&"unknown".into(), &"NodeJoined".into()));
+}
+
+#[test]
+fn nobody_there_is_said_with_the_address() {
+    let (done, _, words) = told(&["switches", "--http", "127.0.0.1:1"]);
+    assert!(!done && words.contains("no controller answers at 127.0.0.1:1"), "{words}");
+    for wrong in ["off", "127.0.0.1", "nonsense"] {
+        let (done, _, words) = told(&["switches", "--http", wrong]);
+        assert!(!done && words.contains("write 127.0.0.1:8653"), "{words}");
+    }
+}

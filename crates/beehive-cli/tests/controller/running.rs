@@ -1,0 +1,196 @@
+//! A controller as a program of its own, the switches that join it, and those who ask it.
+
+use beehive_of::any::{Features, Port, PortName};
+use beehive_of::{Frame, MacAddress, PortNo, Version};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) fn beehive(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beehive"));
+    command
+        .arg("controller")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Starts one that is expected to end by itself.
+pub(crate) fn refused(arguments: &[&str]) -> String {
+    let Output { status, stderr, .. } = beehive(arguments).output().expect("starts");
+    let words = String::from_utf8(stderr).expect("words");
+    assert!(!status.success(), "{arguments:?} was accepted: {words}");
+    words
+}
+
+/// A controller on ports of its own, killed when dropped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) switches: String,
+    pub(crate) http: String,
+}
+
+impl Running {
+    pub(crate) fn start(more: &[&str]) -> Running {
+        Running::with(&[&["--http", "127.0.0.1:0"], more].concat())
+    }
+
+    /// As [`Running::start`]; where HTTP is served is not said.
+    pub(crate) fn with(more: &[&str]) -> Running {
+        let arguments = [&["--listen", "127.0.0.1:0"], more].concat();
+        let mut child = beehive(&arguments).spawn().expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut line = || lines.next().expect("says where it listens").expect("words");
+        let first = line();
+        assert!(first.contains(" runs ") && first.contains("learning-switch"), "{first}");
+        let switches = line().rsplit(' ').next().expect("an address").to_string();
+        let http =
+            line().trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
+        Running { child, switches, http }
+    }
+
+    pub(crate) fn get(&self, path: &str, host: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+    }
+
+    pub(crate) fn ask(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.http).expect("connects");
+        stream.write_all(request.as_bytes()).expect("asks");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answers");
+        answer
+    }
+
+    /// Sends a signal; returns how it ended, how long that took, and what it logged.
+    pub(crate) fn end(mut self, signal: Signal) -> (bool, Duration, String) {
+        let began = Instant::now();
+        kill_process(Pid::from_child(&self.child), signal).expect("is running");
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("waits") {
+                break status;
+            }
+            assert!(began.elapsed() < Duration::from_secs(5), "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut log = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut log).expect("words");
+        (status.success(), began.elapsed(), log)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // it has ended already, except when a test failed
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection that is set up, or nearly: the controller has asked for features.
+pub(crate) fn greeted(address: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("connects");
+    stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("says hello");
+    let mut answers = [0; 24];
+    stream.read_exact(&mut answers).expect("is answered");
+    assert_eq!(answers[16..20], [1, 5, 0, 8]);
+    stream
+}
+
+/// Runs another command of the program to its end.
+pub(crate) fn told(arguments: &[&str]) -> (bool, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(env!("CARGO_BIN_EXE_beehive")).args(arguments).output().expect("starts");
+    let words = |bytes| String::from_utf8(bytes).expect("words");
+    (status.success(), words(stdout), words(stderr))
+}
+
+/// A switch of OpenFlow 1.0 that is set up, has two ports and tells no flows.
+pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
+    let mut stream = greeted(address);
+    let port = |n: u8| Port::new(PortNo(n.into()), MacAddress([2, 9, 0, 0, 0, n]), PortName::from("eth"));
+    let ports = [port(1), port(2)];
+    let features = Features {
+        datapath_id: datapath,
+        buffers: 0,
+        tables: 1,
+        auxiliary_id: 0,
+        capabilities: Default::default(),
+        actions: 0,
+        ports: ports.as_slice().into(),
+    };
+    let mut out = bytes::BytesMut::new();
+    features.encode_into(Version::V1_0, 2, &mut out).expect("features");
+    stream.write_all(&out).expect("says features");
+    let mut received = Vec::new();
+    // the barrier of the set-up, then the question about flows
+    for (asked, answer) in [(18, 19), (16, 17)] {
+        let xid = loop {
+            if let Ok(Some((frame, length))) = Frame::split(&received) {
+                let (kind, xid) = (frame.header().message_type, frame.xid());
+                received.drain(..length);
+                if kind == asked {
+                    break xid;
+                }
+                continue;
+            }
+            let mut some = [0; 1024];
+            let count = stream.read(&mut some).expect("is told");
+            assert!(count > 0, "the connection is over");
+            received.extend_from_slice(&some[..count]);
+        };
+        let body: &[u8] = if answer == 17 { &[0, 1, 0, 0] } else { &[] };
+        let head = [&[1, answer, 0, 8 + body.len() as u8], &xid.to_be_bytes()[..], body].concat();
+        stream.write_all(&head).expect("answers");
+    }
+    stream
+}
+
+/// Runs another subcommand on a running controller: how it ended, and what it printed.
+pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_beehive"))
+        .args(arguments)
+        .args(["--http", &controller.http])
+        .output()
+        .expect("starts");
+    let words = |bytes| String::from_utf8(bytes).expect("words");
+    (output.status.code(), words(output.stdout), words(output.stderr))
+}
+
+/// Status and body of an answer.
+pub(crate) fn parts(answer: &str) -> (String, String) {
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head.split(' ').nth(1).expect("a status").to_string(), body.to_string())
+}
+
+/// A folder; gone when dropped.
+pub(crate) struct Folder(pub(crate) std::path::PathBuf);
+
+impl Folder {
+    /// An empty one.
+    pub(crate) fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("beehive-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    /// The name of a file in it, with this text and these permissions.
+    pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> String {
+        // at once, as an editor does it: half a file is read as what it is
+        let (draft, file) = (self.0.join(format!(".{name}")), self.0.join(name));
+        std::fs::write(&draft, text).expect("writes");
+        std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode)).expect("is ours");
+        std::fs::rename(&draft, &file).expect("is there");
+        file.to_str().expect("words").to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
