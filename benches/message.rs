@@ -67,6 +67,75 @@ impl Second {
     }
 }
 
+/// Begins an exchange of `left` questions and answers between two apps.
+#[derive(Message)]
+struct Talk {
+    key: u64,
+    left: u64,
+}
+#[derive(Message)]
+struct Question {
+    key: u64,
+    left: u64,
+}
+#[derive(Message)]
+struct Reply {
+    key: u64,
+    left: u64,
+}
+
+#[derive(App)]
+struct Asks {
+    said: Dict<u64, u64>,
+}
+#[derive(App)]
+struct Knows {
+    asked: Dict<u64, u64>,
+}
+#[handlers]
+impl Asks {
+    #[rcv(sharded)]
+    fn talk(&mut self, msg: &Talk, ctx: &mut Ctx) {
+        *self.said.entry(msg.key).or_default() += 1;
+        ctx.emit(Question { key: msg.key, left: msg.left })
+    }
+    #[rcv(sharded)]
+    fn reply(&mut self, msg: &Reply, ctx: &mut Ctx) {
+        *self.said.entry(msg.key).or_default() += 1;
+        if msg.left > 0 {
+            ctx.emit(Question { key: msg.key, left: msg.left - 1 })
+        }
+    }
+}
+#[handlers]
+impl Knows {
+    #[rcv(sharded)]
+    fn question(&mut self, msg: &Question, ctx: &mut Ctx) {
+        *self.asked.entry(msg.key).or_default() += 1;
+        ctx.emit(Reply { key: msg.key, left: msg.left })
+    }
+}
+
+/// To every cell.
+#[derive(Message)]
+struct Visit;
+
+#[derive(App)]
+struct Visited {
+    visits: Dict<u64, u64>,
+}
+#[handlers]
+impl Visited {
+    #[rcv(sharded)]
+    fn add(&mut self, msg: &Forwarded) {
+        *self.visits.entry(msg.key).or_default() += 1;
+    }
+    #[rcv(sharded, each = visits)]
+    fn visit(&mut self, key: &u64, _: &Visit) {
+        *self.visits.entry(*key).or_default() += 1;
+    }
+}
+
 /// Reads rows of one cell: so many that the message itself costs nothing beside them.
 #[derive(Message)]
 #[message(reply = u64)]
@@ -220,6 +289,93 @@ fn path(c: &mut Criterion) {
     c.bench_function("request/from-outside", |b| {
         b.iter(|| runtime.block_on(hive.request(Add { key: next(&mut state) % 1000, amount: 1 })).unwrap())
     });
+    // as from a task of a program that serves others: nobody has to be woken who sleeps
+    let busy = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let flood = runtime.spawn(flooded(hive.clone(), busy.clone()));
+    c.bench_function("request/busy", |b| {
+        b.iter_custom(|requests| on_worker(&runtime, requested(hive.clone(), requests)))
+    });
+    busy.store(false, std::sync::atomic::Ordering::Relaxed);
+    runtime.block_on(flood).expect("does not panic");
+}
+
+/// Keeps the hive busy, with a batch at a time under way.
+async fn flooded(hive: Hive, busy: std::sync::Arc<std::sync::atomic::AtomicBool>) {
+    let mut io = hive.io();
+    let mut state = 7;
+    while busy.load(std::sync::atomic::Ordering::Relaxed) {
+        (0..32).for_each(|_| io.emit(Add { key: 1000 + next(&mut state) % 1000, amount: 1 }));
+        io.try_flush().expect("all earlier ones are done");
+        let mut answers = 0;
+        while answers < 32 {
+            answers +=
+                io.receive().await.into_answers::<Add>().map_or(0, |answers| answers.into_iter().count())
+        }
+    }
+}
+
+/// The median, times the number of requests.
+async fn requested(hive: Hive, requests: u64) -> Duration {
+    let (mut state, mut took) = (1, Vec::with_capacity(requests as usize));
+    for _ in 0..requests {
+        let began = Instant::now();
+        hive.request(Add { key: next(&mut state) % 1000, amount: 1 }).await.expect("is answered");
+        took.push(began.elapsed())
+    }
+    took.sort_unstable();
+    took.get(took.len() / 2).copied().unwrap_or_default() * requests as u32
+}
+
+/// Questions and answers of one exchange: a chain of causes has its limit.
+const PAIRS: u64 = 100;
+/// Exchanges at a time, each between two bees of their own.
+const EXCHANGES: u64 = 64;
+
+async fn talked(hive: Hive, times: u64) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let (all, began) = (io.credits(), Instant::now());
+    for _ in 0..times {
+        (0..EXCHANGES).for_each(|key| io.emit(Talk { key, left: PAIRS - 1 }));
+        io.flush().await;
+        while io.credits() < all {
+            tokio::task::yield_now().await
+        }
+    }
+    began.elapsed()
+}
+
+fn inside(c: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let hive = Hive::builder().app::<Asks>().app::<Knows>().start().unwrap();
+    let mut group = c.benchmark_group("inside");
+    group.throughput(Throughput::Elements(PAIRS * EXCHANGES));
+    group.bench_function("question-and-answer", |b| {
+        b.iter_custom(|times| on_worker(&runtime, talked(hive.clone(), times)))
+    });
+    group.finish()
+}
+
+/// Cells that a sweep goes through.
+const SWEPT: u64 = 100_000;
+
+fn sweep(c: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let hive = Hive::builder().app::<Visited>().start().unwrap();
+    runtime.block_on(async {
+        let mut io = hive.io();
+        for first in (0..SWEPT).step_by(1000) {
+            (first..first + 1000).for_each(|key| io.emit(Forwarded { key }));
+            io.flush().await
+        }
+        hive.idle().await
+    });
+    let mut group = c.benchmark_group("sweep");
+    group.throughput(Throughput::Elements(SWEPT)).sample_size(20);
+    group.bench_function("cell", |b| b.iter(|| runtime.block_on(hive.request(Visit)).unwrap()));
+    group.finish()
 }
 
 /// A row of a table, found by its key.
@@ -281,7 +437,7 @@ fn bees(c: &mut Criterion) {
             for _ in 0..times {
                 let hive = Hive::builder().app::<Counters>().start().unwrap();
                 sum += on_worker(&runtime, created(hive.clone()));
-                runtime.block_on(hive.stop(Duration::from_secs(5)))
+                runtime.block_on(hive.stop(Duration::from_secs(5)));
             }
             sum
         })
@@ -289,5 +445,5 @@ fn bees(c: &mut Criterion) {
     group.finish()
 }
 
-criterion_group!(benches, map, path, bees, table);
+criterion_group!(benches, map, path, inside, sweep, bees, table);
 criterion_main!(benches);

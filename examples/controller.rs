@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Stations that may not talk at a switch. The rows of a switch are its cell.
 #[derive(App)]
-struct Guard {
+pub(crate) struct Guard {
     banned: Table<NodeId, Mac, ()>,
     stopped: Dict<NodeId, u64>,
 }
@@ -20,9 +20,9 @@ struct Guard {
 /// Answered with the packets that were stopped at the switch so far.
 #[derive(Message)]
 #[message(reply = u64)]
-struct Ban {
-    node: NodeId,
-    station: Mac,
+pub(crate) struct Ban {
+    pub(crate) node: NodeId,
+    pub(crate) station: Mac,
 }
 
 #[handlers]

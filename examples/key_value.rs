@@ -14,22 +14,22 @@ use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Message)]
 #[message(reply = String)]
-struct Get(String);
+pub(crate) struct Get(pub(crate) String);
 
 /// Answered with the number of times that the key was written.
 #[derive(Message)]
 #[message(reply = u64)]
-struct Put {
-    key: String,
-    value: String,
+pub(crate) struct Put {
+    pub(crate) key: String,
+    pub(crate) value: String,
 }
 
 #[derive(Message)]
 #[message(reply = String)]
-struct Delete(String);
+pub(crate) struct Delete(pub(crate) String);
 
 #[derive(App)]
-struct Store {
+pub(crate) struct Store {
     values: Dict<String, String>,
     writes: Dict<String, u64>,
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 /// A link between two routers, as one end sees it; without a cost it is gone.
 #[derive(Message)]
-struct Link {
-    from: u32,
-    to: u32,
-    cost: Option<u32>,
+pub(crate) struct Link {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) cost: Option<u32>,
 }
 
 /// What a router tells its neighbour: by itself, what it costs to the target; nothing if it knows no way.
@@ -26,13 +26,13 @@ struct Advert {
 /// Answered with target, next router and cost of each way.
 #[derive(Message)]
 #[message(reply = Vec<(u32, u32, u32)>)]
-struct Routes(u32);
+pub(crate) struct Routes(pub(crate) u32);
 
 /// Further than this is nowhere: what a failure leaves going in circles counts up to here and is gone.
 const INFINITY: u32 = 32;
 
 #[derive(App)]
-struct Routing {
+pub(crate) struct Routing {
     neighbours: Table<u32, u32, u32>,
     /// What each neighbour said about each target, in order of targets.
     heard: Table<u32, (u32, u32), u32>,

@@ -11,22 +11,22 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Answered with the number of the task.
 #[derive(Message)]
 #[message(reply = u64)]
-struct Enqueue {
-    queue: String,
-    text: String,
+pub(crate) struct Enqueue {
+    pub(crate) queue: String,
+    pub(crate) text: String,
 }
 
 /// Answered with number and text of a task, if there is one.
 #[derive(Message)]
 #[message(reply = Option<(u64, String)>)]
-struct Take(String);
+pub(crate) struct Take(pub(crate) String);
 
 /// Answered with whether the task was still the worker's.
 #[derive(Message)]
 #[message(reply = bool)]
-struct Done {
-    queue: String,
-    task: u64,
+pub(crate) struct Done {
+    pub(crate) queue: String,
+    pub(crate) task: u64,
 }
 
 #[derive(Message)]
@@ -37,7 +37,7 @@ struct TooLate {
 }
 
 #[derive(App)]
-struct TaskQueues {
+pub(crate) struct TaskQueues {
     /// What waits, by number.
     ready: Table<String, u64, (String, u32)>,
     /// What somebody works at, with the attempts so far.

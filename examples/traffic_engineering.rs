@@ -6,12 +6,12 @@ use beehive::Handlers;
 use beehive::prelude::*;
 
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Switch(u64);
+pub(crate) struct Switch(pub(crate) u64);
 
 #[derive(Message)]
-struct SwitchJoined(Switch);
+pub(crate) struct SwitchJoined(pub(crate) Switch);
 #[derive(Message)]
-struct Poll;
+pub(crate) struct Poll;
 #[derive(Message)]
 struct StatQuery(Switch);
 #[derive(Message)]
@@ -25,7 +25,7 @@ const ELEPHANT: u64 = 1000; // bytes between two polls
 
 /// Route looks at the statistics of all switches, so all of them are one bee's: the report names the line.
 #[derive(App)]
-struct Naive {
+pub(crate) struct Naive {
     stats: Dict<Switch, (u64, u64)>,
 }
 #[handlers]
@@ -50,7 +50,7 @@ impl Naive {
 
 /// Collect tells Route in a message: a cell for every switch, and one for the matrix, whose keys are no `Switch`.
 #[derive(App)]
-struct Decoupled {
+pub(crate) struct Decoupled {
     stats: Dict<Switch, u64>,
     matrix: Dict<u64, u64>,
 }
@@ -83,7 +83,7 @@ impl Decoupled {
 
 /// The switches: the higher its number, the more bytes a switch carries.
 #[derive(App)]
-struct Network {
+pub(crate) struct Network {
     bytes: Dict<Switch, u64>,
 }
 #[handlers]

@@ -2,14 +2,20 @@
 //!
 //! 1. [A first app](first_app)
 //! 2. [Keys and maps](keys_and_maps)
-//! 3. [Transactions and failure](transactions)
-//! 4. [Questions and answers](questions)
-//! 5. [Time](time)
-//! 6. [IO bees](io_bees)
-//! 7. [Testing](testing)
-//! 8. [What makes it fast](speed)
-//! 9. [For people who come from Ryu](from_ryu)
-//! 10. [Errors, one by one](errors)
+//! 3. [Snapshots](snapshots)
+//! 4. [Transactions and failure](transactions)
+//! 5. [Questions and answers](questions)
+//! 6. [Time](time)
+//! 7. [Settings](settings)
+//! 8. [IO bees](io_bees)
+//! 9. [Testing](testing)
+//! 10. [Watching a hive](watching)
+//! 11. [Embedding](embedding)
+//! 12. [Logs and upgrades](logs)
+//! 13. [What makes it fast](speed)
+//! 14. [For people who come from Ryu](from_ryu)
+//! 15. [Apps for networks](network_apps)
+//! 16. [Errors, one by one](errors)
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -21,13 +27,19 @@ macro_rules! chapters {
 chapters! {
     first_app = "guide/first_app.md";
     keys_and_maps = "guide/keys_and_maps.md";
+    snapshots = "guide/snapshots.md";
     transactions = "guide/transactions.md";
     questions = "guide/questions.md";
     time = "guide/time.md";
+    settings = "guide/settings.md";
     io_bees = "guide/io_bees.md";
     testing = "guide/testing.md";
+    watching = "guide/watching.md";
+    embedding = "guide/embedding.md";
+    logs = "guide/logs.md";
     speed = "guide/speed.md";
     from_ryu = "guide/from_ryu.md";
+    network_apps = "guide/network_apps.md";
 }
 
 pub mod errors {

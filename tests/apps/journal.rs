@@ -72,7 +72,7 @@ async fn the_bank_answers_as_without_a_journal() {
     shaking.abort();
     assert!(journal.refused() > 0);
     journal.stop();
-    hive.stop(Duration::ZERO).await
+    hive.stop(Duration::ZERO).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -105,7 +105,7 @@ async fn no_money_is_made_or_lost_when_the_bank_dies() {
             log.extend(journal.log());
             shaking.abort();
             tasks.iter().for_each(|task| task.abort());
-            hive.stop(Duration::ZERO).await
+            hive.stop(Duration::ZERO).await;
         }
     }
 }
@@ -141,6 +141,6 @@ async fn who_was_greeted_is_remembered() {
         journal.stop();
         log.extend(journal.log());
         shaking.abort();
-        hive.stop(Duration::ZERO).await
+        hive.stop(Duration::ZERO).await;
     }
 }

@@ -1,11 +1,27 @@
-//! The apps of the examples as they are: on a journal that misbehaves, and under the oracle.
+//! The apps of the examples as they are: on a journal that misbehaves, under the oracle, and watched on all cores.
 #![allow(missing_docs)]
 
 #[allow(dead_code)]
 #[path = "../../examples/bank.rs"]
 mod bank;
 #[allow(dead_code)]
+#[path = "../../examples/controller.rs"]
+mod controller;
+#[allow(dead_code)]
 #[path = "../../examples/hello.rs"]
 mod hello;
 mod journal;
+#[allow(dead_code)]
+#[path = "../../examples/key_value.rs"]
+mod key_value;
 mod oracle;
+#[allow(dead_code)]
+#[path = "../../examples/routing.rs"]
+mod routing;
+#[allow(dead_code)]
+#[path = "../../examples/task_queue.rs"]
+mod task_queue;
+#[allow(dead_code)]
+#[path = "../../examples/traffic_engineering.rs"]
+mod traffic_engineering;
+mod witnessed;

@@ -3,12 +3,12 @@
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::hello::{Greeter, Hello};
 use beehive::testing::maps::{Delivered, covers, deliver, describe, instance, record};
-use beehive::{Handles, Message};
+use beehive::{Handlers, Handles, Message};
 use std::collections::BTreeSet;
 
 /// Checks one handler on one message, in the state that those before have left. Notes which places in the map, from the
 /// first on, the handler has needed.
-fn check<A: Handles<M>, M: Message>(app: &mut A, message: &M, needed: &mut BTreeSet<usize>) {
+fn check<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M, needed: &mut BTreeSet<usize>) {
     let mapped = describe::<A, M>(message);
     let touched = record(app, message);
     assert!(covers(&mapped, &touched), "{}: {:?}, touched {touched:?}", M::NAME, mapped.words);

@@ -26,6 +26,12 @@ fn hosts_ping_each_other_by_ipv6() {
     alice.ping(BOB).until_answered(FIRST_ANSWER_LIMIT);
     bob.ping(ALICE).assert_answered(3);
     assert!(bystander.received_frames() > 0, "neighbour discovery was to reach everybody");
+    // what hosts say unasked is counted, and there is no word of it in the log
+    let metrics = lab.succeed(&["curl", "-fsS", "http://127.0.0.1:8653/metrics"]);
+    let packets = metrics.lines().find_map(|line| line.strip_prefix("beehive_switch_packet_ins_total "));
+    assert!(packets.is_some_and(|count| count.parse().is_ok_and(|count: u64| count >= 6)), "{packets:?}");
+    let log = controller.log();
+    assert!(log.lines().count() < 10 && !log.to_lowercase().contains("packet"), "{log}");
     controller.assert_running();
     controller.stop();
     bridge.delete_flows();

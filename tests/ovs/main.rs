@@ -7,7 +7,7 @@
 //! The program under test is `beehive controller` of this workspace, built by the tests themselves in their own profile;
 //! `CARGO_BIN_EXE_beehive` in the environment names another one.
 //!
-//! Needed: Linux, root, and Debian's `openvswitch-switch`, `iproute2`, `iputils-ping` and `util-linux`;
+//! Needed: Linux, root, and Debian's `openvswitch-switch`, `iproute2`, `iputils-ping`, `curl` and `util-linux`;
 //! `openvswitch-testcontroller` for the tests of the harness itself. Where something is missing the tests say
 //! `SKIPPED` and why on the error output; with `BEEHIVE_REQUIRE_OVS=1` in the environment that is a failure.
 
@@ -16,10 +16,11 @@ mod bridges;
 mod firewall;
 mod harness;
 mod ipv6;
-mod loops;
+mod network;
 mod ports;
 mod protocols;
 mod restart;
 mod survival;
+mod tls;
 mod topologies;
 mod vlans;

@@ -14,6 +14,9 @@ const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 /// How long the switch may take to see that a link is down.
 const LINK_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long the first answer may take: ports open two seconds after a switch has joined.
+const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
 /// How soon a host must be found elsewhere once the link of its old port is down.
 const FIND_LIMIT: Duration = Duration::from_secs(2);
 
@@ -25,6 +28,37 @@ fn a_dead_port_is_forgotten_on_openflow_1_0() {
 #[test]
 fn a_dead_port_is_forgotten_on_openflow_1_3() {
     a_port_dies("a_dead_port_is_forgotten_on_openflow_1_3", Protocols::OpenFlow13);
+}
+
+/// The switch's own stack is a host as any other, behind the port that has no number of its own (`LOCAL`).
+fn the_switch_itself_is_a_host(test: &str, protocols: Protocols, apps: &str) {
+    let Some(lab) = Lab::open(test) else { return };
+    let mut controller = Controller::start_with(&lab, apps, "");
+    let bridge = Bridge::new(&lab, "br0", 1, protocols);
+    let alice = Host::wire(&bridge, "alice", 1, ALICE_ETHERNET);
+    alice.add_address(&format!("{ALICE}/24"));
+    lab.succeed(&["ip", "address", "add", &format!("{BOB}/24"), "dev", bridge.name()]);
+    lab.succeed(&["ip", "link", "set", bridge.name(), "up"]);
+    bridge.point_at(Controller::PORT);
+    bridge.wait_connected();
+    alice.ping(BOB).until_answered(FIRST_ANSWER_LIMIT);
+    alice.ping(BOB).assert_answered(5);
+    assert!(bridge.flows().contains("LOCAL"), "no flow leads there:\n{}", bridge.flows());
+    assert_eq!(bridge.refusals(), Vec::<String>::new(), "the switch refused messages");
+    controller.assert_running();
+    controller.stop();
+}
+
+#[test]
+fn the_switch_itself_is_a_host_on_openflow_1_0() {
+    let test = "the_switch_itself_is_a_host_on_openflow_1_0";
+    the_switch_itself_is_a_host(test, Protocols::OpenFlow10, "learning-switch");
+}
+
+#[test]
+fn the_switch_itself_is_a_host_on_openflow_1_3() {
+    let test = "the_switch_itself_is_a_host_on_openflow_1_3";
+    the_switch_itself_is_a_host(test, Protocols::OpenFlow13, "discovery,hosts,forwarding");
 }
 
 fn a_port_dies(test: &str, protocols: Protocols) {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
+use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols, eventually};
 
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -11,6 +11,9 @@ const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 /// How long hosts that keep trying may wait for each other from the start of the controller: the switch's back-off,
 /// the handshake and one packet.
 const RETURN_LIMIT: Duration = Duration::from_secs(8);
+
+/// How late the mirror may be.
+const MIRROR_LIMIT: Duration = Duration::from_secs(2);
 
 /// On 1.0 no flow sends unknown packets to the controller, and Open vSwitch caches that they are dropped while there
 /// is none. Hosts that never pause keep that cache in use, unless the new controller touches the flow table.
@@ -56,7 +59,9 @@ fn crashes_and_returns(test: &str, protocols: Protocols) {
         alice.forget_neighbours();
         bob.forget_neighbours();
         alice.ping(BOB).assert_answered(3);
-        assert!(mirror.packet_ins_since(mark) > 0, "round {round}: nobody asked the controller");
+        eventually(&format!("round {round}: the mirror shows who asks the controller"), MIRROR_LIMIT, || {
+            (mirror.packet_ins_since(mark) > 0).then_some(())
+        });
         controller.assert_running();
         controller.kill();
         bridge.wait_disconnected();

@@ -23,6 +23,9 @@ const FIND_LIMIT: Duration = Duration::from_secs(2);
 /// How soon what was put out of order must be in order again when that is asked for.
 const REPAIR_LIMIT: Duration = Duration::from_secs(5);
 
+/// How soon at the latest it must be in order if nobody asks: flows are read every minute, and reading takes a moment.
+const MINUTE: Duration = Duration::from_secs(62);
+
 /// A flow by hand, with no mark of ours.
 const FOREIGN: &str = "priority=7,dl_src=02:00:00:00:00:77,actions=drop";
 
@@ -130,6 +133,45 @@ fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
     let verified = lab.run(&[&program(lab), "flows", "--verify"], REPAIR_LIMIT);
     assert!(verified.error.contains("1 put in place, 0 withdrawn"), "{}", verified.error);
     assert!(in_order(), "{:?}", flows(bridge));
+}
+
+/// An intended flow that somebody has replaced by hand, of which the switch tells nothing: `--verify` puts it right at once,
+/// and otherwise a minute does. The minute takes long: with `BEEHIVE_LONG=1`.
+fn replaced_by_hand(test: &str, protocols: Protocols) {
+    let Some(lab) = Lab::open(test) else { return };
+    let mut controller = Controller::start_with(&lab, "discovery,learning-switch", "");
+    let (bridge, ..) = two_hosts(&lab, protocols);
+    let in_order = || {
+        let probes = flows(&bridge).into_iter().find(|flow| flow.contains("priority=60001"));
+        probes.is_some_and(|flow| flow.contains("actions=CONTROLLER"))
+    };
+    eventually("probes are brought up", REPAIR_LIMIT, || in_order().then_some(()));
+    let replace = || {
+        bridge.add_flow("priority=60001,dl_type=0x88cc,actions=drop");
+        assert!(!in_order(), "{:?}", flows(&bridge));
+    };
+    replace();
+    let verified = lab.run(&[&program(&lab), "flows", "--verify"], REPAIR_LIMIT);
+    assert!(verified.error.contains("1 put in place, 0 withdrawn"), "{}", verified.error);
+    assert!(in_order(), "{:?}", flows(&bridge));
+    if std::env::var_os("BEEHIVE_LONG").is_some() {
+        replace();
+        let ((), took) = eventually("it is put right", MINUTE, || in_order().then_some(()));
+        println!("{test}: put right after {took:?}");
+    }
+    assert_eq!(bridge.refusals(), Vec::<String>::new(), "the switch refused messages");
+    controller.assert_running();
+    controller.stop();
+}
+
+#[test]
+fn a_flow_replaced_by_hand_is_put_right_on_openflow_1_0() {
+    replaced_by_hand("a_flow_replaced_by_hand_is_put_right_on_openflow_1_0", Protocols::OpenFlow10);
+}
+
+#[test]
+fn a_flow_replaced_by_hand_is_put_right_on_openflow_1_3() {
+    replaced_by_hand("a_flow_replaced_by_hand_is_put_right_on_openflow_1_3", Protocols::OpenFlow13);
 }
 
 #[test]

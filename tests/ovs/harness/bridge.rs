@@ -104,10 +104,19 @@ impl<'lab> Bridge<'lab> {
 
     /// Points the switch at a controller on the laboratory's loopback. Whether one listens there does not matter yet.
     pub(crate) fn point_at(&self, port: u16) {
-        let (target, name) = (format!("tcp:127.0.0.1:{port}"), self.name.as_str());
+        self.point_at_target(&format!("tcp:127.0.0.1:{port}"))
+    }
+
+    /// As [`Bridge::point_at`], with TLS.
+    pub(crate) fn point_at_tls(&self, port: u16) {
+        self.point_at_target(&format!("ssl:127.0.0.1:{port}"))
+    }
+
+    fn point_at_target(&self, target: &str) {
+        let name = self.name.as_str();
         let back_off = format!("max_backoff={BACK_OFF_MS_MAX}");
         let probe = format!("inactivity_probe={}", INACTIVITY_PROBE.as_millis());
-        let mut words = vec!["ovs-vsctl", "set-controller", name, &target, "--", "set", "Controller", name];
+        let mut words = vec!["ovs-vsctl", "set-controller", name, target, "--", "set", "Controller", name];
         words.extend(["connection_mode=out-of-band", &back_off, &probe]);
         self.lab.succeed(&words);
     }
@@ -174,10 +183,11 @@ impl<'lab> Bridge<'lab> {
     /// What the switch has refused of its controller since it was made, in its own words; a sound controller sends
     /// nothing that is refused.
     pub(crate) fn refusals(&self) -> Vec<String> {
-        let connection = format!("|{}<->tcp:", self.name);
+        let connections = ["tcp", "ssl"].map(|kind| format!("|{}<->{kind}:", self.name));
         let log = self.lab.switch_log();
-        let refusals =
-            log.lines().filter(|line| line.contains(&connection) && line.contains(" error reply to "));
+        let refusals = log
+            .lines()
+            .filter(|line| connections.iter().any(|c| line.contains(c)) && line.contains(" error reply to "));
         refusals.map(str::to_owned).collect()
     }
 

@@ -44,6 +44,12 @@ impl Controller {
         Self::run(lab, &["controller", "--listen", &listen, "--app", apps, "--config", &file])
     }
 
+    /// Starts `beehive controller` with these options, besides where it listens.
+    pub(crate) fn start_options(lab: &Lab, options: &[&str]) -> Self {
+        let listen = format!("127.0.0.1:{}", Self::PORT);
+        Self::run(lab, &[&["controller", "--listen", &listen], options].concat())
+    }
+
     /// Starts Open vSwitch's test controller with these options; needs [`Lab::open_for_peer`].
     pub(crate) fn start_peer(lab: &Lab, options: &[&str]) -> Self {
         let listen = format!("ptcp:{}:127.0.0.1", Self::PORT);
@@ -56,6 +62,11 @@ impl Controller {
         let program = lab.controller().to_string_lossy();
         let name = format!("controller-{}", STARTED.replace(STARTED.get() + 1));
         Self { daemon: lab.daemon(&name, &[&[&*program], options].concat()) }
+    }
+
+    /// What it has written so far.
+    pub(crate) fn log(&self) -> String {
+        self.daemon.log()
     }
 
     /// Passes while it runs.

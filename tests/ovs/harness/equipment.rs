@@ -15,12 +15,13 @@ use super::program;
 const REQUIRE: &str = "BEEHIVE_REQUIRE_OVS";
 
 /// Programs that every laboratory runs, and the Debian package of each.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
     ("setpriv", "util-linux"),
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
+    ("curl", "curl"),
     ("ovsdb-tool", "openvswitch-switch"),
     ("ovsdb-server", "openvswitch-switch"),
     ("ovs-vswitchd", "openvswitch-switch"),

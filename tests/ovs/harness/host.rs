@@ -1,13 +1,19 @@
 //! An end host: a network namespace with one wire to a switch.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::bridge::Bridge;
 use super::lab::Lab;
 use super::ping::Ping;
+use super::talk::Talk;
 
 /// The host's only interface, as the host calls it.
 const INTERFACE: &str = "eth0";
+
+/// How long sending one frame may take.
+const BROADCAST_LIMIT: Duration = Duration::from_secs(10);
 
 /// A host. It is silent by itself: no IPv6 chatter, no gratuitous ARP; what it sends, a test made it send.
 #[derive(Debug)]
@@ -99,6 +105,33 @@ impl<'lab> Host<'lab> {
     /// Prepares to ping `address` from here.
     pub(crate) fn ping(&self, address: IpAddr) -> Ping<'_, 'lab> {
         Ping::new(self, address)
+    }
+
+    /// Begins to ping `address`, each `interval_s` seconds.
+    pub(crate) fn talk_to(&self, address: IpAddr, interval_s: &str) -> Talk {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let to = address.to_string();
+        // each has a log of its own
+        let name = format!("{}-talks-to-{to}-{}", self.name, NEXT.fetch_add(1, Ordering::Relaxed));
+        Talk::new(self.lab.daemon(&name, &self.words(&Talk::words(&to, interval_s))), &self.name, address)
+    }
+
+    /// Sends one frame to everybody: an echo request to the broadcast address `to`, which nobody answers.
+    pub(crate) fn broadcast(&self, to: &str) {
+        let words = ["ping", "-n", "-q", "-b", "-c", "1", "-W", "0.01", to];
+        // it fails for want of an answer
+        let _ = self.lab.run(&self.words(&words), BROADCAST_LIMIT);
+    }
+
+    /// Packets to everybody the host has received so far.
+    pub(crate) fn received_broadcasts(&self) -> u64 {
+        let table = self.succeed(&["cat", "/proc/net/netstat"]);
+        let mut lines = table.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+        let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let column = names.split(' ').position(|name| name == "InBcastPkts");
+        column
+            .and_then(|column| counts.split(' ').nth(column)?.parse().ok())
+            .unwrap_or_else(|| panic!("no count of broadcasts in:\n{table}"))
     }
 
     /// Frames the host has received so far.

@@ -21,6 +21,7 @@ mod mirror;
 mod pace;
 mod ping;
 mod program;
+mod talk;
 
 pub(crate) use bridge::{Bridge, Protocols};
 pub(crate) use controller::Controller;
@@ -28,3 +29,4 @@ pub(crate) use host::Host;
 pub(crate) use lab::Lab;
 pub(crate) use mirror::Mirror;
 pub(crate) use pace::eventually;
+pub(crate) use talk::Talk;

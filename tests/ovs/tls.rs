@@ -1,0 +1,68 @@
+//! Switches over TLS, with certificates as Open vSwitch's own `ovs-pki` makes them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use crate::harness::{Bridge, Controller, Host, Lab, Protocols};
+
+const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+/// How long a switch tries that must not succeed: some back-offs.
+const IN_VAIN: Duration = Duration::from_secs(5);
+
+/// A folder of certificates: the controller's, as `--switch-tls-dir` wants it, and a switch's for each name.
+fn certify(lab: &Lab, switches: &[&str]) {
+    let script = "set -e; cd \"$1\"; shift; mkdir certificates tls; cd certificates
+        pki() { ovs-pki --dir=\"$PWD/pki\" --log=\"$PWD/log\" --force \"$@\"; }
+        pki init; pki req+sign controller controller
+        for name in \"$@\"; do pki req+sign \"$name\" switch; done
+        cp controller-cert.pem ../tls/cert.pem; cp controller-privkey.pem ../tls/key.pem
+        cp pki/switchca/cacert.pem ../tls/ca.pem";
+    let directory = lab.file("").to_string_lossy().into_owned();
+    lab.succeed(&[&["sh", "-c", script, "sh", &directory], switches].concat());
+}
+
+/// All switches of the laboratory show this certificate from now on.
+fn show(lab: &Lab, name: &str) {
+    let file = |name: &str| lab.file(&format!("certificates/{name}")).to_string_lossy().into_owned();
+    let (key, certificate) = (file(&format!("{name}-privkey.pem")), file(&format!("{name}-cert.pem")));
+    lab.succeed(&["ovs-vsctl", "set-ssl", &key, &certificate, &file("pki/controllerca/cacert.pem")]);
+}
+
+#[test]
+fn switches_speak_tls_and_are_who_their_certificates_say() {
+    let Some(lab) = Lab::open("switches_speak_tls_and_are_who_their_certificates_say") else { return };
+    certify(&lab, &["0000000000000001", "another"]);
+    let folder = lab.file("tls").to_string_lossy().into_owned();
+    let mut controller = Controller::start_options(&lab, &["--switch-tls-dir", &folder, "--switch-tls-bind"]);
+    let bridge = Bridge::new(&lab, "br0", 1, Protocols::Default);
+    let alice = Host::wire(&bridge, "alice", 1, "02:00:00:00:00:0a");
+    let bob = Host::wire(&bridge, "bob", 2, "02:00:00:00:00:0b");
+    alice.add_address("10.0.0.1/24");
+    bob.add_address(&format!("{BOB}/24"));
+
+    // without TLS; then with a certificate that names nobody; then with its own
+    bridge.point_at(Controller::PORT);
+    std::thread::sleep(IN_VAIN);
+    assert!(!bridge.is_connected(), "without TLS");
+    show(&lab, "another");
+    bridge.point_at_tls(Controller::PORT);
+    std::thread::sleep(IN_VAIN);
+    assert!(!bridge.is_connected(), "with another one's certificate");
+    assert_eq!(bridge.flows().lines().filter(|line| line.contains("actions=")).count(), 0);
+    show(&lab, "0000000000000001");
+    bridge.wait_connected();
+    alice.ping(BOB).assert_answered(5);
+    // it refused to be refused, by errors about errors
+    let refusals = bridge.refusals();
+
+    // it comes back, and goes on
+    bridge.point_at(Controller::PORT);
+    bridge.wait_disconnected();
+    bridge.point_at_tls(Controller::PORT);
+    bridge.wait_connected();
+    alice.ping(BOB).assert_answered(5);
+    controller.assert_running();
+    assert_eq!(bridge.refusals(), refusals);
+    controller.stop();
+}
