@@ -28,5 +28,5 @@ pub(crate) use controller::Controller;
 pub(crate) use host::Host;
 pub(crate) use lab::Lab;
 pub(crate) use mirror::Mirror;
-pub(crate) use pace::eventually;
+pub(crate) use pace::{eventually, stays};
 pub(crate) use talk::Talk;
