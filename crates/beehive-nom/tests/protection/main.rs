@@ -48,7 +48,7 @@ const WHAT: [&str; 4] = ["another port", "another switch", "its own echo", "anot
 
 /// How often it is measured for longer, at most, before something is found to take too long: what the machine does besides
 /// comes and goes, and what an attack does stays.
-const LONGER: usize = 5;
+const LONGER: usize = 10;
 
 /// Times questions without and with an attack, in turn; `during` is the time of all turns with it.
 async fn service(flooded: &mut Line, bystander: &mut Line, on: &AtomicBool, turns: usize) -> Measured {
