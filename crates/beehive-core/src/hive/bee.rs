@@ -201,24 +201,41 @@ struct Mailbox<A: App> {
     waits_at: u16,
     /// Noted as a candidate for retirement.
     idle_noted: bool,
-    /// The cells it owns besides the first. Here and not in the body, because the queen may add one while a handler runs.
-    /// Most bees have none.
-    #[allow(clippy::box_collection)] // a word in each bee instead of three
-    more_cells: Option<Box<Vec<CellId>>>,
     body: Option<Box<Body<A>>>,
     queue: Queue<A>,
+    rare: Option<Box<Rare<A>>>,
+}
+
+/// What most bees have nothing of: a word in each of them.
+struct Rare<A: App> {
+    /// The cells it owns besides the first. Here and not in the body, because the queen may add one while a handler runs.
+    more_cells: Vec<CellId>,
     /// Who wants the body next, before any message.
-    #[allow(clippy::box_collection)]
-    freezers: Option<Box<Vec<Freezer<A>>>>,
+    freezers: VecDeque<Freezer<A>>,
+}
+
+impl<A: App> Default for Rare<A> {
+    fn default() -> Self {
+        Rare { more_cells: Vec::new(), freezers: VecDeque::new() }
+    }
 }
 
 impl<A: App> Mailbox<A> {
     fn more_cells(&self) -> &[CellId] {
-        self.more_cells.as_ref().map_or(&[], |cells| cells.as_slice())
+        self.rare.as_ref().map_or(&[], |rare| rare.more_cells.as_slice())
     }
 
     fn is_waited_for(&self) -> bool {
-        self.freezers.as_ref().is_some_and(|freezers| !freezers.is_empty())
+        self.rare.as_ref().is_some_and(|rare| !rare.freezers.is_empty())
+    }
+
+    fn next_freezer(&mut self) -> Option<Freezer<A>> {
+        let rare = self.rare.as_mut()?;
+        let next = rare.freezers.pop_front();
+        if next.is_none() && rare.more_cells.is_empty() {
+            self.rare = None
+        }
+        next
     }
 }
 
@@ -232,6 +249,7 @@ pub(crate) struct Bee<A: App> {
 impl<A: App> Bee<A> {
     pub(crate) fn new(app: &Arc<AppRuntime<A>>, id: BeeId, cells: &[CellId], body: Body<A>) -> Arc<Bee<A>> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
+        let more = cells.get(1..).filter(|more| !more.is_empty());
         Arc::new(Bee {
             id,
             first_cell,
@@ -241,13 +259,10 @@ impl<A: App> Bee<A> {
                 scheduled: false,
                 waits_at: 0,
                 idle_noted: false,
-                more_cells: cells
-                    .get(1..)
-                    .filter(|more| !more.is_empty())
-                    .map(|more| Box::new(more.to_vec())),
                 body: Some(Box::new(body)),
                 queue: Queue::default(),
-                freezers: None,
+                rare: more
+                    .map(|more| Box::new(Rare { more_cells: more.to_vec(), freezers: VecDeque::new() })),
             }),
         })
     }
@@ -304,7 +319,7 @@ impl<A: App> Bee<A> {
                 body => {
                     mailbox.body = body;
                     let (sender, receiver) = oneshot::channel();
-                    mailbox.freezers.get_or_insert_default().push(sender);
+                    mailbox.rare.get_or_insert_default().freezers.push_back(sender);
                     receiver
                 }
             }
@@ -337,32 +352,29 @@ impl<A: App> Bee<A> {
         self.mailbox.lock().more_cells().len() + 1
     }
 
-    /// Gives the bee, which has been told so by the registry, another cell. Not if it is no more.
+    /// Gives the bee, which has been told so by the registry, another cell that it did not own. Not if it is no more.
     pub(crate) fn own(&self, cell: CellId) -> bool {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Gone {
             return false;
         }
-        if cell != self.first_cell && !mailbox.more_cells().contains(&cell) {
-            mailbox.more_cells.get_or_insert_default().push(cell)
-        }
+        mailbox.rare.get_or_insert_default().more_cells.push(cell);
         true
     }
 
     /// Takes over cells and waiting messages of `from`, which ends; both are frozen. Returns the cells. Others who
     /// wanted the body of `from` learn that it is no more.
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
-        let (more, mut queue) = {
+        let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
             mailbox.mode = Mode::Gone;
-            mailbox.freezers = None;
-            (mailbox.more_cells.take(), std::mem::take(&mut mailbox.queue))
+            (mailbox.rare.take(), std::mem::take(&mut mailbox.queue))
         };
-        let cells: Vec<_> =
-            std::iter::once(from.first_cell).chain(more.into_iter().flat_map(|more| *more)).collect();
+        let more = rare.into_iter().flat_map(|rare| rare.more_cells);
+        let cells: Vec<_> = std::iter::once(from.first_cell).chain(more).collect();
         let mut mailbox = self.mailbox.lock();
         mailbox.queue.append(&mut queue);
-        mailbox.more_cells.get_or_insert_default().extend_from_slice(&cells);
+        mailbox.rare.get_or_insert_default().more_cells.extend_from_slice(&cells);
         cells
     }
 
@@ -424,8 +436,8 @@ impl<A: App> Bee<A> {
 /// Gives the body to the first who still waits for it; otherwise gives it back.
 fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
     let mut body = body;
-    while let Some(freezers) = mailbox.freezers.as_mut().filter(|freezers| !freezers.is_empty()) {
-        match freezers.remove(0).send(body) {
+    while let Some(freezer) = mailbox.next_freezer() {
+        match freezer.send(body) {
             Ok(()) => {
                 mailbox.mode = Mode::Frozen;
                 mailbox.scheduled = false;
@@ -434,7 +446,6 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
             Err(back) => body = back,
         }
     }
-    mailbox.freezers = None;
     Some(body)
 }
 
@@ -492,7 +503,7 @@ impl<A: App> Bee<A> {
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
         // who waits for the body learns that there is none: a merge that waits would wait for ever
-        let freezers = std::mem::take(&mut mailbox.freezers);
+        let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
         drop(mailbox);
         drop((queue, more, freezers))
     }

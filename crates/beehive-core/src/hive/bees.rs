@@ -15,7 +15,7 @@ impl<A: App> Default for BeesById<A> {
 }
 
 /// Numbers are given one after the other: that spreads the low bits; the product spreads the high ones.
-fn hash(id: BeeId) -> u64 {
+pub(crate) fn hash(id: BeeId) -> u64 {
     id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -4,7 +4,9 @@
 //! replicated registry applies what its log commits. Every proposal is idempotent: a late or repeated one does nothing.
 
 use crate::cell::{BeeId, CellId, CellSet};
+use crate::hive::bees;
 use crate::seams::BoxFuture;
+use hashbrown::HashTable;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
@@ -79,8 +81,8 @@ pub struct Ownership {
     index: u64,
     next_bee: u64,
     cells: HashMap<CellId, BeeId>,
-    /// By bee: the first of its cells.
-    bees: HashMap<BeeId, CellId>,
+    /// The first cell of every bee, by bee: `cells` says whose it is, so there is a word for each and no more.
+    firsts: HashTable<CellId>,
     /// The others of those that have several.
     more: HashMap<BeeId, Vec<CellId>>,
     /// Bees on their way into another. Few, so a change at their target is looked for in all of them.
@@ -95,7 +97,7 @@ impl Ownership {
             Proposal::Claim { cells } => self.claim(cells),
             Proposal::Fused { from, into } => {
                 if from != into
-                    && self.bees.contains_key(into)
+                    && self.first_of(*into).is_some()
                     && let Some(gone) = self.forget(*from)
                 {
                     for cell in &gone {
@@ -123,9 +125,23 @@ impl Ownership {
         }
     }
 
-    /// Forgets a bee; returns its cells.
+    /// The first cell of a bee, if there is such a bee.
+    fn first_of(&self, bee: BeeId) -> Option<CellId> {
+        self.firsts.find(bees::hash(bee), |cell| self.cells.get(cell) == Some(&bee)).copied()
+    }
+
+    /// Gives a bee its first cell.
+    fn begin(&mut self, bee: BeeId, first: CellId) {
+        self.cells.insert(first, bee);
+        let cells = &self.cells;
+        let hash_of = |cell: &CellId| cells.get(cell).map_or(0, |bee| bees::hash(*bee));
+        self.firsts.insert_unique(bees::hash(bee), first, hash_of);
+    }
+
+    /// Forgets a bee; returns its cells, which still say that they are its own.
     fn forget(&mut self, bee: BeeId) -> Option<Vec<CellId>> {
-        let first = self.bees.remove(&bee)?;
+        let (first, _) =
+            self.firsts.find_entry(bees::hash(bee), |cell| self.cells.get(cell) == Some(&bee)).ok()?.remove();
         let mut cells = self.more.remove(&bee).unwrap_or_default();
         cells.insert(0, first);
         Some(cells)
@@ -166,8 +182,7 @@ impl Ownership {
             None => {
                 self.next_bee += 1;
                 let bee = BeeId(self.next_bee);
-                self.bees.insert(bee, *first);
-                self.cells.insert(*first, bee);
+                self.begin(bee, *first);
                 (bee, true)
             }
         };
@@ -189,12 +204,11 @@ impl Ownership {
         let mut ownership = Ownership { next_bee, ..Ownership::default() };
         for (bee, cells) in bees {
             ownership.next_bee = ownership.next_bee.max(bee.0);
-            ownership.cells.extend(cells.iter().map(|cell| (*cell, bee)));
-            let mut cells = cells.into_iter();
-            ownership.bees.extend(cells.next().map(|first| (bee, first)));
-            let more: Vec<_> = cells.collect();
+            let Some((first, more)) = cells.split_first() else { continue };
+            ownership.begin(bee, *first);
+            ownership.cells.extend(more.iter().map(|cell| (*cell, bee)));
             if !more.is_empty() {
-                ownership.more.insert(bee, more);
+                ownership.more.insert(bee, more.to_vec());
             }
         }
         ownership
@@ -202,7 +216,7 @@ impl Ownership {
 
     /// Number of bees.
     pub fn bees(&self) -> usize {
-        self.bees.len()
+        self.firsts.len()
     }
 
     /// Number of owned cells.

@@ -13,7 +13,57 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The parts of a sweep: what it has reached is all of a shard, or the lower part of one.
 const SHARDS: usize = SWEEP_PARTS as usize;
 
-type Shard<A> = RwLock<HashTable<(CellId, Arc<Bee<A>>)>>;
+/// Most bees own one cell, and know it: for those there is a word in the table and no more.
+struct Table<A: App> {
+    /// Bees, by the first of their cells.
+    firsts: HashTable<Arc<Bee<A>>>,
+    /// The other cells of those that have several.
+    others: HashTable<(CellId, Arc<Bee<A>>)>,
+}
+
+impl<A: App> Default for Table<A> {
+    fn default() -> Self {
+        Table { firsts: HashTable::new(), others: HashTable::new() }
+    }
+}
+
+impl<A: App> Table<A> {
+    #[inline]
+    fn find(&self, cell: CellId) -> Option<&Arc<Bee<A>>> {
+        let first = self.firsts.find(cell.0, |bee| bee.first_cell() == cell);
+        first.or_else(|| self.others.find(cell.0, |(c, _)| *c == cell).map(|(_, bee)| bee))
+    }
+
+    fn insert(&mut self, cell: CellId, bee: Arc<Bee<A>>) {
+        match bee.first_cell() == cell {
+            true => {
+                self.firsts.insert_unique(cell.0, bee, |bee| bee.first_cell().0);
+            }
+            false => {
+                self.others.insert_unique(cell.0, (cell, bee), |(cell, _)| cell.0);
+            }
+        }
+    }
+
+    fn remove(&mut self, cell: CellId) {
+        if let Ok(entry) = self.firsts.find_entry(cell.0, |bee| bee.first_cell() == cell) {
+            entry.remove();
+        } else if let Ok(entry) = self.others.find_entry(cell.0, |(c, _)| *c == cell) {
+            entry.remove();
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (CellId, &Arc<Bee<A>>)> {
+        let firsts = self.firsts.iter().map(|bee| (bee.first_cell(), bee));
+        firsts.chain(self.others.iter().map(|(cell, bee)| (*cell, bee)))
+    }
+
+    fn len(&self) -> usize {
+        self.firsts.len() + self.others.len()
+    }
+}
+
+type Shard<A> = RwLock<Table<A>>;
 
 pub(crate) struct Routes<A: App> {
     shards: Box<[CachePadded<Shard<A>>]>,
@@ -37,33 +87,31 @@ impl<A: App> Routes<A> {
 
     #[inline]
     pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
-        let shard = self.shard(cell).read();
-        shard.find(cell.0, |(c, _)| *c == cell).map(|(_, bee)| bee.clone())
+        self.shard(cell).read().find(cell).cloned()
     }
 
     /// Whether `cell` is routed to `bee`.
     #[inline]
     pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
-        let shard = self.shard(cell).read();
-        shard.find(cell.0, |(c, _)| *c == cell).is_some_and(|(_, b)| Arc::ptr_eq(b, bee))
+        self.shard(cell).read().find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee))
     }
 
     pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
-        match shard.find_mut(cell.0, |(c, _)| *c == cell) {
-            Some(entry) => entry.1 = bee.clone(),
-            None => {
-                shard.insert_unique(cell.0, (cell, bee.clone()), |(c, _)| c.0);
+        match shard.find(cell).is_some() {
+            true => shard.remove(cell),
+            false => {
                 self.len.fetch_add(1, Ordering::Relaxed);
             }
         }
+        shard.insert(cell, bee.clone())
     }
 
     /// Removes the route if it still leads to `bee`.
     pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
-        if let Ok(entry) = shard.find_entry(cell.0, |(c, b)| *c == cell && Arc::ptr_eq(b, bee)) {
-            entry.remove();
+        if shard.find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee)) {
+            shard.remove(cell);
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -85,7 +133,7 @@ impl<A: App> Routes<A> {
     /// The cells of one shard with their bees. A cell is always in the same shard.
     pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee<A>>)> {
         match self.shards.get(shard) {
-            Some(shard) => shard.read().iter().cloned().collect(),
+            Some(shard) => shard.read().iter().map(|(cell, bee)| (cell, bee.clone())).collect(),
             None => Vec::new(),
         }
     }
@@ -95,7 +143,7 @@ impl<A: App> Routes<A> {
     pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
         let (part, _) = sweep_order(first);
         let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
-            Some(shard) => shard.read().iter().map(|(cell, _)| *cell).filter(|cell| *cell >= first).collect(),
+            Some(shard) => shard.read().iter().map(|(cell, _)| cell).filter(|cell| *cell >= first).collect(),
             None => Vec::new(),
         };
         cells.sort_unstable();
