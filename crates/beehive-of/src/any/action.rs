@@ -76,11 +76,6 @@ impl Action {
         Self::Output { port, max_len: 0xffff }
     }
 
-    /// The action without its version, of a message of this one.
-    pub(crate) fn of(action: &message::Action<'_>, version: Version) -> Result<Self, Error> {
-        Self::generalise(action, version, 0)
-    }
-
     fn generalise(action: &message::Action<'_>, version: Version, offset: usize) -> Result<Self, Error> {
         use message::Action as Wire;
         Ok(match action {

@@ -5,23 +5,42 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use super::action::{Action, Actions, CopyField, SetField};
-use super::canonical_field::{self, Field};
-use super::extension::{
-    DeleteField, Extended, Learn, Learn2, LearnDestination, LearnRest, LearnSource, LearnSpec, NiciraAction,
-    RegLoad2, RegMove,
-};
-use super::instruction::{Instruction, Instructions};
+use super::action::Actions;
+use super::canonical_field::Field;
+use super::canonical_instructions;
+use super::canonical_sequence::Sequence;
+use super::instruction::Instructions;
 use super::match_::Match;
 use crate::any;
 use crate::encode::EncodeError;
-use crate::error::Error;
 use crate::oxm::OxmField;
-use crate::port_number::PortNo;
 use crate::schema::{List, Value, Writer};
 use crate::version::Version;
 
 /// A match, or what a flow does, in one form: to compare flows of tables, and to find them by hash.
+///
+/// What an experimenter's action does as well as the specification's, or as another notation of it, has the form of the other:
+///
+/// * Setting a field is `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
+///   `write_metadata`, which is the last of what is done at once. What is set without another action in between is set in no
+///   order; bits that are set again are what they are set to last; a wide register is its parts.
+/// * Nicira's and the ONF's `move` are `copy_field`. Bits that one part of a wide register has are that part's.
+/// * Nicira's `dec_ttl`, also that for controller 0 alone, is `dec_ttl`; its actions for what 1.0 lacks (MPLS, groups, queues)
+///   are those of 1.1. `resubmit` of a port is one of that port in the current table (255).
+/// * The instruction `meter` is the action `meter` before all others, as 1.5 has it.
+/// * A queue is selected until another one is: only what it is when something is done counts. `enqueue` selects a queue for
+///   one output and then the one from before: that which `set_queue` selected in the same actions, or `pop_queue` after it.
+/// * Actions that are written are a set: of one kind the last counts, and an output beside a group does not.
+///
+/// Different forms have, because they do something else or may do so:
+///
+/// * `set_queue` and `output` without `pop_queue`, and `enqueue`: what comes later takes the queue of the former.
+/// * The ports that 1.0 and 1.1 set, and `set_field` of the port of a protocol: which one that is, only the match says.
+/// * `copy_field` of all of a field and any `set_field`; `goto_table` and `resubmit` of a table; `controller` and an output
+///   to the controller, which have other reasons.
+/// * In a set, bits of a field that are set under masks of which the later does not cover the earlier: the specification keeps
+///   the later alone, Open vSwitch both. What is set, copied and done by experimenters' actions keeps its order among each
+///   other where it is not `set_field` throughout, for the specification has none.
 ///
 /// ```
 /// use beehive_of::message::Canonical;
@@ -98,9 +117,9 @@ impl Canonical {
     ///
     /// An action is malformed.
     pub fn of_actions(actions: &Actions<'_>, version: Version) -> Result<Self, EncodeError> {
-        let mut bytes = Vec::new();
-        write_actions(actions, version, &mut bytes)?;
-        Ok(Self(bytes.into()))
+        let mut sequence = Sequence::default();
+        sequence.actions(actions, version)?;
+        Ok(Self(sequence.finish().into()))
     }
 
     /// What a flow does: its actions in 1.0, its instructions from 1.1 on. Instructions are in the order in which switches
@@ -108,154 +127,20 @@ impl Canonical {
     ///
     /// # Errors
     ///
-    /// An action or instruction is malformed.
+    /// An action or instruction is malformed, or an instruction is there twice.
     pub fn of_instructions(
         actions: &Actions<'_>,
         instructions: &Instructions<'_>,
         version: Version,
     ) -> Result<Self, EncodeError> {
-        let mut parts: Vec<(u8, Vec<u8>)> = Vec::new();
-        if !actions.is_empty() {
-            let mut bytes = Vec::new();
-            write_actions(actions, version, &mut bytes)?;
-            parts.push((1, bytes));
-        }
-        for instruction in instructions.iter() {
-            let instruction = instruction?;
-            let (order, list) = match instruction {
-                Instruction::Meter(_) => (0, None),
-                Instruction::ApplyActions(apply) => (1, Some(apply.actions)),
-                Instruction::ClearActions(_) => (2, None),
-                Instruction::WriteActions(write) => (3, Some(write.actions)),
-                Instruction::WriteMetadata(_) => (4, None),
-                Instruction::GotoTable(_) => (5, None),
-                _ => (6, None),
-            };
-            let mut bytes = Vec::new();
-            match list {
-                Some(list) => write_actions(&list, version, &mut bytes)?,
-                None => {
-                    let mut raw = BytesMut::new();
-                    instruction.write(&mut Writer::new(version, &mut raw))?;
-                    bytes.extend(&raw);
-                }
-            }
-            // To do no actions is to do nothing.
-            if order != 1 || !bytes.is_empty() {
-                parts.push((order, bytes));
-            }
-        }
-        parts.sort();
-        let mut bytes = Vec::new();
-        for (order, part) in parts {
-            bytes.push(order);
-            bytes.extend((part.len() as u32).to_be_bytes());
-            bytes.extend(part);
-        }
-        Ok(Self(bytes.into()))
+        canonical_instructions::form(actions, instructions, version).map(|bytes| Self(bytes.into()))
     }
-}
-
-/// Each with its length and how it is written: what one means is nothing of what follows.
-fn write_actions(actions: &Actions<'_>, version: Version, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    for action in actions.iter() {
-        let action = action?;
-        let (mut raw, mut own) = (BytesMut::new(), Vec::new());
-        let general = any::Action::of(&action, version)?;
-        let same = match general {
-            any::Action::Other(_) | any::Action::Enqueue { .. } => None,
-            // How much of a packet goes along counts for the controller only.
-            any::Action::Output { port, .. } if port != PortNo::CONTROLLER => {
-                Some(any::Action::Output { port, max_len: 0 })
-            }
-            other => Some(other),
-        };
-        match same {
-            Some(general) => general.write(&mut Writer::new(Version::V1_5, &mut raw))?,
-            None => write_own(&action, version, &mut raw, &mut own)?,
-        }
-        bytes.push(if own.is_empty() { 0 } else { 1 });
-        bytes.extend(((raw.len() + own.len()) as u32).to_be_bytes());
-        bytes.extend(&raw);
-        bytes.extend(own);
-    }
-    Ok(())
-}
-
-fn write_own(
-    action: &Action<'_>,
-    version: Version,
-    raw: &mut BytesMut,
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let nicira = |action| Action::Experimenter(Extended::Nicira(action));
-    match action {
-        Action::SetField(SetField { field })
-        | Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))) => {
-            let mut fields = Vec::new();
-            Field::put(field, &mut fields);
-            fields.sort();
-            fields.iter().for_each(|field| field.write(bytes));
-            Ok(())
-        }
-        Action::Experimenter(Extended::Nicira(NiciraAction::Learn(learn))) => {
-            let specs = same_specs(&learn.specs)?;
-            let learn = Learn { specs: List::new(&specs), ..*learn };
-            nicira(NiciraAction::Learn(learn)).write(&mut Writer::new(version, raw))
-        }
-        Action::Experimenter(Extended::Nicira(NiciraAction::Learn2(learn))) => {
-            let specs = same_specs(&learn.rest.specs)?;
-            let result = learn.rest.result.map(canonical_field::same);
-            let learn = Learn2 { rest: LearnRest { result, specs: List::new(&specs) }, ..*learn };
-            nicira(NiciraAction::Learn2(learn)).write(&mut Writer::new(version, raw))
-        }
-        Action::Experimenter(Extended::Nicira(NiciraAction::RegMove(copy))) => {
-            let (source, destination) =
-                (canonical_field::same(copy.source), canonical_field::same(copy.destination));
-            let copy = RegMove { source, destination, ..*copy };
-            nicira(NiciraAction::RegMove(copy)).write(&mut Writer::new(version, raw))
-        }
-        Action::CopyField(copy) => {
-            let (source, destination) =
-                (canonical_field::same(copy.source), canonical_field::same(copy.destination));
-            let copy = CopyField { source, destination, ..*copy };
-            Action::CopyField(copy).write(&mut Writer::new(version, raw))
-        }
-        Action::Experimenter(Extended::Nicira(NiciraAction::DeleteField(delete))) => {
-            let delete = DeleteField { field: canonical_field::same(delete.field) };
-            nicira(NiciraAction::DeleteField(delete)).write(&mut Writer::new(version, raw))
-        }
-        other => other.write(&mut Writer::new(version, raw)),
-    }
-}
-
-/// Parts of learnt flows, with fields by one name each.
-fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>, Error> {
-    specs
-        .iter()
-        .map(|spec| {
-            let spec = spec?;
-            let source = match spec.source {
-                LearnSource::Field(field, offset) => LearnSource::Field(canonical_field::same(field), offset),
-                value => value,
-            };
-            let destination = match spec.destination {
-                LearnDestination::Match(field, offset) => {
-                    LearnDestination::Match(canonical_field::same(field), offset)
-                }
-                LearnDestination::Load(field, offset) => {
-                    LearnDestination::Load(canonical_field::same(field), offset)
-                }
-                LearnDestination::Output => LearnDestination::Output,
-            };
-            Ok(LearnSpec { source, destination, ..spec })
-        })
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Action, SetField};
     use crate::oxm::{OxmFields, class};
     use alloc::vec;
 

@@ -14,8 +14,26 @@ pub(super) fn same(id: FieldId) -> FieldId {
     }
 }
 
+/// Bits of a field; those of a wide register are bits of one of its parts, when one part has them all.
+pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u16) {
+    let (first, parts) = match (id.class, id.number) {
+        (class::PACKET_REGISTERS, number @ 0..8) => (2 * number, 2),
+        (class::NXM_NX, number @ 111..=114) => (4 * (number - 111), 4),
+        _ => return (id, offset),
+    };
+    let (part, last) = (offset / 32, (offset.saturating_add(bit_count.max(1)) - 1) / 32);
+    match u8::try_from(last) {
+        // The first register has the uppermost bits.
+        Ok(last) if part == u16::from(last) && last < parts => {
+            let number = first + (parts - 1 - last);
+            (FieldId { class: class::NXM_NX, number, masked: false, length: 4, experimenter: 0 }, offset % 32)
+        }
+        _ => (id, offset),
+    }
+}
+
 /// A field whose bits outside of the mask are zero.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Field {
     class: u16,
     experimenter: u32,
@@ -28,6 +46,47 @@ impl Field {
     /// Whether both are about one field, whatever they say of it.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.class, self.experimenter, self.number) == (other.class, other.experimenter, other.number)
+    }
+
+    /// Whether both are different fields that have bits in common: those of a tag, of the type of service, of the port
+    /// that a packet came in on.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let common = |field: &Self| match (field.class, field.number) {
+            (class::NXM_OF, 4) | (class::BASIC, 6 | 7) => 1,
+            (class::NXM_OF, 5) | (class::BASIC, 8) => 2,
+            (class::NXM_OF, 0) | (class::BASIC, 0) => 3,
+            _ => 0,
+        };
+        let whole = |field: &Self| field.class == class::NXM_OF;
+        common(self) != 0 && common(self) == common(other) && whole(self) != whole(other)
+    }
+
+    /// Takes in what the same field is set to later; `false` when the two are not one setting. One that `replaces` leaves
+    /// nothing of the earlier.
+    pub(super) fn takes(&mut self, later: &Self, replaces: bool) -> bool {
+        let is_option = self.class == class::NXM_NX && matches!(self.number, 40..=103);
+        if is_option {
+            // All of an option is all of it, however long it is told.
+            let whole = later.mask == [0xff];
+            if whole {
+                self.clone_from(later);
+            }
+            return whole;
+        }
+        if self.value.len() != later.value.len() {
+            return false;
+        }
+        let covers = self.mask.iter().zip(&later.mask).all(|(earlier, later)| earlier & !later == 0);
+        if replaces && !covers {
+            return false;
+        }
+        for ((value, mask), (later, bits)) in
+            self.value.iter_mut().zip(&mut self.mask).zip(later.value.iter().zip(&later.mask))
+        {
+            *value = *value & !bits | later;
+            *mask |= bits;
+        }
+        true
     }
 
     /// Adds the field by its one name, or the fields that it is made of; nothing when none of its bits count.
@@ -55,12 +114,12 @@ impl Field {
         let basic = |number, value, mask| Self { class: class::BASIC, experimenter: 0, number, value, mask };
         match (id.class, id.number, &value[..], &mask[..]) {
             // The port is wider in the specification.
-            (class::NXM_OF, 0, &[high, low], _) => {
+            (class::NXM_OF, 0, &[high, low], &[0xff, 0xff]) => {
                 let port = PortNo::from_v10(u16::from_be_bytes([high, low]));
                 to.push(basic(0, port.0.to_be_bytes().to_vec(), alloc::vec![0xff; 4]));
             }
-            (class::NXM_OF, 5, &[tos], &[_]) => {
-                to.push(basic(8, alloc::vec![tos >> 2], alloc::vec![0x3f]));
+            (class::NXM_OF, 5, &[tos], &[mask @ 4..=255]) => {
+                to.push(basic(8, alloc::vec![tos >> 2], alloc::vec![mask >> 2]));
             }
             // The tag is two fields in the specification; without a tag there is no priority.
             (class::NXM_OF, 4, &[high, low], &[mask @ (0xf0.. | 0..0x20), mask_low]) => {

@@ -8,7 +8,10 @@
 mod action;
 mod bundle;
 mod canonical;
+mod canonical_action;
 mod canonical_field;
+mod canonical_instructions;
+mod canonical_sequence;
 mod experimenter;
 mod extension;
 mod flow;

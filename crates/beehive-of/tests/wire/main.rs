@@ -2,6 +2,7 @@
 
 mod allocation;
 mod arbitrary;
+mod canonical;
 mod complete;
 mod corpus;
 mod coverage;

@@ -1,0 +1,255 @@
+//! What an action means, whoever's it is: the specification's own for an experimenter's, and the fields that it sets.
+
+use alloc::vec::Vec;
+
+use bytes::BytesMut;
+
+use super::action::{
+    Action, Actions, CopyField, EtherType, Group, NoArgument, Output, SetByte, SetField, SetQueue, SetWord,
+};
+use super::canonical_field::{Field, narrowed, same};
+use super::canonical_sequence::Sequence;
+use super::extension::{
+    CheckPacketLarger, CloneActions, ConnectionTracking, DeleteField, Extended, HashBundle, Learn, Learn2,
+    LearnDestination, LearnRest, LearnSource, LearnSpec, Multipath, NiciraAction, OnfAction, OutputReg2,
+    RegLoad, ResubmitTable, Sample2, StackField,
+};
+use super::number::{PacketLength, SampleDirection, TableId};
+use crate::encode::EncodeError;
+use crate::error::Error;
+use crate::oxm::{OxmField, class};
+use crate::port_number::PortNo;
+use crate::schema::{List, Tagged, Value, Writer};
+use crate::version::Version;
+
+/// The one action of those that do the same: the specification's where it has one.
+pub(super) fn standard(action: Action<'_>) -> Action<'_> {
+    match action {
+        // How much of a packet goes along counts for the controller only.
+        Action::Output(Output { port, .. }) if port != PortNo::CONTROLLER => output(port),
+        Action::CopyField(copy) => Action::CopyField(copied(copy)),
+        Action::Experimenter(Extended::Onf(OnfAction::CopyField(copy))) => {
+            Action::CopyField(copied(CopyField {
+                bit_count: copy.bit_count,
+                source_offset: copy.source_offset,
+                destination_offset: copy.destination_offset,
+                source: copy.source,
+                destination: copy.destination,
+            }))
+        }
+        Action::Experimenter(Extended::Nicira(action)) => standard_of_nicira(action),
+        other => other,
+    }
+}
+
+fn standard_of_nicira(action: NiciraAction<'_>) -> Action<'_> {
+    use NiciraAction as Nicira;
+    match action {
+        Nicira::SetQueue(set) => Action::SetQueue(SetQueue { queue_id: set.queue_id }),
+        Nicira::DecTtl(_) => Action::DecIpTtl(NoArgument {}),
+        // The controllers that have no number of their own are those that the specification means.
+        Nicira::DecTtlCntIds(ids) if ids.controllers.iter().eq([Ok(0)]) => Action::DecIpTtl(NoArgument {}),
+        Nicira::DecMplsTtl(_) => Action::DecMplsTtl(NoArgument {}),
+        Nicira::PushMpls(push) => Action::PushMpls(EtherType { eth_type: push.eth_type }),
+        Nicira::PopMpls(pop) => Action::PopMpls(EtherType { eth_type: pop.eth_type }),
+        Nicira::SetMplsTtl(set) => Action::SetMplsTtl(SetByte { value: set.value }),
+        Nicira::SetMplsLabel(set) => Action::SetMplsLabel(SetWord { value: set.value }),
+        Nicira::SetMplsTc(set) => Action::SetMplsTc(SetByte { value: set.value }),
+        Nicira::Group(group) => Action::Group(Group { group_id: group.group_id }),
+        Nicira::RegLoad2(load) => Action::SetField(SetField { field: load.field }),
+        Nicira::RegMove(copy) => Action::CopyField(copied(CopyField {
+            bit_count: copy.bit_count,
+            source_offset: copy.source_offset,
+            destination_offset: copy.destination_offset,
+            source: copy.source,
+            destination: copy.destination,
+        })),
+        other => Action::Experimenter(Extended::Nicira(same_of_nicira(other))),
+    }
+}
+
+/// Nicira's action in the youngest of its notations, with fields by one name each.
+fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
+    use NiciraAction as Nicira;
+    match action {
+        Nicira::Resubmit(again) => {
+            Nicira::ResubmitTable(ResubmitTable { in_port: again.in_port, table_id: TableId::ALL })
+        }
+        Nicira::OutputReg(output) if output.source.class != class::EXPERIMENTER => {
+            let (bits, max_len) = (output.bits, output.max_len);
+            Nicira::OutputReg2(OutputReg2 { bits, max_len, source: same(output.source) })
+        }
+        Nicira::OutputReg2(output) => {
+            Nicira::OutputReg2(OutputReg2 { source: same(output.source), ..output })
+        }
+        Nicira::Sample(sample) => Nicira::Sample3(Sample2 {
+            probability: sample.probability,
+            collector_set_id: sample.collector_set_id,
+            observation_domain_id: sample.observation_domain_id,
+            observation_point_id: sample.observation_point_id,
+            sampling_port: PortNo::ANY,
+            direction: SampleDirection::DEFAULT,
+        }),
+        Nicira::Sample2(sample) => Nicira::Sample3(sample),
+        Nicira::StackPush(stack) => Nicira::StackPush(StackField { field: same(stack.field), ..stack }),
+        Nicira::StackPop(stack) => Nicira::StackPop(StackField { field: same(stack.field), ..stack }),
+        Nicira::Multipath(path) => {
+            Nicira::Multipath(Multipath { destination: same(path.destination), ..path })
+        }
+        Nicira::BundleLoad(bundle) => {
+            Nicira::BundleLoad(HashBundle { destination: same(bundle.destination), ..bundle })
+        }
+        Nicira::CheckPacketLarger(check) => {
+            Nicira::CheckPacketLarger(CheckPacketLarger { destination: same(check.destination), ..check })
+        }
+        Nicira::DeleteField(delete) => Nicira::DeleteField(DeleteField { field: same(delete.field) }),
+        other => other,
+    }
+}
+
+/// All of a packet, out of a port that is not the controller's.
+pub(super) fn output(port: PortNo) -> Action<'static> {
+    Action::Output(Output { port, max_len: PacketLength(0) })
+}
+
+fn copied(copy: CopyField) -> CopyField {
+    let (source, source_offset) = narrowed(same(copy.source), copy.source_offset, copy.bit_count);
+    let (destination, destination_offset) =
+        narrowed(same(copy.destination), copy.destination_offset, copy.bit_count);
+    CopyField { bit_count: copy.bit_count, source_offset, destination_offset, source, destination }
+}
+
+/// The fields that an action sets and does nothing else; `None` for one that does something else.
+pub(super) fn fields(action: &Action<'_>) -> Option<Vec<Field>> {
+    let basic = |number: u8, value: &[u8]| Some(set(&OxmField::basic(number, value)));
+    let nicira = |number: u8, value: &[u8]| {
+        Some(set(&OxmField { class: class::NXM_NX, number, experimenter: 0, value, mask: None }))
+    };
+    match action {
+        Action::SetField(SetField { field }) => Some(set(field)),
+        Action::SetVlanId(id) => basic(6, &id.vlan_id.to_be_bytes()),
+        Action::SetVlanPriority(priority) => basic(7, &[priority.vlan_priority]),
+        Action::SetEthSrc(ethernet) => basic(4, &ethernet.address.0),
+        Action::SetEthDst(ethernet) => basic(3, &ethernet.address.0),
+        Action::SetIpv4Src(ip) => basic(11, &ip.address.octets()),
+        Action::SetIpv4Dst(ip) => basic(12, &ip.address.octets()),
+        Action::SetIpTos(tos) => basic(8, &[tos.value >> 2]),
+        Action::SetIpEcn(ecn) => basic(9, &[ecn.value]),
+        Action::SetMplsLabel(label) => basic(34, &label.value.to_be_bytes()),
+        Action::SetMplsTc(traffic) => basic(35, &[traffic.value]),
+        Action::SetIpTtl(ttl) => nicira(29, &[ttl.value]),
+        Action::SetMplsTtl(ttl) => nicira(30, &[ttl.value]),
+        Action::Experimenter(Extended::Nicira(action)) => match action {
+            NiciraAction::RegLoad(load) => loaded(load),
+            NiciraAction::SetTunnel(tunnel) => basic(38, &u64::from(tunnel.tunnel_id).to_be_bytes()),
+            NiciraAction::SetTunnel64(tunnel) => basic(38, &tunnel.tunnel_id.to_be_bytes()),
+            NiciraAction::WriteMetadata(write) => Some(metadata(write.metadata, write.mask)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Bits of the metadata.
+pub(super) fn metadata(value: u64, mask: u64) -> Vec<Field> {
+    let (value, mask) = (value.to_be_bytes(), mask.to_be_bytes());
+    set(&OxmField { mask: Some(&mask), ..OxmField::basic(2, &value) })
+}
+
+fn set(field: &OxmField<'_>) -> Vec<Field> {
+    let mut fields = Vec::new();
+    match (field.class, field.number, field.value, field.mask) {
+        // Who sets all of the tag's number sets that of a tag that is there: only newer versions say so.
+        (class::BASIC, 6, &[high, low], None) => {
+            Field::put(&OxmField::basic(6, &[high | 0x10, low]), &mut fields);
+        }
+        _ => Field::put(field, &mut fields),
+    }
+    fields
+}
+
+/// The bits that are loaded, as a field under a mask; `None` when there is no such field.
+fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
+    let id = load.destination;
+    let (offset, count) = (u32::from(load.bits >> 6), u32::from(load.bits & 0x3f) + 1);
+    let length = usize::from(id.value_length());
+    let fits = offset + count <= u32::from(same(id).bits()).min(128)
+        && load.value.checked_shr(count).is_none_or(|rest| rest == 0);
+    if id.class == class::EXPERIMENTER || id.masked || id.is_option() || !fits {
+        return None;
+    }
+    let ones = u128::MAX.checked_shr(128 - count)?;
+    let value = u128::from(load.value).checked_shl(offset)?.to_be_bytes();
+    let mask = ones.checked_shl(offset)?.to_be_bytes();
+    let start = 16usize.checked_sub(length)?;
+    let (value, mask) = (value.get(start..)?, mask.get(start..)?);
+    Some(set(&OxmField { class: id.class, number: id.number, experimenter: 0, value, mask: Some(mask) }))
+}
+
+/// An action by its name and in the form that it has in 1.5, if it has one there; those inside of it follow it.
+pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
+    use NiciraAction as Nicira;
+    let mut bytes = Vec::from(action.name().as_bytes());
+    bytes.push(0);
+    let nicira = |action: Nicira<'_>, bytes: &mut Vec<u8>| {
+        put(&Action::Experimenter(Extended::Nicira(action)), version, bytes)
+    };
+    match action {
+        Action::Experimenter(Extended::Nicira(Nicira::Learn(learn))) => {
+            let specs = same_specs(&learn.specs)?;
+            nicira(Nicira::Learn(Learn { specs: List::new(&specs), ..*learn }), &mut bytes)?;
+        }
+        Action::Experimenter(Extended::Nicira(Nicira::Learn2(learn))) => {
+            let specs = same_specs(&learn.rest.specs)?;
+            let result = learn.rest.result.map(same);
+            let learn = Learn2 { rest: LearnRest { result, specs: List::new(&specs) }, ..*learn };
+            nicira(Nicira::Learn2(learn), &mut bytes)?;
+        }
+        Action::Experimenter(Extended::Nicira(Nicira::ConnectionTracking(track))) => {
+            let (zone_source, inner) = (same(track.zone_source), track.actions);
+            let track = ConnectionTracking { zone_source, actions: List::EMPTY, ..*track };
+            nicira(Nicira::ConnectionTracking(track), &mut bytes)?;
+            bytes.extend(sequence(&inner, version)?);
+        }
+        Action::Experimenter(Extended::Nicira(Nicira::Clone(clone))) => {
+            nicira(Nicira::Clone(CloneActions { actions: List::EMPTY }), &mut bytes)?;
+            bytes.extend(sequence(&clone.actions, version)?);
+        }
+        other => put(other, version, &mut bytes)?,
+    }
+    Ok(bytes)
+}
+
+fn sequence(actions: &Actions<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
+    let mut sequence = Sequence::default();
+    sequence.actions(actions, version)?;
+    Ok(sequence.finish())
+}
+
+fn put(action: &Action<'_>, version: Version, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let mut raw = BytesMut::new();
+    let version = if action.kind(Version::V1_5).is_some() { Version::V1_5 } else { version };
+    action.write(&mut Writer::new(version, &mut raw))?;
+    bytes.extend(&raw);
+    Ok(())
+}
+
+/// Parts of learnt flows, with fields by one name each.
+fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>, Error> {
+    specs
+        .iter()
+        .map(|spec| {
+            let spec = spec?;
+            let source = match spec.source {
+                LearnSource::Field(field, offset) => LearnSource::Field(same(field), offset),
+                value => value,
+            };
+            let destination = match spec.destination {
+                LearnDestination::Match(field, offset) => LearnDestination::Match(same(field), offset),
+                LearnDestination::Load(field, offset) => LearnDestination::Load(same(field), offset),
+                LearnDestination::Output => LearnDestination::Output,
+            };
+            Ok(LearnSpec { source, destination, ..spec })
+        })
+        .collect()
+}

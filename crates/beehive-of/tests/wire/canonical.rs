@@ -1,0 +1,313 @@
+//! Flows that do the same have one form, and those that do not have several: pairs of notations of each.
+
+use std::collections::HashSet;
+
+use beehive_of::message::*;
+use beehive_of::oxm::{FieldId, OxmField, named_field};
+use beehive_of::text::Flow;
+use beehive_of::{PortNo, Version};
+use proptest::prelude::*;
+
+use crate::strategies::config;
+
+/// The form of what a flow does that is told as text, in a version.
+fn told(text: &str, version: Version) -> Canonical {
+    let flow = Flow::parse(text, version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
+    let (actions, instructions) = match flow.message() {
+        Message::FlowMod(flow) => (flow.actions, flow.instructions),
+        Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))) => {
+            (flow.actions, flow.instructions)
+        }
+        other => panic!("no flow-mod: {other:?}"),
+    };
+    Canonical::of_instructions(&actions, &instructions, version).unwrap()
+}
+
+fn of(actions: &[Action<'_>], version: Version) -> Canonical {
+    Canonical::of_actions(&actions.into(), version).unwrap()
+}
+
+fn instructed(instructions: &[Instruction<'_>], version: Version) -> Canonical {
+    Canonical::of_instructions(&Actions::EMPTY, &instructions.into(), version).unwrap()
+}
+
+fn applied<'a>(actions: &'a [Action<'a>]) -> Instruction<'a> {
+    Instruction::ApplyActions(ActionList { actions: actions.into() })
+}
+
+fn written(actions: &[Action<'_>]) -> Canonical {
+    instructed(&[Instruction::WriteActions(ActionList { actions: actions.into() })], Version::V1_5)
+}
+
+fn nicira(action: NiciraAction<'_>) -> Action<'_> {
+    Action::Experimenter(Extended::Nicira(action))
+}
+
+fn out(port: u32) -> Action<'static> {
+    Action::Output(Output { port: PortNo(port), ..Default::default() })
+}
+
+fn queue(queue_id: u32) -> Action<'static> {
+    Action::SetQueue(SetQueue { queue_id: QueueId(queue_id) })
+}
+
+fn pop_queue() -> Action<'static> {
+    nicira(NiciraAction::PopQueue(NiciraNothing {}))
+}
+
+fn enqueue(port: u32, queue_id: u32) -> Action<'static> {
+    Action::Enqueue(Enqueue { port: PortNo(port), queue_id: QueueId(queue_id) })
+}
+
+fn id(name: &str) -> FieldId {
+    FieldId::of(named_field(name).unwrap())
+}
+
+fn load(name: &str, offset: u16, count: u16, value: u64) -> Action<'static> {
+    nicira(NiciraAction::RegLoad(RegLoad { bits: offset << 6 | (count - 1), destination: id(name), value }))
+}
+
+fn set<'a>(name: &str, value: &'a [u8], mask: Option<&'a [u8]>) -> Action<'a> {
+    let id = id(name);
+    let (class, number, experimenter) = (id.class, id.number, id.experimenter);
+    Action::SetField(SetField { field: OxmField { class, number, experimenter, value, mask } })
+}
+
+const V1_0: Version = Version::V1_0;
+const V1_3: Version = Version::V1_3;
+const V1_5: Version = Version::V1_5;
+
+#[test]
+fn what_versions_and_notations_say_otherwise_has_one_form() {
+    for ((one, first), (other, second)) in [
+        (("actions=dec_ttl,2", V1_0), ("actions=dec_ttl,2", V1_3)),
+        (("actions=dec_ttl(0),2", V1_0), ("actions=dec_ttl,2", V1_5)),
+        (("actions=move:reg0[]->reg1[],2", V1_3), ("actions=move:reg0[]->reg1[],2", V1_5)),
+        (
+            ("actions=move:NXM_NX_REG0[0..15]->NXM_NX_REG2[16..31]", V1_0),
+            ("actions=move:xreg0[32..47]->xxreg0[48..63]", V1_5),
+        ),
+        (("actions=load:5->reg0[],2", V1_0), ("actions=set_field:5->reg0,2", V1_3)),
+        (("actions=load:5->reg0[4..7],2", V1_0), ("actions=set_field:0x50/0xf0->reg0,2", V1_5)),
+        (("tcp actions=load:80->NXM_OF_TCP_DST[]", V1_0), ("tcp actions=set_field:80->tcp_dst", V1_3)),
+        (("actions=load:0x100000002->xreg1[]", V1_0), ("actions=set_field:2->reg3,set_field:1->reg2", V1_5)),
+        (("actions=set_field:1->xxreg0", V1_3), ("actions=set_field:0->xreg0,set_field:1->xreg1", V1_5)),
+        (
+            ("actions=set_field:1->reg0,set_field:2->reg1,2", V1_3),
+            ("actions=load:2->reg1[],load:1->reg0[],2", V1_0),
+        ),
+        (
+            ("actions=load:1->reg0[0..7],load:2->reg0[8..15]", V1_0),
+            ("actions=set_field:0x201/0xffff->reg0", V1_5),
+        ),
+        (("actions=resubmit:1", V1_0), ("actions=resubmit(1,255)", V1_5)),
+        (("actions=resubmit:1", V1_3), ("actions=resubmit(1)", V1_3)),
+        (("actions=meter:3,2", V1_3), ("actions=meter:3,2", V1_5)),
+        (("actions=enqueue:1:7,3", V1_0), ("actions=enqueue:1:7,3", V1_3)),
+        (("actions=set_tunnel:7,2", V1_0), ("actions=set_field:7->tun_id,2", V1_5)),
+        (
+            ("actions=push_mpls:0x8847,set_mpls_label(7),dec_mpls_ttl", V1_0),
+            ("actions=push_mpls:0x8847,set_field:7->mpls_label,dec_mpls_ttl", V1_3),
+        ),
+        (("ip actions=mod_nw_ttl:7,2", V1_3), ("ip actions=load:7->nw_ttl[],2", V1_0)),
+        (("actions=write_metadata:7/0xff", V1_0), ("actions=write_metadata:0x107/0xff", V1_3)),
+        (
+            ("actions=ct(commit,exec(load:1->ct_mark[])),2", V1_0),
+            ("actions=ct(commit,exec(set_field:1->ct_mark)),2", V1_5),
+        ),
+        (("actions=clone(dec_ttl,2)", V1_0), ("actions=clone(dec_ttl,2)", V1_5)),
+        (("actions=group:9", V1_0), ("actions=group:9", V1_3)),
+        (("actions=output:reg0[0..15]", V1_0), ("actions=output:reg0[0..15]", V1_5)),
+    ] {
+        assert_eq!(told(one, first), told(other, second), "{first} {one}; {second} {other}");
+    }
+}
+
+#[test]
+fn what_does_something_else_has_another_form() {
+    let texts = [
+        ("actions=2", V1_3),
+        ("actions=dec_ttl", V1_3),
+        ("actions=dec_ttl(1)", V1_3),
+        ("actions=dec_ttl(0,1)", V1_3),
+        ("actions=load:5->reg0[]", V1_3),
+        ("actions=load:5->reg0[0..15]", V1_3),
+        ("actions=load:5->reg1[]", V1_3),
+        ("actions=load:5->reg0[],2", V1_3),
+        ("actions=2,load:5->reg0[]", V1_3),
+        ("actions=load:5->reg0[],2,load:6->reg0[]", V1_3),
+        ("actions=load:6->reg0[],2,load:5->reg0[]", V1_3),
+        ("actions=move:reg0[]->reg1[]", V1_3),
+        ("actions=move:reg0[]->reg1[],load:5->reg0[]", V1_3),
+        ("actions=load:5->reg0[],move:reg0[]->reg1[]", V1_3),
+        ("actions=move:reg1[]->reg0[]", V1_3),
+        ("actions=move:xreg0[16..47]->reg4[0..31]", V1_3),
+        ("actions=resubmit(1,255)", V1_3),
+        ("actions=resubmit(1,1)", V1_3),
+        ("actions=resubmit(,1)", V1_3),
+        ("actions=resubmit(1,1,ct)", V1_3),
+        ("actions=goto_table:1", V1_3),
+        ("actions=meter:3", V1_3),
+        ("actions=meter:3,2", V1_3),
+        ("actions=2,meter:3", V1_5),
+        ("actions=set_queue:7,1,3", V1_3),
+        ("actions=enqueue:1:7,3", V1_3),
+        ("actions=set_queue:7,1,pop_queue,3,set_queue:7", V1_3),
+        ("actions=pop_queue,2", V1_3),
+        ("actions=controller(max_len=128)", V1_3),
+        ("actions=load:0x10->NXM_OF_IN_PORT[0..7]", V1_3),
+        ("actions=load:0x10->NXM_OF_IN_PORT[]", V1_3),
+        ("actions=write_metadata:7/0xff", V1_3),
+        ("actions=write_metadata:7/0xffff", V1_3),
+        ("actions=clone(2)", V1_3),
+        ("actions=clone(3)", V1_3),
+        ("actions=ct(commit)", V1_3),
+        ("actions=ct(commit,exec(load:1->ct_mark[]))", V1_3),
+        ("actions=ct(commit,exec(load:2->ct_mark[]))", V1_3),
+        ("tcp actions=set_field:80->tcp_dst", V1_3),
+        ("tcp actions=mod_tp_dst:80", V1_0),
+    ];
+    let forms: HashSet<_> = texts.iter().map(|(text, version)| told(text, *version)).collect();
+    assert_eq!(forms.len(), texts.len());
+}
+
+#[test]
+fn a_queue_counts_where_something_is_done() {
+    for (one, other) in [
+        (vec![enqueue(1, 7)], vec![queue(7), out(1), pop_queue()]),
+        (vec![queue(9), enqueue(1, 7), out(2)], vec![queue(7), out(1), queue(9), out(2)]),
+        (vec![queue(7), queue(8), out(1)], vec![queue(8), out(1), queue(8)]),
+        (vec![pop_queue(), enqueue(1, 7)], vec![queue(7), out(1), pop_queue()]),
+        (vec![queue(7), load("reg0", 0, 32, 1), out(1)], vec![load("reg0", 0, 32, 1), queue(7), out(1)]),
+    ] {
+        assert_eq!(of(&one, V1_0), of(&other, V1_0), "{one:?} {other:?}");
+    }
+    for (one, other) in [
+        (vec![enqueue(1, 7)], vec![queue(7), out(1)]),
+        (vec![queue(9), enqueue(1, 7)], vec![queue(7), out(1), pop_queue()]),
+        (vec![out(1)], vec![pop_queue(), out(1)]),
+        (vec![out(1)], vec![out(1), queue(1)]),
+        (vec![enqueue(1, 7)], vec![enqueue(1, 8)]),
+    ] {
+        assert_ne!(of(&one, V1_0), of(&other, V1_0), "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn the_onf_copies_as_1_5_does() {
+    let (source, destination) = (id("reg0"), id("xreg1"));
+    let onf = OnfCopyField { bit_count: 8, source_offset: 1, destination_offset: 40, source, destination };
+    let onf = [Action::Experimenter(Extended::Onf(OnfAction::CopyField(onf)))];
+    let of_1_5 =
+        CopyField { bit_count: 8, source_offset: 1, destination_offset: 8, source, destination: id("reg2") };
+    assert_eq!(of(&onf, V1_3), of(&[Action::CopyField(of_1_5)], V1_5));
+}
+
+#[test]
+fn instructions_are_one_form_in_any_order_and_no_two_of_a_kind() {
+    let meter_before = Instruction::Meter(message_meter(3));
+    let apply = [out(2)];
+    let metadata = Instruction::WriteMetadata(WriteMetadata { metadata: 7, mask: 0xff });
+    let goto = Instruction::GotoTable(GotoTable { table_id: TableId(4) });
+    let form = instructed(&[meter_before, applied(&apply), metadata, goto], V1_3);
+    assert_eq!(form, instructed(&[goto, metadata, applied(&apply), meter_before], V1_3));
+    let seven = [0, 0, 0, 0, 0, 0, 0, 7];
+    let bits = [0, 0, 0, 0, 0, 0, 0, 0xff];
+    let all = [Action::Meter(action_meter(3)), out(2), set("metadata", &seven, Some(&bits))];
+    assert_eq!(form, instructed(&[applied(&all), goto], V1_5));
+    assert_eq!(
+        instructed(&[goto, applied(&[]), Instruction::WriteActions(ActionList::default())], V1_3),
+        instructed(&[goto], V1_3)
+    );
+    let list = [goto, goto];
+    assert!(Canonical::of_instructions(&Actions::EMPTY, &(&list).into(), V1_3).is_err());
+    let list = [applied(&apply), applied(&apply)];
+    assert!(Canonical::of_instructions(&Actions::EMPTY, &(&list).into(), V1_3).is_err());
+}
+
+fn message_meter(id: u32) -> MeterInstruction {
+    MeterInstruction { meter_id: MeterId(id) }
+}
+
+fn action_meter(id: u32) -> Meter {
+    Meter { meter_id: MeterId(id) }
+}
+
+#[test]
+fn what_is_written_is_a_set() {
+    let group = Action::Group(Group { group_id: GroupId(1) });
+    let push = Action::PushVlan(EtherType { eth_type: 0x8100 });
+    let (one, two) = (set("reg0", &[0, 0, 0, 1], None), set("reg0", &[0, 0, 0, 2], None));
+    let vlan = set("vlan_vid", &[0x10, 7], None);
+    for (one, other) in [
+        (vec![out(2), vlan, push], vec![push, vlan, out(2)]),
+        (vec![out(1), push, out(2)], vec![push, out(2)]),
+        (vec![queue(1), queue(2), out(2)], vec![out(2), queue(2)]),
+        (vec![one, two], vec![two]),
+        (vec![out(1), group], vec![group]),
+        (vec![group, out(1)], vec![group]),
+        (vec![load("reg0", 0, 8, 1), two], vec![two]),
+    ] {
+        assert_eq!(written(&one), written(&other), "{one:?} {other:?}");
+    }
+    let copy = CopyField {
+        bit_count: 32,
+        source_offset: 0,
+        destination_offset: 0,
+        source: id("reg0"),
+        destination: id("reg1"),
+    };
+    let copy = Action::CopyField(copy);
+    for (one, other) in [
+        (vec![out(2)], vec![out(1)]),
+        (vec![out(2), out(1)], vec![out(2)]),
+        (vec![one, two], vec![one]),
+        (vec![group], vec![out(1)]),
+        (vec![one, copy], vec![copy, one]),
+        (vec![load("reg0", 0, 8, 1), load("reg0", 8, 8, 1)], vec![load("reg0", 0, 16, 0x101)]),
+        (vec![load("reg0", 0, 8, 1), load("reg0", 8, 8, 1)], vec![load("reg0", 8, 8, 1)]),
+    ] {
+        assert_ne!(written(&one), written(&other), "{one:?} {other:?}");
+    }
+    assert_ne!(written(&[out(2)]), instructed(&[applied(&[out(2)])], V1_5));
+}
+
+/// What registers hold after loads, and which bits were loaded.
+fn loaded(loads: &[(u8, u16, u16, u64)]) -> [(u32, u32); 4] {
+    let mut registers = [(0u32, 0u32); 4];
+    for &(register, offset, count, value) in loads {
+        let bits = ((1u64 << count) - 1) as u32;
+        let (held, known) = &mut registers[usize::from(register)];
+        *held = *held & !(bits << offset) | (value as u32 & bits) << offset;
+        *known |= bits << offset;
+    }
+    registers
+}
+
+fn some_load() -> impl Strategy<Value = (u8, u16, u16, u64)> {
+    (0..4u8, 0..32u16).prop_flat_map(|(register, offset)| {
+        (1..=32 - offset)
+            .prop_flat_map(move |count| (Just(register), Just(offset), Just(count), 0..1u64 << count))
+    })
+}
+
+proptest! {
+    #![proptest_config(config(192))]
+
+    /// Loads one after the other are what the registers hold after them: told by register, by pair, or by four.
+    #[test]
+    fn loads_are_what_registers_hold(loads in prop::collection::vec(some_load(), 1..8), other in prop::collection::vec(some_load(), 1..8)) {
+        const NAMES: [&str; 4] = ["reg0", "reg1", "reg2", "reg3"];
+        let actions = |loads: &[(u8, u16, u16, u64)]| -> Vec<Action<'static>> {
+            loads.iter().map(|(register, offset, count, value)| load(NAMES[usize::from(*register)], *offset, *count, *value)).collect()
+        };
+        let form = of(&actions(&loads), V1_0);
+        let held = loaded(&loads);
+        let value: Vec<u8> = held.iter().flat_map(|(value, _)| value.to_be_bytes()).collect();
+        let mask: Vec<u8> = held.iter().flat_map(|(_, mask)| mask.to_be_bytes()).collect();
+        prop_assert_eq!(&form, &of(&[set("xxreg0", &value, Some(&mask))], V1_5));
+        let pairs = [set("xreg1", &value[8..], Some(&mask[8..])), set("xreg0", &value[..8], Some(&mask[..8]))];
+        prop_assert_eq!(&form, &of(&pairs, V1_5));
+        prop_assert_eq!(form == of(&actions(&other), V1_0), held == loaded(&other));
+    }
+}
