@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Value,
     /// A field that must be present is not.
     Missing,
+    /// What may be there once is there twice.
+    Duplicate,
     /// Padding or a reserved bit is not zero; only a strict check says so.
     Padding,
 }
@@ -124,16 +126,25 @@ impl Error {
     /// The error message to answer with in `version` (`ofp_error_type` and its codes; specification 1.0.0, 5.4.4 and
     /// 1.3.5, 7.5.4).
     pub const fn answer(&self, version: Version) -> Answer {
-        use ErrorKind::{Missing, Value};
+        use ErrorKind::{Duplicate, Missing, Value};
         const BAD_REQUEST: u16 = 1;
         const BAD_ACTION: u16 = 2;
         let old = matches!(version, Version::V1_0);
+        // Since 1.4 what is there twice has a code in instructions, and bundles have errors of their own.
+        let recent = matches!(version, Version::V1_4 | Version::V1_5);
         let (error_type, code) = match self.part {
             Part::Action => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),
-            Part::Instruction if !old => (3, if matches!(self.kind, Value) { 0 } else { 7 }),
+            Part::Instruction if !old => match self.kind {
+                Value => (3, 0),
+                Duplicate => (3, if recent { 9 } else { 1 }),
+                _ => (3, 7),
+            },
             Part::Match if !old => match self.kind {
                 Value => (4, 7),
                 Missing => (4, 9),
+                // 1.1 has no code for it.
+                Duplicate if matches!(version, Version::V1_1) => (4, 7),
+                Duplicate => (4, 10),
                 _ => (4, 1),
             },
             Part::FlowMod if matches!(self.kind, Value) => {
@@ -147,9 +158,9 @@ impl Error {
             Part::Role if !old && matches!(self.kind, Value) => (11, 2),
             Part::Meter if !old && matches!(self.kind, Value) => (12, 4),
             Part::Property if !old => (14, if matches!(self.kind, Value) { 2 } else { 1 }),
-            Part::Bundle if !old && !matches!(self.kind, Value) => (17, 9),
-            Part::Hello => (0, 0),
             _ if matches!(self.kind, ErrorKind::Version) => (BAD_REQUEST, 0),
+            Part::Bundle if recent && !matches!(self.kind, Value) => (17, 8),
+            Part::Hello => (0, 0),
             _ => (BAD_REQUEST, 6),
         };
         Answer { error_type, code }
@@ -166,6 +177,7 @@ impl fmt::Display for Error {
             ErrorKind::LengthWrong => "is wrong for this structure",
             ErrorKind::Value => "has a value that the specification does not allow",
             ErrorKind::Missing => "is missing",
+            ErrorKind::Duplicate => "is there twice",
             ErrorKind::Padding => "is not zero",
         };
         write!(formatter, "{} {} at byte {}", self.field, what, self.offset)

@@ -107,9 +107,7 @@ impl Located<'_, '_> {
     fn put<T>(&self, place: &mut Option<T>, value: T) -> Result<(), Error> {
         match place.replace(value) {
             None => Ok(()),
-            Some(_) => {
-                Err(Error::new(ErrorKind::Value, Part::Match, self.offset, "match field (present twice)"))
-            }
+            Some(_) => Err(Error::new(ErrorKind::Duplicate, Part::Match, self.offset, "match field")),
         }
     }
 }

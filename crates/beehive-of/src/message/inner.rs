@@ -8,7 +8,7 @@ use crate::limits::HEADER_LENGTH;
 use crate::schema::{Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-/// A whole message, with its header. It is not decoded further if it can itself hold messages: none does in a valid
+/// A whole message, with its header, of the version of what it is in: a connection has one. It is not decoded further if it can itself hold messages: none does in a valid
 /// one, and an endless nesting costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InnerMessage<'a> {
@@ -49,10 +49,23 @@ impl<'a> Value<'a> for InnerMessage<'a> {
         if length < HEADER_LENGTH {
             return Err(ahead.error_at(ErrorKind::LengthTooSmall, reader.offset() + 2));
         }
+        if reader.rest().first() != Some(&reader.version().wire()) {
+            return Err(reader.name("version of the inner message").error(ErrorKind::Version));
+        }
         let bytes = reader.name("inner message").take(length)?;
         let padding = (crate::field::padded(length) - length).min(reader.rest().len());
+        let padding_start = reader.offset();
         reader.skip(padding)?;
-        Ok(Self { bytes, padded: padding > 0 })
+        let inner = Self { bytes, padded: padding > 0 };
+        // What is strict is strict about what is inside, too; what is malformed there is found where it is told.
+        if reader.is_strict()
+            && let Some((frame, _)) = inner.decoded(reader.version())
+            && Message::parse_strict(frame).is_err_and(|error| error.kind() == ErrorKind::Padding)
+        {
+            let start = padding_start - length;
+            return Err(reader.name("padding of the inner message").error_at(ErrorKind::Padding, start));
+        }
+        Ok(inner)
     }
 
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {

@@ -57,6 +57,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// Whether padding must be zero.
+    pub(crate) const fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// Enters a part of the message, for errors; returns the one it was in.
     #[inline]
     pub(crate) fn enter(&mut self, part: Part) -> Part {

@@ -234,7 +234,7 @@ fn lengths_that_lie() {
             ErrorKind::LengthWrong,
         ),
         ("mask that is half a byte", flow_mod("0001000980000b01 0800000000000000"), ErrorKind::LengthWrong),
-        ("field present twice", flow_mod("0001001080000a02 080080000a020800"), ErrorKind::Value),
+        ("field present twice", flow_mod("0001001080000a02 080080000a020800"), ErrorKind::Duplicate),
         ("match of another type", flow_mod("0000000400000000"), ErrorKind::Value),
         (
             "instruction beyond the message",

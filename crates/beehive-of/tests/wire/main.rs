@@ -11,6 +11,7 @@ mod extended_statistics;
 mod extensions;
 mod harness;
 mod hostile;
+mod inside;
 mod known_bytes;
 mod limits;
 mod live;
