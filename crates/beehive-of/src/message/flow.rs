@@ -1,7 +1,7 @@
 //! Flow-mod and flow-removed (1.0.0, 5.3.3 and 5.4.2; 1.3.5, 7.3.4.2 and 7.4.2; 1.5.1, 7.4.2).
 
 use super::action::Actions;
-use super::instruction::Instructions;
+use super::instruction::{Instructions, Once};
 use super::match_::Match;
 use super::number::{BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, GroupId, TableId};
 use super::oxs::FlowCounters;
@@ -39,11 +39,11 @@ structure! {
     ],
     1..=3 => [
         cookie as Hex, cookie_mask as Hex, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
-        out_group, flags, 2, match_fields, instructions
+        out_group, flags, 2, match_fields, instructions as Once
     ],
     4.. => [
         cookie as Hex, cookie_mask as Hex, table_id, command as Byte, idle_timeout, hard_timeout, priority, buffer_id, out_port,
-        out_group, flags, importance, match_fields, instructions
+        out_group, flags, importance, match_fields, instructions as Once
     ],
 }
 

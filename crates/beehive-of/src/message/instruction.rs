@@ -4,7 +4,10 @@ use super::action::Actions;
 use super::experimenter::Experimenter;
 use super::number::{MeterId, StatTriggerFlags, TableId};
 use super::oxs::FlowCounters;
-use crate::schema::{Hex, List, structure, tagged};
+use crate::encode::EncodeError;
+use crate::error::Error;
+use crate::schema::{Adaptor, Hex, List, Reader, Sink, Source, Tagged, Value, Writer, structure, tagged};
+use crate::version::Version;
 
 tagged! {
     /// What a flow does with a packet.
@@ -30,6 +33,59 @@ tagged! {
 
 /// Instructions in order.
 pub type Instructions<'a> = List<'a, Instruction<'a>>;
+
+/// The first instruction of which there is one before it: where it starts, and its name. Of experimenters' there may be
+/// several.
+pub(super) fn twice(
+    instructions: &Instructions<'_>,
+    version: Version,
+) -> Result<Option<(usize, &'static str)>, Error> {
+    let mut seen = 0u16;
+    let mut elements = instructions.iter();
+    loop {
+        let offset = elements.offset();
+        let Some(instruction) = elements.next() else { return Ok(None) };
+        let instruction = instruction?;
+        let bit = instruction.kind(version).and_then(|kind| 1u16.checked_shl(kind.into())).unwrap_or(0);
+        if seen & bit != 0 {
+            return Ok(Some((offset, instruction.name())));
+        }
+        seen |= bit;
+    }
+}
+
+/// Instructions of which there is one of a kind (1.3.5, 5.9). Those of a message that was decoded go out as they came.
+pub(crate) struct Once;
+
+impl<'a> Adaptor<'a, Instructions<'a>> for Once {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Instructions<'a>, Error> {
+        Value::read(reader)
+    }
+
+    fn write(
+        value: &Instructions<'a>,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        if value.reader().is_none() && twice(value, writer.version())?.is_some() {
+            return Err(EncodeError::Value { field: "an instruction that is there twice" });
+        }
+        value.write(writer)
+    }
+
+    fn show(value: &Instructions<'a>, version: Version, sink: &mut dyn Sink) {
+        value.show(version, sink);
+    }
+
+    fn compose(
+        source: &dyn Source,
+        _field: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        Instructions::compose(source, writer)
+    }
+}
 
 structure! {
     /// Goes on in a table.

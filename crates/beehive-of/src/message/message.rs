@@ -145,41 +145,6 @@ impl<'a> Message<'a> {
         checker.error.map_or(Ok(()), Err)
     }
 
-    /// Checks what the message means, as a switch would: match fields and what they depend on, commands, reasons.
-    /// [`Error::answer`] is the error message to answer with.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that is wrong.
-    pub fn check_meaning(&self, version: Version) -> Result<(), Error> {
-        self.check(version)?;
-        let wrong = |part, offset, field| Err(Error::new(ErrorKind::Value, part, offset, field));
-        match self {
-            Self::FlowMod(flow) => {
-                let offset = if version == Version::V1_0 { 56 } else { 25 };
-                if flow.command.0 > 4 {
-                    return wrong(Part::FlowMod, offset, "flow-mod command");
-                }
-                flow.match_fields.fields().check_meaning(48)
-            }
-            Self::FlowRemoved(flow) => flow.match_fields.fields().check_meaning(48),
-            Self::PacketOut(packet) => packet.match_fields.fields().check_meaning(16),
-            Self::GroupMod(group) => {
-                let last = if version >= Version::V1_5 { 5 } else { 2 };
-                if group.command.0 > last || group.command.0 == 4 {
-                    return wrong(Part::Group, 8, "group-mod command");
-                }
-                if group.group_type.0 > 3 && group.group_type.0 < 128 {
-                    return wrong(Part::Group, 10, "group type");
-                }
-                Ok(())
-            }
-            Self::MeterMod(meter) if meter.command.0 > 2 => wrong(Part::Meter, 8, "meter-mod command"),
-            Self::RoleRequest(role) if role.role.0 > 3 => wrong(Part::Role, 8, "role"),
-            _ => Ok(()),
-        }
-    }
-
     /// Appends the message.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod group;
 mod inner;
 mod instruction;
 mod match_;
+mod meaning;
 #[allow(clippy::module_inception)]
 mod message;
 mod meter;

@@ -15,6 +15,7 @@ mod inside;
 mod known_bytes;
 mod limits;
 mod live;
+mod meaning;
 mod mutation;
 mod open_vswitch;
 mod pairs;

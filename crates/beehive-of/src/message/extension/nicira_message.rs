@@ -3,7 +3,7 @@
 use super::{Extension, Form};
 use crate::message::action::Actions;
 use crate::message::bundle::RequestForward;
-use crate::message::instruction::Instructions;
+use crate::message::instruction::{Instructions, Once};
 use crate::message::number::{
     BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, NiciraRole, PacketInFormat, PacketInReason,
     TableId, TlvTableCommand,
@@ -104,7 +104,7 @@ structure! {
     ],
     1.. => [
         cookie as Hex, command, idle_timeout, hard_timeout, priority, buffer_id, out_port as Port16, flags, size, 6,
-        match_fields as Padded, instructions
+        match_fields as Padded, instructions as Once
     ],
 }
 

@@ -1,0 +1,92 @@
+//! What a message means, where its structure does not say: whether a switch would take it.
+
+use super::extension::{Extended, NiciraMessage};
+use super::flow::FlowMod;
+use super::group::GroupMod;
+use super::instruction::{Instructions, twice};
+use super::message::Message;
+use super::number::{FlowModCommand, GroupId};
+use crate::error::{Error, ErrorKind, Part};
+use crate::version::Version;
+
+/// The error of a value that is none of those that there are.
+fn wrong(part: Part, offset: usize, field: &'static str) -> Result<(), Error> {
+    Err(Error::new(ErrorKind::Value, part, offset, field))
+}
+
+impl Message<'_> {
+    /// Checks what the message means, as a switch would: match fields and what they depend on, instructions of which there
+    /// may be one, commands, reasons; and of a message that is to be sent, that the version has the fields of a flow-mod.
+    /// [`Error::answer`] is the error message to answer with.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn check_meaning(&self, version: Version) -> Result<(), Error> {
+        self.check(version)?;
+        match self {
+            Self::FlowMod(flow) => check_flow(flow, version),
+            Self::FlowRemoved(flow) => flow.match_fields.fields().check_meaning(48),
+            Self::PacketOut(packet) => packet.match_fields.fields().check_meaning(16),
+            Self::GroupMod(group) => check_group(group, version),
+            Self::MeterMod(meter) if meter.command.0 > 2 => wrong(Part::Meter, 8, "meter-mod command"),
+            Self::RoleRequest(role) if role.role.0 > 3 => wrong(Part::Role, 8, "role"),
+            Self::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))) => {
+                // The upper bits are the table.
+                check_command(FlowModCommand(flow.command.0 & 0xff), 24)?;
+                flow.match_fields.check_meaning(48)?;
+                check_instructions(&flow.instructions, version)
+            }
+            Self::Experimenter(Extended::Nicira(NiciraMessage::FlowRemoved(flow))) => {
+                flow.match_fields.check_meaning(56)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_flow(flow: &FlowMod<'_>, version: Version) -> Result<(), Error> {
+    check_command(flow.command, if version == Version::V1_0 { 56 } else { 25 })?;
+    if let Some(field) = missing(flow, version) {
+        return wrong(Part::FlowMod, 8, field);
+    }
+    flow.match_fields.fields().check_meaning(48)?;
+    check_instructions(&flow.instructions, version)
+}
+
+fn check_command(command: FlowModCommand, offset: usize) -> Result<(), Error> {
+    if command.0 > 4 { wrong(Part::FlowMod, offset, "flow-mod command") } else { Ok(()) }
+}
+
+/// A field that is given and that the version does not have; none in what was decoded.
+fn missing(flow: &FlowMod<'_>, version: Version) -> Option<&'static str> {
+    let old = version == Version::V1_0;
+    [
+        ("importance", version < Version::V1_4 && flow.importance != 0),
+        ("cookie_mask", old && flow.cookie_mask != 0),
+        ("table_id", old && flow.table_id.0 != 0),
+        ("out_group", old && flow.out_group != GroupId::ANY),
+        ("instructions", old && !flow.instructions.is_empty()),
+        ("actions", !old && !flow.actions.is_empty()),
+    ]
+    .into_iter()
+    .find_map(|(field, given)| given.then_some(field))
+}
+
+fn check_instructions(instructions: &Instructions<'_>, version: Version) -> Result<(), Error> {
+    match twice(instructions, version)? {
+        Some((offset, name)) => Err(Error::new(ErrorKind::Duplicate, Part::Instruction, offset, name)),
+        None => Ok(()),
+    }
+}
+
+fn check_group(group: &GroupMod<'_>, version: Version) -> Result<(), Error> {
+    let last = if version >= Version::V1_5 { 5 } else { 2 };
+    if group.command.0 > last || group.command.0 == 4 {
+        return wrong(Part::Group, 8, "group-mod command");
+    }
+    if group.group_type.0 > 3 && group.group_type.0 < 128 {
+        return wrong(Part::Group, 10, "group type");
+    }
+    Ok(())
+}
