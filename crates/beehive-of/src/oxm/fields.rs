@@ -6,8 +6,9 @@ use crate::limits::MATCH_FIELDS_MAX;
 use crate::schema::{List, Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-use super::class::BASIC;
+use super::class::{BASIC, NXM_OF};
 use super::field::OxmField;
+use super::registry::Need;
 
 /// Fields in order, told as one record: the name of each with its value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -45,10 +46,8 @@ impl<'a> OxmFields<'a> {
             }
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
-                if (earlier.class, earlier.number, earlier.experimenter)
-                    == (field.class, field.number, field.experimenter)
-                {
-                    return Err(wrong(ErrorKind::Value, "match field (present twice)"));
+                if earlier.id().standard().has_number_of(&field.id().standard()) {
+                    return Err(wrong(ErrorKind::Duplicate, "match field"));
                 }
             }
             if let Some(mask) = field.mask
@@ -69,18 +68,27 @@ impl<'a> OxmFields<'a> {
             let mut met = false;
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
-                let value = earlier.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
-                met |= earlier.class == BASIC
-                    && known.needs.iter().any(|need| {
-                        need.number == earlier.number
-                            && need.value.map_or(value & 0x1000 != 0, |wanted| u64::from(wanted) == value)
-                    });
+                met |= known.needs.iter().any(|need| earlier.meets(need));
             }
             if !met {
                 return Err(wrong(ErrorKind::Missing, known.name));
             }
         }
         Ok(())
+    }
+}
+
+impl OxmField<'_> {
+    /// Whether this is what another field depends on, by any of the names that it has.
+    fn meets(&self, need: &Need) -> bool {
+        let value = self.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let number = match self.id().standard() {
+            id if id.class == BASIC => id.number,
+            // Nicira's tag has the bit that says that there is one where the specification's has it.
+            id if (id.class, id.number) == (NXM_OF, 4) => 6,
+            _ => return false,
+        };
+        need.number == number && need.value.map_or(value & 0x1000 != 0, |wanted| u64::from(wanted) == value)
     }
 }
 

@@ -136,19 +136,19 @@ pub const FIELDS: &[Known] = fields! {
         2 "nxm_eth_src" Mac, masks, 0, NONE;
         3 "nxm_eth_type" Hex(2), exact, 0, NONE;
         4 "nxm_vlan_tci" Hex(2), masks, 0, NONE;
-        5 "nxm_ip_tos" Decimal(1), exact, 0, NONE;
-        6 "nxm_ip_proto" Decimal(1), exact, 0, NONE;
-        7 "nxm_ip_src" Ipv4, masks, 0, NONE;
-        8 "nxm_ip_dst" Ipv4, masks, 0, NONE;
-        9 "nxm_tcp_src" Decimal(2), masks, 0, NONE;
-        10 "nxm_tcp_dst" Decimal(2), masks, 0, NONE;
-        11 "nxm_udp_src" Decimal(2), masks, 0, NONE;
-        12 "nxm_udp_dst" Decimal(2), masks, 0, NONE;
-        13 "nxm_icmp_type" Decimal(1), exact, 0, NONE;
-        14 "nxm_icmp_code" Decimal(1), exact, 0, NONE;
-        15 "nxm_arp_op" Decimal(2), exact, 0, NONE;
-        16 "nxm_arp_spa" Ipv4, masks, 0, NONE;
-        17 "nxm_arp_tpa" Ipv4, masks, 0, NONE;
+        5 "nxm_ip_tos" Decimal(1), exact, 0, IP;
+        6 "nxm_ip_proto" Decimal(1), exact, 0, IP;
+        7 "nxm_ip_src" Ipv4, masks, 0, IPV4;
+        8 "nxm_ip_dst" Ipv4, masks, 0, IPV4;
+        9 "nxm_tcp_src" Decimal(2), masks, 0, TCP;
+        10 "nxm_tcp_dst" Decimal(2), masks, 0, TCP;
+        11 "nxm_udp_src" Decimal(2), masks, 0, UDP;
+        12 "nxm_udp_dst" Decimal(2), masks, 0, UDP;
+        13 "nxm_icmp_type" Decimal(1), exact, 0, ICMP;
+        14 "nxm_icmp_code" Decimal(1), exact, 0, ICMP;
+        15 "nxm_arp_op" Decimal(2), exact, 0, ARP;
+        16 "nxm_arp_spa" Ipv4, masks, 0, ARP;
+        17 "nxm_arp_tpa" Ipv4, masks, 0, ARP;
     }
     NXM_NX of 0 {
         0 "reg0" Hex(4), masks, 0, NONE;
@@ -168,25 +168,25 @@ pub const FIELDS: &[Known] = fields! {
         14 "reg14" Hex(4), masks, 0, NONE;
         15 "reg15" Hex(4), masks, 0, NONE;
         16 "nxm_tun_id" Hex(8), masks, 0, NONE;
-        17 "nxm_arp_sha" Mac, masks, 0, NONE;
-        18 "nxm_arp_tha" Mac, masks, 0, NONE;
-        19 "nxm_ipv6_src" Ipv6, masks, 0, NONE;
-        20 "nxm_ipv6_dst" Ipv6, masks, 0, NONE;
-        21 "nxm_icmpv6_type" Decimal(1), exact, 0, NONE;
-        22 "nxm_icmpv6_code" Decimal(1), exact, 0, NONE;
-        23 "nxm_nd_target" Ipv6, masks, 0, NONE;
-        24 "nxm_nd_sll" Mac, masks, 0, NONE;
-        25 "nxm_nd_tll" Mac, masks, 0, NONE;
-        26 "ip_frag" Hex(1), masks, 0, NONE;
-        27 "nxm_ipv6_label" Hex(4), masks, 0, NONE;
-        28 "nxm_ip_ecn" Decimal(1), exact, 0, NONE;
-        29 "ip_ttl" Decimal(1), exact, 0, NONE;
+        17 "nxm_arp_sha" Mac, masks, 0, ARP;
+        18 "nxm_arp_tha" Mac, masks, 0, ARP;
+        19 "nxm_ipv6_src" Ipv6, masks, 0, IPV6;
+        20 "nxm_ipv6_dst" Ipv6, masks, 0, IPV6;
+        21 "nxm_icmpv6_type" Decimal(1), exact, 0, ICMPV6;
+        22 "nxm_icmpv6_code" Decimal(1), exact, 0, ICMPV6;
+        23 "nxm_nd_target" Ipv6, masks, 0, DISCOVERY;
+        24 "nxm_nd_sll" Mac, masks, 0, SOLICITATION;
+        25 "nxm_nd_tll" Mac, masks, 0, ADVERTISEMENT;
+        26 "ip_frag" Hex(1), masks, 0, IP;
+        27 "nxm_ipv6_label" Hex(4), masks, 0, IPV6;
+        28 "nxm_ip_ecn" Decimal(1), exact, 0, IP;
+        29 "ip_ttl" Decimal(1), exact, 0, IP;
         30 "cookie" Hex(8), masks, 0, NONE;
-        30 "mpls_ttl" Decimal(1), exact, 0, NONE;
+        30 "mpls_ttl" Decimal(1), exact, 0, MPLS;
         31 "tun_src" Ipv4, masks, 0, NONE;
         32 "tun_dst" Ipv4, masks, 0, NONE;
         33 "pkt_mark" Hex(4), masks, 0, NONE;
-        34 "nxm_tcp_flags" Hex(2), masks, 0, NONE;
+        34 "nxm_tcp_flags" Hex(2), masks, 0, TCP;
         35 "dp_hash" Hex(4), masks, 0, NONE;
         36 "recirc_id" Hex(4), exact, 0, NONE;
         37 "conj_id" Decimal(4), exact, 0, NONE;
@@ -276,8 +276,8 @@ pub const FIELDS: &[Known] = fields! {
         125 "ct_tp_dst" Decimal(2), masks, 0, NONE;
     }
     ERICSSON of 0 {
-        1 "nd_reserved" Decimal(4), exact, 0, NONE;
-        2 "nd_options_type" Decimal(1), exact, 0, NONE;
+        1 "nd_reserved" Decimal(4), exact, 0, DISCOVERY;
+        2 "nd_options_type" Decimal(1), exact, 0, DISCOVERY;
     }
     EXPERIMENTER of 0x0000_2320 {
         0 "nxoxm_dp_hash" Hex(4), masks, 0, NONE;
@@ -289,7 +289,7 @@ pub const FIELDS: &[Known] = fields! {
         16 "tun_gtpu_msgtype" Decimal(1), masks, 0, NONE;
     }
     EXPERIMENTER of 0x4f4e_4600 {
-        42 "onf_tcp_flags" Hex(2), masks, 2, NONE;
+        42 "onf_tcp_flags" Hex(2), masks, 2, TCP;
         43 "onf_actset_output" Port, exact, 2, NONE;
     }
     EXPERIMENTER of 0x005a_d650 {
