@@ -1,7 +1,7 @@
 //! Counters as a list of fields (1.5.1, 7.2.4): OXS.
 
 use crate::encode::EncodeError;
-use crate::error::{Error, Part};
+use crate::error::{Error, ErrorKind, Part};
 use crate::schema::{List, Reader, Sink, Source, Value, Writer, put_digits};
 use crate::version::Version;
 
@@ -69,6 +69,9 @@ impl<'a> Value<'a> for Counter<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let start = reader.offset();
         let header = reader.name("counter").u32()?;
+        if reader.is_strict() && header & 0x100 != 0 {
+            return Err(reader.name("reserved bit of a counter").error_at(ErrorKind::Padding, start + 2));
+        }
         let length = (header & 0xff) as usize;
         let mut inner = reader.inner(length, 0, start + 3, "counter length")?;
         Ok(Self {

@@ -237,10 +237,19 @@ impl<'a> OxmField<'a> {
         }
     }
 
-    /// Tells the field as an entry of a record.
+    /// Whether the value has a length that its name stands for.
+    fn has_usual_length(&self) -> bool {
+        let usual = self.id().known().map_or(FieldKind::Bytes(VALUE_LENGTH_MAX), |known| known.kind);
+        usual.allows(self.value.len())
+    }
+
+    /// Tells the field as an entry of a record. An unusual length is told with the name, as that of a field without a value.
     pub(crate) fn show_entry(&self, sink: &mut dyn Sink) {
-        let mut name = Short::default();
-        let _ = fmt::Write::write_fmt(&mut name, format_args!("{}", self.id()));
+        let (mut name, id) = (Short::default(), self.id());
+        let _ = match self.has_usual_length() {
+            true => fmt::Write::write_fmt(&mut name, format_args!("{id}")),
+            false => fmt::Write::write_fmt(&mut name, format_args!("{id}:{}", id.length)),
+        };
         sink.key(name.as_str());
         sink.text(format_args!("{}", Shown(self)));
     }
@@ -252,8 +261,13 @@ impl<'a> OxmField<'a> {
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         let wrong = EncodeError::Value { field: "match field" };
+        if let Some((name, length)) = name.split_once(':') {
+            let (id, _) = parse_name(name).ok_or(wrong)?;
+            let id = FieldId { length: length.parse().map_err(|_| wrong)?, ..id };
+            return compose_digits(id, source.text().ok_or(wrong)?, writer);
+        }
         let (mut id, known) = parse_name(name).ok_or(wrong)?;
-        let kind = known.map_or(FieldKind::Bytes(124), |known| known.kind);
+        let kind = known.map_or(FieldKind::Bytes(VALUE_LENGTH_MAX), |known| known.kind);
         let (mut value, mut mask) = ([0; 128], [0; 128]);
         let (value_length, masked) = match (source.text(), source.number()) {
             (Some(text), _) => {
@@ -287,6 +301,29 @@ impl<'a> OxmField<'a> {
         }
         Ok(())
     }
+}
+
+/// The longest value that a field can have with a mask and an experimenter, in bytes: of those without a name it is told
+/// without its length.
+const VALUE_LENGTH_MAX: u8 = 124;
+
+/// Appends a field of an unusual length, told as digits.
+fn compose_digits(id: FieldId, text: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
+    let wrong = EncodeError::Value { field: "match field" };
+    let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+    FieldId { masked: mask.is_some(), ..id }.write(writer)?;
+    let mut put = |text: &str| {
+        let start = writer.position();
+        put_digits(text.strip_prefix("0x").ok_or(wrong)?, writer)?;
+        Ok::<usize, EncodeError>(writer.position() - start)
+    };
+    let length = put(value)?;
+    let masked = mask.map(put).transpose()?;
+    let told = usize::from(id.length).checked_sub(usize::from(id.overhead())).ok_or(wrong)?;
+    if masked.is_some_and(|masked| masked != length) || length + masked.unwrap_or(0) != told {
+        return Err(wrong);
+    }
+    Ok(())
 }
 
 /// The value of a field, and its mask after a slash.
@@ -364,10 +401,13 @@ impl<'a> Value<'a> for OxmField<'a> {
 
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         let wrong = EncodeError::Value { field: "match field" };
-        if self.mask.is_some_and(|mask| mask.len() != self.value.len()) || self.value.len() > 124 {
+        let id = self.id();
+        let mask = self.mask.map_or(0, <[u8]>::len);
+        let length = usize::from(id.overhead()) + self.value.len() + mask;
+        if (self.mask.is_some() && mask != self.value.len()) || length > usize::from(u8::MAX) {
             return Err(wrong);
         }
-        self.id().write(writer)?;
+        id.write(writer)?;
         writer.put(self.value);
         writer.put(self.mask.unwrap_or(&[]));
         Ok(())

@@ -25,3 +25,4 @@ mod round_trip;
 mod strategies;
 mod text;
 mod text_fields;
+mod tree;
