@@ -29,6 +29,152 @@
 //! # Ok::<(), beehive_of::Error>(())
 //! ```
 //!
+//! # A connection from its first byte
+//!
+//! Each side says hello first; what both speak is the version from then on. Then the controller asks who the switch is, and
+//! both answer echoes for as long as the connection lives. What follows works on anything that reads and writes: a
+//! `TcpStream`, a TLS stream, here a pipe in memory.
+//!
+//! ```
+//! use beehive_of::any::{Echo, ErrorMessage, Features, Hello, Message};
+//! use beehive_of::{FrameBuffer, Version, VersionSet};
+//! use bytes::BytesMut;
+//! use std::io::{self, Read, Write};
+//!
+//! /// Waits for bytes, however many messages or parts of one they are; `false` when the peer has closed the connection.
+//! fn receive(stream: &mut impl Read, into: &mut FrameBuffer) -> io::Result<bool> {
+//!     let mut bytes = [0; 2048];
+//!     let length = stream.read(&mut bytes)?;
+//!     into.read_target().extend_from_slice(&bytes[..length]);
+//!     Ok(length > 0)
+//! }
+//!
+//! /// Goes on until the switch has said who it is.
+//! fn control(mut stream: impl Read + Write, ours: VersionSet) -> io::Result<(Version, u64)> {
+//!     let (mut received, mut out) = (FrameBuffer::new(), BytesMut::new());
+//!     let mut spoken = None;
+//!     Hello::new(ours).encode_into(1, &mut out).map_err(io::Error::other)?;
+//!     loop {
+//!         stream.write_all(&out)?;
+//!         out.clear();
+//!         if !receive(&mut stream, &mut received)? {
+//!             return Err(io::ErrorKind::UnexpectedEof.into());
+//!         }
+//!         // An error here leaves the start of the next message unknown: it ends the connection.
+//!         while let Some(frame) = received.next_frame().map_err(io::Error::other)? {
+//!             let xid = frame.xid();
+//!             let encoded = match (spoken, Message::parse(frame)) {
+//!                 (None, Ok(Message::Hello(hello))) => {
+//!                     let Some(version) = hello.negotiate(ours) else {
+//!                         // It is told why before the connection is closed.
+//!                         let version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
+//!                         let refusal = ErrorMessage::hello_failed("no version in common");
+//!                         refusal.encode_into(version, xid, &mut out).map_err(io::Error::other)?;
+//!                         stream.write_all(&out)?;
+//!                         return Err(io::ErrorKind::Unsupported.into());
+//!                     };
+//!                     spoken = Some(version);
+//!                     Message::FeaturesRequest.encode_into(version, 2, &mut out)
+//!                 }
+//!                 (Some(version), Ok(Message::FeaturesReply(features))) if xid == 2 => {
+//!                     return Ok((version, features.datapath_id));
+//!                 }
+//!                 // The answer to an echo has its transaction and its data.
+//!                 (Some(version), Ok(Message::EchoRequest(echo))) => {
+//!                     Message::EchoReply(echo).encode_into(version, xid, &mut out)
+//!                 }
+//!                 (Some(version), Err(error)) => {
+//!                     ErrorMessage::answering(error.answer(version), frame.bytes()).encode_into(version, xid, &mut out)
+//!                 }
+//!                 // Whatever else comes: nothing that was asked for.
+//!                 _ => Ok(()),
+//!             };
+//!             encoded.map_err(io::Error::other)?;
+//!         }
+//!     }
+//! }
+//!
+//! // A switch that speaks 1.0 and 1.3, and wants to know first whether anybody is there.
+//! fn switch(mut stream: impl Read + Write) -> io::Result<()> {
+//!     let (mut received, mut out) = (FrameBuffer::new(), BytesMut::new());
+//!     let mut asked = None;
+//!     let theirs = VersionSet::only(Version::V1_0).with(Version::V1_3);
+//!     Hello::new(theirs).encode_into(1, &mut out).map_err(io::Error::other)?;
+//!     loop {
+//!         // Messages do not arrive as they were sent.
+//!         for part in out.chunks(5) {
+//!             stream.write_all(part)?;
+//!         }
+//!         out.clear();
+//!         if !receive(&mut stream, &mut received)? {
+//!             return Ok(());
+//!         }
+//!         while let Some(frame) = received.next_frame().map_err(io::Error::other)? {
+//!             let version = Version::V1_3;
+//!             match (Message::parse(frame), asked) {
+//!                 (Ok(Message::FeaturesRequest), _) => {
+//!                     assert_eq!(frame.version(), Some(version), "what both speak");
+//!                     asked = Some(frame.xid());
+//!                     let echo = Echo { data: b"are you there" };
+//!                     echo.encode_request_into(version, 99, &mut out).map_err(io::Error::other)?;
+//!                 }
+//!                 (Ok(Message::EchoReply(echo)), Some(asked)) => {
+//!                     assert_eq!((frame.xid(), echo.data), (99, &b"are you there"[..]));
+//!                     let features = Features {
+//!                         datapath_id: 0xbee, buffers: 0, tables: 1, auxiliary_id: 0, capabilities: Default::default(),
+//!                         actions: 0, ports: Default::default(),
+//!                     };
+//!                     features.encode_into(version, asked, &mut out).map_err(io::Error::other)?;
+//!                 }
+//!                 _ => {}
+//!             }
+//!         }
+//!     }
+//! }
+//! # use std::sync::mpsc::{Receiver, Sender, channel};
+//! #
+//! # /// One end of a pipe in memory.
+//! # struct Pipe(Sender<Vec<u8>>, Receiver<Vec<u8>>);
+//! # fn pipe() -> (Pipe, Pipe) {
+//! #     let ((to_b, from_a), (to_a, from_b)) = (channel(), channel());
+//! #     (Pipe(to_b, from_b), Pipe(to_a, from_a))
+//! # }
+//! # impl Read for Pipe {
+//! #     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+//! #         // What is written at a time fits; and the end of the other end is the end.
+//! #         let bytes = self.1.recv().unwrap_or_default();
+//! #         into[..bytes.len()].copy_from_slice(&bytes);
+//! #         Ok(bytes.len())
+//! #     }
+//! # }
+//! # impl Write for Pipe {
+//! #     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+//! #         if bytes.is_empty() {
+//! #             return Ok(0);
+//! #         }
+//! #         let bytes = &bytes[..bytes.len().min(2048)];
+//! #         self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+//! #         Ok(bytes.len())
+//! #     }
+//! #     fn flush(&mut self) -> io::Result<()> {
+//! #         Ok(())
+//! #     }
+//! # }
+//!
+//! let (ours, theirs) = pipe();
+//! let running = std::thread::spawn(|| switch(theirs));
+//! assert_eq!(control(ours, VersionSet::SUPPORTED)?, (Version::V1_3, 0xbee));
+//! running.join().unwrap()?;
+//!
+//! // Nothing in common: both sides learn it.
+//! let (ours, theirs) = pipe();
+//! let running = std::thread::spawn(|| switch(theirs));
+//! let refused = control(ours, VersionSet::only(Version::V1_5)).unwrap_err();
+//! assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
+//! running.join().unwrap()?;
+//! # Ok::<(), io::Error>(())
+//! ```
+//!
 //! # A flow for any switch
 //!
 //! ```
