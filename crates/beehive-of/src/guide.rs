@@ -291,7 +291,7 @@
 //! |---|---|---|
 //! | structure | `parse`; lists as they are iterated, or all by [`check`](crate::message::Message::check) | lengths, counts, depth |
 //! | strict | [`parse_strict`](crate::message::Message::parse_strict) | also padding and reserved bits that are not zero |
-//! | meaning | [`check_meaning`](crate::message::Message::check_meaning) | also commands, fields that are there twice, or without the one that they depend on |
+//! | meaning | [`check_meaning`](crate::message::Message::check_meaning) | also commands, instructions and fields that are there twice, fields without the one that they depend on |
 //!
 //! A switch that is written with this crate wants all three. A controller wants the first: switches are allowed to be
 //! careless with padding.

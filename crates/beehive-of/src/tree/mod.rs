@@ -1,7 +1,9 @@
 //! A message as a tree of named values: to be written as JSON or another notation, looked through, changed, and made a
 //! message again.
 //!
-//! With the feature `serde` a [`Node`] is serialized and deserialized.
+//! With the feature `serde` a [`Node`] is serialized and deserialized. A field of a match whose value is longer or shorter than
+//! that of its name has its length (that of value, mask and experimenter's number) in its key: `tcp_src:3`. What is not told is
+//! padding, and what does not count in the fixed matches of 1.0 and 1.1.
 //!
 //! ```
 //! use beehive_of::tree::Node;
