@@ -4,6 +4,9 @@ use core::fmt;
 
 use crate::encode::EncodeError;
 
+/// How many characters of a token an error tells; [`TextError::token`] has all of it.
+const SHOWN_MAX: usize = 40;
+
 /// Why text is no flow: the token that is wrong, and where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextError<'t> {
@@ -78,7 +81,11 @@ impl<'t> TextError<'t> {
 
 impl fmt::Display for TextError<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` at character {} ", self.token, self.position)?;
+        match self.token.char_indices().nth(SHOWN_MAX) {
+            Some((end, _)) => write!(formatter, "`{}…`", self.token.get(..end).unwrap_or(""))?,
+            None => write!(formatter, "`{}`", self.token)?,
+        }
+        write!(formatter, " at character {} ", self.position)?;
         match self.problem {
             Problem::Name => formatter.write_str("is the name of no field or option"),
             Problem::Action => formatter.write_str("is the name of no action"),

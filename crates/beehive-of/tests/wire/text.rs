@@ -265,6 +265,19 @@ fn what_is_written_is_read_as_the_same_flow() {
 }
 
 #[test]
+fn a_long_token_is_told_in_part() {
+    let name = "ä".repeat(50_000);
+    let text = format!("{name}=1,actions=drop");
+    let error = Flow::parse(&text, Version::V1_3).unwrap_err();
+    assert_eq!(error.token(), name);
+    let shown = "ä".repeat(40);
+    assert_eq!(error.to_string(), format!("`{shown}…` at character 1 is the name of no field or option"));
+    let text = format!("{shown}=1,actions=drop");
+    let error = Flow::parse(&text, Version::V1_3).unwrap_err();
+    assert_eq!(error.to_string(), format!("`{shown}` at character 1 is the name of no field or option"));
+}
+
+#[test]
 fn errors_name_the_token_and_its_place() {
     for (text, token, position, problem) in [
         ("in_prot=3,actions=drop", "in_prot", 1, Problem::Name),
