@@ -301,7 +301,7 @@ impl<'t> Fields<'t> {
             }
             let written = match &entry.option {
                 Some((value, mask)) => option(entry.id, value, mask.as_deref()).write(writer),
-                None => write(entry.id, entry.value, writer),
+                None => write(in_match(entry, version), entry.value, writer),
             };
             written.map_err(|error| fault(entry, error))?;
         }
@@ -309,9 +309,24 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Whether Open vSwitch takes a mask: also for ports of TCP, UDP and SCTP, and for what neighbours look for.
+/// Whether a match can have a mask: also for ports of TCP and UDP, and for what neighbours look for, for which Nicira
+/// has fields with masks. For ports of SCTP nobody has one.
 fn maskable(field: &Known) -> bool {
-    field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=18 | 31..=33))
+    field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=16 | 31..=33))
+}
+
+/// The field that says so in a match. The specification's fields of ports and of neighbours have no masks (1.3.5, table
+/// 12), Nicira's for the same do. 1.0 and 1.1 have no list of the specification's own.
+fn in_match(entry: &Entry<'_>, version: Version) -> FieldId {
+    let id = entry.id;
+    if version < Version::V1_2 || entry.value.mask.is_none() || id.class != class::BASIC {
+        return id;
+    }
+    match id.number {
+        13..=16 => FieldId { class: class::NXM_OF, number: id.number - 4, ..id },
+        31..=33 => FieldId { class: class::NXM_NX, number: id.number - 8, ..id },
+        _ => id,
+    }
 }
 
 fn is_vlan(id: FieldId) -> bool {

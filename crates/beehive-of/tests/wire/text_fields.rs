@@ -137,7 +137,7 @@ fn agree(texts: &[String], version: Version) -> bool {
         let mut out = BytesMut::new();
         flow.message().encode_into(version, 1, &mut out).unwrap_or_else(|error| panic!("{text}: {error}"));
         let message = message::Message::parse(Frame::whole(&out).unwrap()).unwrap();
-        message.check(version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
+        message.check_meaning(version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
         messages.extend(&out);
         shown += &format!("{flow}\n");
     }
@@ -226,6 +226,9 @@ fn bits_of_fields_are_matched() {
         "tcp,OXM_OF_TCP_DST[0..7]=80 actions=drop",
         "ip,ip_src[24..31]=10 actions=drop",
         "ip,nw_src=*,tcp_src=*,dl_vlan=* actions=drop",
+        "tcp,tcp_dst=0x50/0xfff0,tcp_src=1/1 actions=drop",
+        "udp,tp_dst=0x50/0xfff0,udp_src=1/0xf actions=drop",
+        "icmp6,icmp_type=135,nd_target=fe80::1/64,nd_sll=02:00:00:00:00:01/ff:ff:ff:00:00:00 actions=drop",
     ];
     agree(&texts.map(str::to_owned), Version::V1_3);
 }
@@ -237,6 +240,8 @@ fn a_mask_is_taken_where_open_vswitch_takes_one() {
         let value = value.split(['/', '|']).next().unwrap();
         if value.starts_with(|letter: char| letter.is_ascii_alphabetic() && !value.contains(':'))
             || value.starts_with('(')
+            // Nobody has a field for them that may have a mask.
+            || needs.starts_with("sctp")
         {
             continue;
         }
