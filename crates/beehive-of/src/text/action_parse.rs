@@ -4,12 +4,13 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
+use super::action_names::{APPLY, GOTO, METADATA, known, place};
 use super::error::{Fault, Problem};
 use super::field_names::named;
 use super::match_parse::{Fields, basic, most, option, with_field};
-use super::subfield::Subfield;
+use super::subfield::{Subfield, writable};
 use super::token::{Token, Tokens};
-use super::value::{Value, ones, parse, parse_bytes, port, small};
+use super::value::{Value, decimal, parse, parse_bytes, port, small, wide};
 use crate::address::MacAddress;
 use crate::encode::EncodeError;
 use crate::limits::ACTION_DEPTH_MAX;
@@ -28,6 +29,8 @@ pub(super) struct Program {
     protocol: Option<u8>,
     /// How many actions this is inside of.
     depth: u8,
+    /// Whether it is inside of connection tracking, which alone sets what it knows.
+    tracks: bool,
 }
 
 /// Appends an action.
@@ -51,6 +54,7 @@ impl Program {
             eth_type: fields.eth_type(),
             protocol: fields.protocol(),
             depth: 0,
+            tracks: false,
         }
     }
 
@@ -59,30 +63,46 @@ impl Program {
         let version = self.version;
         let mut apply = BytesMut::new();
         let mut instructions: Vec<(u8, BytesMut)> = Vec::new();
-        let mut tokens = 0;
-        let mut dropped = false;
+        let (mut dropped, mut last) = (false, None);
+        let (mut count, mut conjunctions, mut others) = (0, 0, None);
         for token in Tokens(text) {
-            let token = token?;
-            tokens += 1;
-            if token.whole == "drop" {
+            let token = known(token?)?;
+            if token.name == "drop" {
                 dropped = true;
                 continue;
+            }
+            count += 1;
+            match token.name {
+                "conjunction" => conjunctions += 1,
+                "note" => {}
+                _ => others = Some(token),
+            }
+            let place = place(token.name);
+            match last {
+                // 1.0 goes on in another table by an action, which may not be done after it.
+                Some(METADATA) if place == GOTO && version == Version::V1_0 => {
+                    return Err(token.fault(Problem::Order));
+                }
+                Some(last) if place < last => return Err(token.fault(Problem::Order)),
+                Some(last) if place == last && place != APPLY => return Err(token.fault(Problem::Twice)),
+                _ => last = Some(place),
             }
             let mut bytes = BytesMut::new();
             let Some((order, instruction)) = self.instruction(&token, &mut bytes)? else {
                 self.action(&token, &mut apply)?;
                 continue;
             };
-            if instructions.iter().any(|(known, _)| *known == order) {
-                return Err(token.fault(Problem::Twice));
-            }
             let mut encoded = BytesMut::new();
             put_instruction(instruction, &mut encoded, version)
                 .map_err(|error| token.fault(Problem::Version(error)))?;
             instructions.push((order, encoded));
         }
-        if tokens == 0 || (dropped && tokens > 1) {
+        if dropped && count > 0 {
             return Err(Fault::new(text, Problem::Value));
+        }
+        // What a conjunction decides is done by another flow.
+        if let Some(other) = others.filter(|_| conjunctions > 0) {
+            return Err(other.fault(Problem::Place));
         }
         if version == Version::V1_0 {
             out.extend_from_slice(&apply);
@@ -93,9 +113,10 @@ impl Program {
             let list = ActionList { actions: List::of_bytes(version, &apply) };
             put_instruction(Instruction::ApplyActions(list), &mut encoded, version)
                 .map_err(|error| Fault::new(text, Problem::Version(error)))?;
-            instructions.push((1, encoded));
+            instructions.push((APPLY, encoded));
         }
-        instructions.sort_by_key(|(order, _)| *order);
+        // What is applied was read in between.
+        instructions.sort_by_key(|(place, _)| *place);
         for (_, encoded) in instructions {
             out.extend_from_slice(&encoded);
         }
@@ -114,12 +135,12 @@ impl Program {
         }
         Ok(Some(match token.name {
             "meter" if self.version < Version::V1_5 => {
-                let meter_id = MeterId(small(token.want()?).ok_or(wrong)?);
+                let meter_id = meter(token)?;
                 (0, Instruction::Meter(MeterInstruction { meter_id }))
             }
             "clear_actions" => (2, Instruction::ClearActions(Nothing {})),
             "write_actions" => {
-                self.listed(token.value.unwrap_or(""), bytes)?;
+                self.actions(token.value.unwrap_or(""), bytes)?;
                 let actions = List::of_bytes(self.version, bytes);
                 (3, Instruction::WriteActions(ActionList { actions }))
             }
@@ -128,7 +149,7 @@ impl Program {
                 (4, Instruction::WriteMetadata(WriteMetadata { metadata, mask }))
             }
             "goto_table" => {
-                let table_id = TableId(small(token.want()?).ok_or(wrong)?);
+                let table_id = TableId(decimal(token.want()?).ok_or(wrong)?);
                 (5, Instruction::GotoTable(GotoTable { table_id }))
             }
             _ => return Ok(None),
@@ -138,6 +159,11 @@ impl Program {
     /// Refuses to go inside of one action more than a decoder would.
     pub(super) fn check_depth<'t>(&self, text: &'t str) -> Result<(), Fault<'t>> {
         if self.depth < ACTION_DEPTH_MAX { Ok(()) } else { Err(Fault::new(text, Problem::Parentheses)) }
+    }
+
+    /// Whether this is inside of no action.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.depth == 0
     }
 
     /// Appends the actions that are inside of an action.
@@ -151,10 +177,46 @@ impl Program {
 
     /// Appends the actions of a list; `drop` is no action, and alone.
     fn listed<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
-        if text.trim() == "drop" {
-            return Ok(());
+        let (mut dropped, mut count) = (false, 0);
+        for token in Tokens(text) {
+            let token = known(token?)?;
+            match token.name {
+                "drop" => dropped = true,
+                "conjunction" | "nat" => return Err(token.fault(Problem::Place)),
+                _ => {
+                    count += 1;
+                    self.action(&token, out)?;
+                }
+            }
         }
-        Tokens(text).try_for_each(|token| self.action(&token?, out))
+        if dropped && count > 0 { Err(Fault::new(text, Problem::Value)) } else { Ok(()) }
+    }
+
+    /// Refuses to set what connection tracking knows where it is not done.
+    pub(super) fn check_tracked<'t>(&self, field: FieldId, token: &Token<'t>) -> Result<(), Fault<'t>> {
+        if is_tracked(field) && !self.tracks { Err(token.fault(Problem::Place)) } else { Ok(()) }
+    }
+
+    /// Appends the actions that connection tracking does to what it tracked, and nothing else.
+    pub(super) fn tracked<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        for token in Tokens(text) {
+            let token = known(token?)?;
+            let sets = matches!(token.name, "load" | "set_field" | "move");
+            let target = token.value.filter(|_| sets).and_then(|value| value.rsplit_once("->"));
+            let field = target.map(|(_, target)| Subfield::parse(target)).transpose()?.map(|part| part.field);
+            match (token.name, field) {
+                ("drop", _) => {}
+                ("nat", _) => self.nat(&token, out)?,
+                (_, Some(field)) if is_tracked(field) => {
+                    (self.depth, self.tracks) = (self.depth + 1, true);
+                    let done = self.action(&token, out);
+                    (self.depth, self.tracks) = (self.depth - 1, false);
+                    done?;
+                }
+                _ => return Err(token.fault(Problem::Place)),
+            }
+        }
+        Ok(())
     }
 
     /// Appends one action, or what it takes to say it in the version.
@@ -168,7 +230,10 @@ impl Program {
             None => match token.name {
                 "set_field" => return self.set_field(token, out),
                 name if name.starts_with("mod_")
-                    || matches!(name, "set_vlan_vid" | "set_vlan_pcp" | "set_mpls_label" | "set_mpls_tc") =>
+                    || matches!(
+                        name,
+                        "set_vlan_vid" | "set_vlan_pcp" | "set_mpls_label" | "set_mpls_tc" | "set_nw_ttl"
+                    ) =>
                 {
                     return self.modify(token, out);
                 }
@@ -182,7 +247,8 @@ impl Program {
     fn enqueue<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let Enqueue { port, queue_id } = enqueue(token)?;
         let pop = Extended::Nicira(NiciraAction::PopQueue(NiciraNothing {}));
-        [Action::SetQueue(SetQueue { queue_id }), output(port, None), Action::Experimenter(pop)]
+        let output = output(token, port, None)?;
+        [Action::SetQueue(SetQueue { queue_id }), output, Action::Experimenter(pop)]
             .into_iter()
             .try_for_each(|action| put(action, out, self.version))
             .map_err(|error| token.fault(Problem::Version(error)))
@@ -196,14 +262,16 @@ impl Program {
         if token.value.is_none()
             && let Some(port) = port(token.name)
         {
-            return Ok(Some(output(port, None)));
+            // A number is never told how much the controller gets.
+            let number = token.name.starts_with(|letter: char| letter.is_ascii_digit());
+            return output(token, port, number.then_some(0)).map(Some);
         }
         Ok(Some(match (token.name, token.value) {
-            ("controller" | "CONTROLLER", Some(length)) if !token.parenthesised => {
-                output(PortNo::CONTROLLER, Some(small(length).ok_or(wrong)?))
+            ("controller", Some(length)) if is_number(length) => {
+                output(token, PortNo::CONTROLLER, Some(small(length).ok_or(wrong)?))?
             }
-            ("output", Some(text)) if !token.parenthesised => match port(text) {
-                Some(port) => output(port, None),
+            ("output", Some(text)) => match port(text) {
+                Some(port) => output(token, port, None)?,
                 None => return Ok(None),
             },
             ("enqueue", Some(_)) => Action::Enqueue(enqueue(token)?),
@@ -213,7 +281,8 @@ impl Program {
             }
             ("push_vlan", Some(text)) => {
                 self.tagged = true;
-                Action::PushVlan(EtherType { eth_type: small(text).ok_or(wrong)? })
+                let eth_type = small(text).filter(|kind| matches!(kind, 0x8100 | 0x88a8)).ok_or(wrong)?;
+                Action::PushVlan(EtherType { eth_type })
             }
             ("push_mpls", Some(text)) => {
                 let eth_type = small(text).ok_or(wrong)?;
@@ -259,8 +328,11 @@ impl Program {
                     Action::Group(Group { group_id })
                 }
             }
-            ("meter", Some(text)) if self.version >= Version::V1_5 => {
-                Action::Meter(Meter { meter_id: MeterId(small(text).ok_or(wrong)?) })
+            ("meter", Some(_)) if self.version >= Version::V1_5 => {
+                if self.depth > 0 {
+                    return Err(token.fault(Problem::Place));
+                }
+                Action::Meter(Meter { meter_id: meter(token)? })
             }
             ("copy_ttl_out", None) => Action::CopyTtlOut(NoArgument {}),
             ("copy_ttl_in", None) => Action::CopyTtlIn(NoArgument {}),
@@ -281,10 +353,15 @@ impl Program {
             return set_option(option(id, &value, mask.as_deref()), out, self.version)
                 .map_err(|error| token.fault(Problem::Version(error)));
         }
+        if !writable(id) {
+            return Err(Fault::new(name, Problem::ReadOnly));
+        }
+        self.check_tracked(id, token)?;
         let kind = id.known().map(|known| known.kind).ok_or(wrong)?;
         let most = most(id);
         let value = parse(id, kind, text.trim())
             .filter(|value| value.value <= most && value.mask.is_none_or(|mask| mask <= most))
+            .filter(|value| (id.class, id.number) != (class::NXM_OF, 5) || value.value % 4 == 0)
             .ok_or(Fault::new(text, Problem::Value))?;
         self.set(id, value, out).map_err(|problem| Fault::new(token.whole, problem))
     }
@@ -361,7 +438,7 @@ impl Program {
             "mod_nw_dst" => (basic(12, 4), FieldKind::Ipv4),
             "mod_nw_tos" => (basic(8, 1), FieldKind::Decimal(1)),
             "mod_nw_ecn" => (basic(9, 1), FieldKind::Decimal(1)),
-            "mod_nw_ttl" => {
+            "mod_nw_ttl" | "set_nw_ttl" => {
                 let value = small(text).ok_or(wrong)?;
                 let ttl = FieldId { class: class::NXM_NX, number: 29, length: 1, ..FieldId::default() };
                 let told = match self.version {
@@ -381,7 +458,7 @@ impl Program {
                 };
                 (basic(number + u8::from(!source), 2), FieldKind::Decimal(2))
             }
-            _ => return Err(Fault::new(token.name, Problem::Action)),
+            _ => return Err(Fault::new(token.written(), Problem::Action)),
         };
         let mut value = parse(id, kind, text).filter(|value| value.mask.is_none()).ok_or(wrong)?;
         match id.number {
@@ -428,7 +505,7 @@ impl Program {
 fn enqueue<'t>(token: &Token<'t>) -> Result<Enqueue, Fault<'t>> {
     let text = token.want()?;
     let wrong = Fault::new(text, Problem::Value);
-    let (number, queue) = text.split_once([':', ',']).ok_or(wrong)?;
+    let (number, queue) = text.split_once([':', ',', 'q']).ok_or(wrong)?;
     let port = port(number.trim()).ok_or(wrong)?;
     Ok(Enqueue { port, queue_id: QueueId(small(queue.trim()).ok_or(wrong)?) })
 }
@@ -453,7 +530,12 @@ pub(super) fn set_option(
 }
 
 /// Sets every run of bits that count, of at most 64 bits, by an action of its own.
-fn load_runs(id: FieldId, value: Value, out: &mut BytesMut, version: Version) -> Result<(), EncodeError> {
+pub(super) fn load_runs(
+    id: FieldId,
+    value: Value,
+    out: &mut BytesMut,
+    version: Version,
+) -> Result<(), EncodeError> {
     let width = super::subfield::bits(id).min(128);
     let mask = value.mask.unwrap_or(u128::MAX >> (128 - u32::from(width.max(1))));
     let mut offset = 0u16;
@@ -474,9 +556,28 @@ fn load_runs(id: FieldId, value: Value, out: &mut BytesMut, version: Version) ->
     Ok(())
 }
 
-fn output(port: PortNo, max_len: Option<u16>) -> Action<'static> {
+fn output<'t>(token: &Token<'t>, port: PortNo, max_len: Option<u16>) -> Result<Action<'static>, Fault<'t>> {
+    if matches!(port, PortNo::ANY | PortNo::UNSET) {
+        return Err(token.fault(Problem::Value));
+    }
     let length = if port == PortNo::CONTROLLER { 0xffff } else { 0 };
-    Action::Output(Output { port, max_len: PacketLength(max_len.unwrap_or(length)) })
+    Ok(Action::Output(Output { port, max_len: PacketLength(max_len.unwrap_or(length)) }))
+}
+
+/// A meter; no flow has none or all.
+fn meter<'t>(token: &Token<'t>) -> Result<MeterId, Fault<'t>> {
+    let text = token.want()?;
+    let number = small::<u32>(text).filter(|number| !matches!(number, 0 | 0xffff_0001..));
+    number.map(MeterId).ok_or(Fault::new(text, Problem::Value))
+}
+
+/// Whether connection tracking sets the field: the mark and the label of a connection.
+fn is_tracked(field: FieldId) -> bool {
+    (field.class, field.number) == (class::NXM_NX, 107) || (field.class, field.number) == (class::NXM_NX, 108)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// A value with a mask, of 64 bits.
@@ -484,7 +585,7 @@ pub(super) fn metadata<'t>(token: &Token<'t>) -> Result<(u64, u64), Fault<'t>> {
     let text = token.want()?;
     let wrong = Fault::new(text, Problem::Value);
     match text.split_once('/') {
-        Some((value, mask)) => Ok((small(value).ok_or(wrong)?, small(mask).ok_or(wrong)?)),
-        None => Ok((small(text).ok_or(wrong)?, ones(8) as u64)),
+        Some((value, mask)) => Ok((wide(value).ok_or(wrong)?, wide(mask).ok_or(wrong)?)),
+        None => Ok((wide(text).ok_or(wrong)?, u64::MAX)),
     }
 }

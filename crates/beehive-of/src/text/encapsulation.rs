@@ -6,7 +6,7 @@ use core::fmt;
 use super::error::{Fault, Problem};
 use super::nicira_parse::argument;
 use super::token::Tokens;
-use super::value::small;
+use super::value::{decimal, small};
 use crate::message::{Decap, Encap};
 
 /// The names of packet types that are put around others.
@@ -38,7 +38,11 @@ pub(super) fn encapsulation(text: &str) -> Result<(u32, Vec<u8>), Fault<'_>> {
                 match property.name {
                     "md_type" => {
                         properties.extend(NSH.to_be_bytes());
-                        properties.extend([MD_TYPE, 5, argument(&property)?, 0, 0, 0]);
+                        let kind: u8 = argument(&property)?;
+                        if !matches!(kind, 1 | 2) {
+                            return Err(property.fault(Problem::Value));
+                        }
+                        properties.extend([MD_TYPE, 5, kind, 0, 0, 0]);
                     }
                     "tlv" => put_tlv(property.want()?, &mut properties)?,
                     _ => return Err(property.fault(Problem::Name)),
@@ -60,7 +64,8 @@ fn put_tlv<'t>(text: &'t str, properties: &mut Vec<u8>) -> Result<(), Fault<'t>>
     else {
         return Err(wrong);
     };
-    let (class, kind): (u16, u8) = (small(class).ok_or(wrong)?, small(kind).ok_or(wrong)?);
+    let class: u16 = small(class).filter(|_| class.starts_with("0x")).ok_or(wrong)?;
+    let kind: u8 = decimal(kind).ok_or(wrong)?;
     let digits = digits.strip_prefix("0x").ok_or(wrong)?;
     let bytes: Option<Vec<u8>> = digits
         .as_bytes()
@@ -81,7 +86,11 @@ fn put_tlv<'t>(text: &'t str, properties: &mut Vec<u8>) -> Result<(), Fault<'t>>
 
 /// The type of the packet that is left, as the argument of `decap` says.
 pub(super) fn decapsulated(text: &str) -> Result<u32, Fault<'_>> {
-    let Some(token) = Tokens(text).next() else { return Ok(BELOW) };
+    let mut parts = Tokens(text);
+    let Some(token) = parts.next() else { return Ok(BELOW) };
+    if let Some(more) = parts.next() {
+        return Err(more?.fault(Problem::Name));
+    }
     let token = token?;
     let (mut space, mut kind) = (None, None);
     if token.name != "packet_type" {
@@ -90,7 +99,12 @@ pub(super) fn decapsulated(text: &str) -> Result<u32, Fault<'_>> {
     for part in Tokens(token.want()?) {
         let part = part?;
         match part.name {
-            "ns" => space = Some(argument::<u16>(&part)?),
+            // The name spaces that there are.
+            "ns" => {
+                let number = Some(argument::<u16>(&part)?).filter(|space| *space < 5);
+                space = Some(number.ok_or(part.fault(Problem::Value))?);
+            }
+            "type" if space.is_none() => return Err(part.fault(Problem::Order)),
             "type" => kind = Some(argument::<u16>(&part)?),
             _ => return Err(part.fault(Problem::Name)),
         }

@@ -39,6 +39,16 @@ pub enum Problem {
     Version(EncodeError),
     /// The flow has no `actions=`.
     NoActions,
+    /// Additions and deletions differ in what they take: `out_port` is of deletions, `idle_timeout` of additions.
+    Command,
+    /// What is deleted is found by a cookie and the bits of it that count: `cookie=1/-1`.
+    NoMask,
+    /// Instructions are done in an order of their own, in which they must be written.
+    Order,
+    /// The action may not be in this one, or not along with the others.
+    Place,
+    /// The field can only be read.
+    ReadOnly,
 }
 
 /// A problem with a token, before it is known where that is.
@@ -97,6 +107,13 @@ impl fmt::Display for TextError<'_> {
             Problem::Parentheses => formatter.write_str("has parentheses that do not match"),
             Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
             Problem::NoActions => formatter.write_str("has no actions="),
+            Problem::Command => formatter.write_str("means nothing in such a command"),
+            Problem::NoMask => formatter.write_str("lacks a mask: which bits of it count, as in cookie=1/-1"),
+            Problem::Order => {
+                formatter.write_str("comes too late: it is done before what is written before it")
+            }
+            Problem::Place => formatter.write_str("may not be in this action or along with these others"),
+            Problem::ReadOnly => formatter.write_str("can only be read, not set"),
         }
     }
 }

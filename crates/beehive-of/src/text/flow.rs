@@ -10,8 +10,9 @@ use super::error::{Fault, Problem, TextError};
 use super::match_parse::Fields;
 use super::match_show::show_fields;
 use super::token::{Token, next};
-use super::value::{port, small};
+use super::value::{decimal, port, small, wide};
 use crate::any;
+use crate::encode::EncodeError;
 use crate::message::{
     BufferId, Extended, FlowMod, FlowModCommand, FlowModFlags, GroupId, Match, Message, NiciraFlowMod,
     NiciraMessage, TableId,
@@ -27,6 +28,36 @@ const PRIORITY: u16 = 0x8000;
 /// The table of a flow that says none. All tables are known from 1.2 on.
 fn usual_table(deletes: bool, version: Version) -> TableId {
     if deletes && version >= Version::V1_2 { TableId::ALL } else { TableId(0) }
+}
+
+fn deletes(command: FlowModCommand) -> bool {
+    matches!(command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
+}
+
+/// Whether an option means something in a command, as `ovs-ofctl` has it.
+fn tells(command: FlowModCommand, option: &str) -> bool {
+    match option {
+        "out_port" | "out_group" => deletes(command),
+        "priority" => command != FlowModCommand::DELETE,
+        "idle_timeout" | "hard_timeout" | "importance" | "send_flow_rem" | "check_overlap"
+        | "reset_counts" | "no_packet_counts" | "no_byte_counts" => !deletes(command),
+        _ => true,
+    }
+}
+
+/// What follows `actions=`, with which a text goes on.
+fn after_actions(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("action")?;
+    rest.strip_prefix('s').unwrap_or(rest).trim_start().strip_prefix('=')
+}
+
+/// A group, of which some have names.
+fn group(text: &str) -> Option<GroupId> {
+    match text {
+        text if text.eq_ignore_ascii_case("any") => Some(GroupId::ANY),
+        text if text.eq_ignore_ascii_case("all") => Some(GroupId::ALL),
+        text => small(text).map(GroupId),
+    }
 }
 
 /// A flow that was read from text, ready to be sent to a switch of a version.
@@ -84,7 +115,7 @@ impl Flow {
     }
 
     fn read(text: &str, version: Version, command: FlowModCommand) -> Result<Self, Fault<'_>> {
-        let deletes = matches!(command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let deletes = deletes(command);
         let mut flow = Self {
             version,
             command,
@@ -108,7 +139,7 @@ impl Flow {
         loop {
             rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
             // Actions go to the end, whatever is in them.
-            if let Some(text) = rest.strip_prefix("actions=").or_else(|| rest.strip_prefix("action=")) {
+            if let Some(text) = after_actions(rest) {
                 actions = Some(text);
                 break;
             }
@@ -137,12 +168,22 @@ impl Flow {
             None if deletes => {}
             None => return Err(Fault::new(text, Problem::NoActions)),
         }
+        // What the version cannot express is an error here, not when it is sent: a table in 1.0, for example.
+        let tried = flow.message().encode_into(version, 0, &mut BytesMut::new());
+        tried.map_err(|error| Fault::new(text, Problem::Version(error)))?;
         Ok(flow)
     }
 
     /// Takes an option; `false` when it is none.
     fn option<'t>(&mut self, token: &Token<'t>) -> Result<bool, Fault<'t>> {
         let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
+        if !tells(self.command, token.name) {
+            return Err(token.fault(Problem::Command));
+        }
+        // Open vSwitch ignores these, for they are of long ago.
+        if matches!(token.name, "no_readonly_table" | "allow_hidden_fields") && token.value.is_none() {
+            return Ok(true);
+        }
         let flag = match token.name {
             "send_flow_rem" => Some(FlowModFlags::SEND_FLOW_REMOVED),
             "check_overlap" => Some(FlowModFlags::CHECK_OVERLAP),
@@ -159,21 +200,36 @@ impl Flow {
             return Ok(true);
         }
         match token.name {
-            "table" => self.table_id = TableId(small(token.want()?).ok_or(wrong)?),
+            "table" => {
+                let table_id = TableId(decimal(token.want()?).ok_or(wrong)?);
+                // Of all tables nothing is added, so this says that it does not matter.
+                self.table_id = match table_id {
+                    TableId::ALL => usual_table(deletes(self.command), self.version),
+                    table_id => table_id,
+                };
+            }
             "priority" => self.priority = small(token.want()?).ok_or(wrong)?,
             "idle_timeout" => self.idle_timeout = small(token.want()?).ok_or(wrong)?,
             "hard_timeout" => self.hard_timeout = small(token.want()?).ok_or(wrong)?,
-            "importance" => self.importance = small(token.want()?).ok_or(wrong)?,
+            "importance" => {
+                self.importance = small(token.want()?).ok_or(wrong)?;
+                if self.importance != 0 && self.version < Version::V1_4 {
+                    let error = EncodeError::Unsupported { version: self.version, field: "importance" };
+                    return Err(token.fault(Problem::Version(error)));
+                }
+            }
             "out_port" => self.out_port = port(token.want()?).ok_or(wrong)?,
-            "out_group" => self.out_group = GroupId(small(token.want()?).ok_or(wrong)?),
+            "out_group" => self.out_group = group(token.want()?).ok_or(wrong)?,
             "cookie" => {
                 let text = token.want()?;
-                let (value, mask) = match text.split_once('/') {
-                    Some((value, mask)) => (value, Some(small(mask).ok_or(wrong)?)),
-                    None => (text, None),
+                let (value, mask) = match (text.split_once('/'), deletes(self.command)) {
+                    (Some((value, mask)), true) => (value, wide(mask).ok_or(wrong)?),
+                    (None, false) => (text, 0),
+                    (Some(_), false) => return Err(Fault::new(text, Problem::Mask)),
+                    (None, true) => return Err(Fault::new(text, Problem::NoMask)),
                 };
-                self.cookie = small(value).ok_or(wrong)?;
-                self.cookie_mask = mask.unwrap_or(0);
+                self.cookie = wide(value).ok_or(wrong)?;
+                self.cookie_mask = mask;
             }
             // What a dump of flows tells besides: nothing that a flow is made of.
             "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
@@ -259,7 +315,8 @@ struct ShownFlow<'f, 'a> {
 impl fmt::Display for ShownFlow<'_, '_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flow = self.flow;
-        let deletes = matches!(flow.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let deletes = deletes(flow.command);
+        let tells = |option| tells(flow.command, option);
         let usual = usual_table(deletes, self.version);
         let mut separator = "";
         let mut put = |formatter: &mut fmt::Formatter<'_>, value: fmt::Arguments<'_>| {
@@ -269,7 +326,12 @@ impl fmt::Display for ShownFlow<'_, '_> {
         };
         match (flow.cookie, flow.cookie_mask) {
             (0, 0) => {}
-            (cookie, 0) => put(formatter, format_args!("cookie={cookie:#x}"))?,
+            // Deletions look for bits of it, and additions have all.
+            (_, 0) if deletes => {}
+            (0, _) if flow.command == FlowModCommand::ADD => {}
+            (cookie, mask) if mask == 0 || flow.command == FlowModCommand::ADD => {
+                put(formatter, format_args!("cookie={cookie:#x}"))?
+            }
             (cookie, mask) => put(formatter, format_args!("cookie={cookie:#x}/{mask:#x}"))?,
         }
         if flow.table_id != usual {
@@ -280,14 +342,14 @@ impl fmt::Display for ShownFlow<'_, '_> {
             ("hard_timeout", flow.hard_timeout),
             ("importance", flow.importance),
         ] {
-            if value != 0 {
+            if value != 0 && tells(name) {
                 put(formatter, format_args!("{name}={value}"))?;
             }
         }
-        if flow.out_port != PortNo::ANY {
+        if flow.out_port != PortNo::ANY && tells("out_port") {
             put(formatter, format_args!("out_port={}", flow.out_port))?;
         }
-        if flow.out_group != GroupId::ANY {
+        if flow.out_group != GroupId::ANY && tells("out_group") {
             put(formatter, format_args!("out_group={}", flow.out_group.0))?;
         }
         for (flag, name) in [
@@ -297,11 +359,11 @@ impl fmt::Display for ShownFlow<'_, '_> {
             (FlowModFlags::NO_PACKET_COUNTS, "no_packet_counts"),
             (FlowModFlags::NO_BYTE_COUNTS, "no_byte_counts"),
         ] {
-            if flow.flags.contains(flag) {
+            if flow.flags.contains(flag) && tells(name) {
                 put(formatter, format_args!("{name}"))?;
             }
         }
-        if flow.priority != PRIORITY {
+        if flow.priority != PRIORITY && tells("priority") {
             put(formatter, format_args!("priority={}", flow.priority))?;
         }
         if !is_empty(&flow.match_fields) {

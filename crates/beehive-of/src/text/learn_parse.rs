@@ -6,10 +6,10 @@ use bytes::BytesMut;
 
 use super::action_parse::put;
 use super::error::{Fault, Problem};
-use super::nicira_parse::argument;
+use super::match_parse::most;
 use super::subfield::Subfield;
 use super::token::{Token, Tokens};
-use super::value::{number, parse};
+use super::value::{Value, decimal, number, parse, wide as number_of_64_bits};
 use crate::message::*;
 use crate::schema::List;
 use crate::version::Version;
@@ -27,18 +27,24 @@ pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version)
     for part in Tokens(token.value.unwrap_or("")) {
         let part = part?;
         match (part.name, part.value) {
-            ("table", Some(_)) => flow.table_id = TableId(argument(&part)?),
-            ("priority", Some(_)) => flow.priority = argument(&part)?,
-            ("idle_timeout", Some(_)) => flow.idle_timeout = argument(&part)?,
-            ("hard_timeout", Some(_)) => flow.hard_timeout = argument(&part)?,
-            ("fin_idle_timeout", Some(_)) => flow.fin_idle_timeout = argument(&part)?,
-            ("fin_hard_timeout", Some(_)) => flow.fin_hard_timeout = argument(&part)?,
-            ("cookie", Some(_)) => flow.cookie = argument(&part)?,
+            ("table", Some(text)) => {
+                let table = decimal(text).map(TableId).filter(|table| *table != TableId::ALL);
+                flow.table_id = table.ok_or(Fault::new(text, Problem::Value))?;
+            }
+            ("priority", Some(_)) => flow.priority = plain(&part)?,
+            ("idle_timeout", Some(_)) => flow.idle_timeout = plain(&part)?,
+            ("hard_timeout", Some(_)) => flow.hard_timeout = plain(&part)?,
+            ("fin_idle_timeout", Some(_)) => flow.fin_idle_timeout = plain(&part)?,
+            ("fin_hard_timeout", Some(_)) => flow.fin_hard_timeout = plain(&part)?,
+            ("cookie", Some(_)) => {
+                let text = part.want()?;
+                flow.cookie = number_of_64_bits(text).ok_or(Fault::new(text, Problem::Value))?;
+            }
             ("send_flow_rem", None) => flow.flags = flow.flags.with(LearnFlags::SEND_FLOW_REMOVED),
             ("delete_learned", None) => flow.flags = flow.flags.with(LearnFlags::DELETE_LEARNED),
-            ("limit", Some(_)) => flow.limit = argument(&part)?,
+            ("limit", Some(_)) => flow.limit = plain(&part)?,
             ("result_dst", Some(text)) => {
-                let result = Subfield::parse(text)?;
+                let result = Subfield::destination(text)?;
                 if result.count != 1 {
                     return Err(Fault::new(text, Problem::Value));
                 }
@@ -79,6 +85,12 @@ pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version)
         .map_err(|error| token.fault(Problem::Version(error)))
 }
 
+/// A number that is decimal, whatever it starts with.
+fn plain<'t, T: TryFrom<u128>>(part: &Token<'t>) -> Result<T, Fault<'t>> {
+    let text = part.want()?;
+    decimal(text).ok_or(Fault::new(text, Problem::Value))
+}
+
 /// A number in as many multiples of 16 bits as its bits need.
 fn wide(value: u128, bits: u16) -> Vec<u8> {
     let length = 2 * usize::from(bits.div_ceil(16));
@@ -92,7 +104,7 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
     match (part.name, part.value) {
         ("load", Some(text)) => {
             let (value, destination) = text.split_once("->").ok_or(Fault::new(text, Problem::Value))?;
-            let to = Subfield::parse(destination)?;
+            let to = Subfield::short(Subfield::destination(destination)?, destination)?;
             let destination = LearnDestination::Load(to.field, to.offset);
             match number(value.trim()) {
                 Some(value) if to.count >= 128 || value >> to.count == 0 => {
@@ -112,16 +124,29 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
                 None => (part.whole, None),
                 Some(text) => (name, Some(text)),
             };
-            let to = Subfield::parse(name)?;
+            if text.is_some_and(str::is_empty) {
+                return Err(part.fault(Problem::MissingValue));
+            }
+            let to = Subfield::short(Subfield::parse(name)?, name)?;
             let destination = LearnDestination::Match(to.field, to.offset);
-            let kind = to.field.known().map(|known| known.kind);
-            let value = text.zip(kind).and_then(|(text, kind)| parse(to.field, kind, text));
+            // Some bits of a field are a number; all of it is what the field is.
+            let (most, value) = match (to.whole(), text) {
+                (Some((_, kind)), Some(text)) => (most(to.field), parse(to.field, kind, text)),
+                (None, Some(text)) if to.count < 128 => {
+                    let value = number(text).map(|value| Value { value, mask: None });
+                    ((1 << to.count) - 1, value)
+                }
+                _ => (u128::MAX, None),
+            };
             match (text, value) {
                 (None, _) => specs.push(copy(to, to, destination, part.whole)?),
                 (Some(text), None) => specs.push(copy(Subfield::parse(text)?, to, destination, text)?),
                 (Some(text), Some(value)) => {
                     if value.mask.is_some() {
                         return Err(Fault::new(text, Problem::Mask));
+                    }
+                    if value.value > most {
+                        return Err(Fault::new(text, Problem::Value));
                     }
                     specs.push(Spec::Value(to.count, wide(value.value, to.count), destination));
                 }

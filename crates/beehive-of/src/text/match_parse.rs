@@ -8,7 +8,7 @@ use super::subfield::Subfield;
 use super::token::Token;
 use super::value::{LENGTH_MAX, Value, ones, parse, parse_bytes, small};
 use crate::encode::EncodeError;
-use crate::oxm::{FieldId, FieldKind, Known, OxmField, class};
+use crate::oxm::{FieldId, FieldKind, Known, OxmField, class, experimenter};
 use crate::schema::{Value as _, Writer};
 use crate::version::Version;
 
@@ -27,6 +27,22 @@ struct Entry<'t> {
     /// The value and the mask of an option of a tunnel, instead.
     option: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
+
+/// The fields that are one or another by what the others say, or have a notation of their own.
+const AMBIGUOUS: &[&str] = &[
+    "nw_src",
+    "nw_dst",
+    "ip_src",
+    "ip_dst",
+    "nw_proto",
+    "ip_proto",
+    "tp_src",
+    "tp_dst",
+    "icmp_type",
+    "icmp_code",
+    "dl_vlan",
+    "dl_vlan_pcp",
+];
 
 /// The words that stand for an Ethernet type and a protocol.
 const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
@@ -77,7 +93,9 @@ impl<'t> Fields<'t> {
                 return Ok(true);
             }
             let Some((_, eth_type, protocol)) = SHORTHANDS.iter().find(|(known, ..)| *known == name) else {
-                return Ok(false);
+                // A name of one that wants a value is no unknown one.
+                let known = named(name).is_some() || name.ends_with(']') || AMBIGUOUS.contains(&name);
+                return if known { Err(token.fault(Problem::MissingValue)) } else { Ok(false) };
             };
             self.put(token.whole, basic(5, 2), exact((*eth_type).into()))?;
             if let Some(protocol) = protocol {
@@ -86,12 +104,15 @@ impl<'t> Fields<'t> {
             return Ok(true);
         }
         match name {
+            // It is there, whatever it says.
+            name if token.value == Some("*") && named(name).is_some_and(|id| id.is_option()) => {
+                return self.take(&Token { value: None, ..*token });
+            }
             // What Open vSwitch takes for no match at all.
             name if token.value == Some("*")
                 && (named(name).is_some() || matches!(name, "dl_vlan" | "dl_vlan_pcp")) => {}
             name if name.ends_with(']') => self.bits(name, token)?,
-            "nw_src" | "nw_dst" | "ip_src" | "ip_dst" | "nw_proto" | "ip_proto" | "tp_src" | "tp_dst"
-            | "icmp_type" | "icmp_code" => {
+            name if AMBIGUOUS.contains(&name) && !name.starts_with("dl_vlan") => {
                 token.want()?;
                 self.pending.push(*token);
             }
@@ -155,7 +176,7 @@ impl<'t> Fields<'t> {
         let same = |entry: &&mut Entry<'t>| entry.id.has_number_of(&id);
         if let Some(entry) = self.list.iter_mut().find(same) {
             let earlier = entry.value.mask.unwrap_or(all);
-            if earlier & mask != 0 {
+            if (earlier & mask) & (entry.value.value ^ value) != 0 {
                 return Err(Fault::new(token.whole, Problem::Twice));
             }
             let mask = mask | earlier;
@@ -186,22 +207,31 @@ impl<'t> Fields<'t> {
         if value.value > most || value.mask.is_some_and(|mask| mask > most && id.number != 6) {
             return Err(Fault::new(text, Problem::Value));
         }
-        if value.mask.is_some() && !maskable(known) {
+        if known.kind == FieldKind::Port && text.contains('/') {
             return Err(Fault::new(text, Problem::Mask));
         }
         // A mask of zeros is no match at all.
         if value.mask == Some(0) {
             return Ok(());
         }
+        if value.mask.is_some() && !maskable(known) {
+            return Err(Fault::new(text, Problem::Mask));
+        }
         self.put(token.whole, id, value)
     }
 
     fn put(&mut self, token: &'t str, id: FieldId, value: Value) -> Result<(), Fault<'t>> {
-        if self.list.iter().any(|entry| entry.id.has_number_of(&id)) {
-            return Err(Fault::new(token, Problem::Twice));
+        let all = most(id);
+        let plain = |value: Value| (value.value & value.mask.unwrap_or(all), value.mask);
+        match self.list.iter().find(|entry| entry.id.has_number_of(&id)) {
+            // The same again says nothing new: `ip,tcp` has the type twice.
+            Some(entry) if !id.is_option() && plain(entry.value) == plain(value) => Ok(()),
+            Some(_) => Err(Fault::new(token, Problem::Twice)),
+            None => {
+                self.list.push(Entry { token, id, value, option: None });
+                Ok(())
+            }
         }
-        self.list.push(Entry { token, id, value, option: None });
-        Ok(())
     }
 
     fn last_option(&mut self, option: (Vec<u8>, Option<Vec<u8>>)) {
@@ -245,6 +275,13 @@ impl<'t> Fields<'t> {
             let arp = matches!(self.eth_type(), Some(0x0806 | 0x8035));
             let ip = self.eth_type() == Some(0x0800);
             let any_ip = ip || self.eth_type() == Some(0x86dd);
+            // Of the operations of ARP Open vSwitch knows those of one byte.
+            if arp
+                && token.name.ends_with("_proto")
+                && token.value.is_some_and(|text| small::<u8>(text).is_none())
+            {
+                return Err(value_fault(token));
+            }
             let id = match (token.name, self.protocol()) {
                 ("nw_src" | "ip_src", _) if arp => basic(22, 4),
                 ("nw_dst" | "ip_dst", _) if arp => basic(23, 4),
@@ -267,7 +304,23 @@ impl<'t> Fields<'t> {
             self.field(token, id)?;
         }
         self.list.sort_by_key(|entry| (entry.id.class != class::BASIC, entry.id.class, entry.id.number));
+        self.check_overlap()?;
         self.check_needs()
+    }
+
+    /// Refuses registers that are parts of each other, and a tag that is there in two fields.
+    fn check_overlap(&self) -> Result<(), Fault<'t>> {
+        for (index, entry) in self.list.iter().enumerate() {
+            let (start, end) = words(entry.id);
+            let overlaps = |earlier: &Entry<'_>| {
+                let (first, last) = words(earlier.id);
+                start < last && first < end
+            };
+            if self.list.iter().take(index).any(overlaps) {
+                return Err(Fault::new(entry.token, Problem::Twice));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses fields without those that they depend on.
@@ -277,9 +330,11 @@ impl<'t> Fields<'t> {
             let met = needs.iter().any(|need| match need.value {
                 Some(wanted) => self.exact_value(need.number) == Some(wanted.into()),
                 // A priority alone asks for a tag, too.
-                None => true,
+                None => !self.list.iter().any(|entry| is_vlan(entry.id) && entry.value.value & 0x1000 == 0),
             });
-            if !needs.is_empty() && !met {
+            let types = types(entry.id);
+            let of_type = self.eth_type().is_some_and(|eth_type| types.contains(&eth_type));
+            if (!needs.is_empty() && !met) || (!types.is_empty() && !of_type) {
                 return Err(Fault::new(entry.token, Problem::Prerequisite));
             }
         }
@@ -326,6 +381,30 @@ fn in_match(entry: &Entry<'_>, version: Version) -> FieldId {
         13..=16 => FieldId { class: class::NXM_OF, number: id.number - 4, ..id },
         31..=33 => FieldId { class: class::NXM_NX, number: id.number - 8, ..id },
         _ => id,
+    }
+}
+
+/// The Ethernet types of the packets that have a field of Nicira's, if it is of some only.
+fn types(id: FieldId) -> &'static [u16] {
+    match (id.class, id.number) {
+        (class::NXM_NX, 26 | 29) => &[0x0800, 0x86dd],
+        // The number is that of the cookie, too, which is longer.
+        (class::NXM_NX, 30) if id.length == 1 => &[0x8847, 0x8848],
+        (class::EXPERIMENTER, _) if id.experimenter == experimenter::NSH => &[0x894f],
+        _ => &[],
+    }
+}
+
+/// Where a field is that others are parts of: registers in words, and after them the tag.
+fn words(id: FieldId) -> (u8, u8) {
+    match (id.class, id.number) {
+        (class::NXM_NX, number @ 0..=15) => (number, number + 1),
+        (class::PACKET_REGISTERS, number @ 0..=7) => (2 * number, 2 * number + 2),
+        (class::NXM_NX, number @ 111..=114) => (4 * (number - 111), 4 * (number - 110)),
+        (class::BASIC, 6) => (16, 17),
+        (class::BASIC, 7) => (17, 18),
+        (class::NXM_OF, 4) => (16, 18),
+        _ => (0, 0),
     }
 }
 

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use super::action_parse::{Program, metadata, put, set_option};
+use super::action_names::is_action;
+use super::action_parse::{Program, load_runs, metadata, put, set_option};
 use super::encapsulation::{decapsulated, encapsulation};
 use super::error::{Fault, Problem};
 use super::field_names::named;
@@ -12,7 +13,8 @@ use super::learn_parse::learn;
 use super::match_parse::{basic, option, with_field};
 use super::subfield::Subfield;
 use super::token::{Token, Tokens};
-use super::value::{Value, port, small};
+use super::value::{Value, decimal, number, port, small, wide};
+use crate::encode::EncodeError;
 use crate::message::*;
 use crate::oxm::{FieldId, class};
 use crate::port_number::PortNo;
@@ -30,7 +32,7 @@ pub(super) const REASONS: &[&str] =
     &["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"];
 
 fn index(names: &[&str], text: &str) -> Option<u16> {
-    names.iter().position(|name| *name == text).and_then(|at| at.try_into().ok())
+    names.iter().position(|name| name.eq_ignore_ascii_case(text)).and_then(|at| at.try_into().ok())
 }
 
 /// The value of one argument.
@@ -46,9 +48,7 @@ fn packed<'t>(field: &Subfield, text: &'t str) -> Result<u16, Fault<'t>> {
 /// Bytes written as `01.02.0a`, or without the points.
 fn dotted(text: &str) -> Option<Vec<u8>> {
     let bytes = |digits: &str| -> Option<Vec<u8>> {
-        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-            || (digits.len() > 1 && digits.len() % 2 == 1)
-        {
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || digits.len() % 2 == 1 {
             return None;
         }
         let pairs = digits.as_bytes().chunks(2);
@@ -69,18 +69,8 @@ impl Program {
                 .map_err(|error| token.fault(Problem::Version(error)))
         };
         match token.name {
-            "output" if token.parenthesised => {
-                let (mut to, mut max_len) = (None, None);
-                for part in Tokens(text) {
-                    let part = part?;
-                    match part.name {
-                        "port" => to = Some(port(part.want()?).ok_or(wrong)?),
-                        "max_len" => max_len = Some(argument(&part)?),
-                        _ => return Err(part.fault(Problem::Name)),
-                    }
-                }
-                let (port, max_len) = to.zip(max_len).ok_or(wrong)?;
-                done(A::OutputTrunc(OutputTrunc { port, max_len }))
+            "output" if text.contains("port") && text.contains("max_len") => {
+                done(A::OutputTrunc(truncated(text)?))
             }
             "output" => {
                 let source = Subfield::parse(token.want()?)?;
@@ -91,9 +81,11 @@ impl Program {
                 }
                 done(A::OutputReg(OutputReg { bits, source: source.field, max_len: PacketLength::NO_BUFFER }))
             }
-            "controller" | "CONTROLLER" => self.controller(token, out),
+            "controller" => self.controller(token, out),
             "resubmit" if token.parenthesised => {
                 let mut parts = text.split(',').map(str::trim);
+                let nowhere =
+                    |to: &ResubmitTable| (to.in_port, to.table_id) == (PortNo::IN_PORT, TableId::ALL);
                 let place = |text: Option<&str>| match text {
                     None | Some("") => Some(PortNo::IN_PORT),
                     Some(text) => port(text),
@@ -101,21 +93,22 @@ impl Program {
                 let in_port = place(parts.next()).ok_or(wrong)?;
                 let table_id = match parts.next() {
                     None | Some("") => TableId::ALL,
-                    Some(text) => TableId(small(text).ok_or(wrong)?),
+                    Some(text) => TableId(decimal(text).ok_or(wrong)?),
                 };
                 let lookup = ResubmitTable { in_port, table_id };
                 match (parts.next(), parts.next()) {
-                    (None, _) => done(A::ResubmitTable(lookup)),
+                    _ if nowhere(&lookup) => Err(wrong),
+                    (None | Some(""), None) => done(A::ResubmitTable(lookup)),
                     (Some("ct"), None) => done(A::ResubmitTableCt(lookup)),
                     _ => Err(wrong),
                 }
             }
             "resubmit" => {
-                let in_port = port(token.want()?).ok_or(wrong)?;
+                let in_port = port(token.want()?).filter(|port| *port != PortNo::IN_PORT).ok_or(wrong)?;
                 done(A::Resubmit(Resubmit { in_port }))
             }
             "set_tunnel" | "set_tunnel64" => {
-                let tunnel_id: u64 = argument(token)?;
+                let tunnel_id = wide(token.want()?).ok_or(wrong)?;
                 if version >= Version::V1_2 {
                     let tunnel = Value { value: tunnel_id.into(), mask: None };
                     return with_field(basic(38, 8), tunnel, |field| {
@@ -137,54 +130,33 @@ impl Program {
             // 1.0 has no instructions, and goes on in another table like this.
             "goto_table" if version == Version::V1_0 => done(A::ResubmitTable(ResubmitTable {
                 in_port: PortNo::IN_PORT,
-                table_id: TableId(argument(token)?),
+                table_id: TableId(decimal(token.want()?).ok_or(wrong)?),
             })),
-            "write_metadata" => {
+            "write_metadata" if version == Version::V1_0 && self.is_outermost() => {
                 let (metadata, mask) = metadata(token)?;
                 done(A::WriteMetadata(NiciraWriteMetadata { metadata, mask }))
             }
             "dec_ttl" => {
                 let ids: Vec<u16> =
-                    text.split(',').map(|id| small(id.trim()).ok_or(wrong)).collect::<Result<_, _>>()?;
+                    text.split(',').map(|id| decimal(id.trim()).ok_or(wrong)).collect::<Result<_, _>>()?;
                 done(A::DecTtlCntIds(DecTtlCntIds { controllers: List::new(&ids) }))
             }
             "move" => {
                 let (source, destination) = token.want()?.split_once("->").ok_or(wrong)?;
-                let (source, destination) = (Subfield::parse(source)?, Subfield::parse(destination)?);
+                let (source, destination) = (Subfield::parse(source)?, Subfield::destination(destination)?);
                 if source.count != destination.count {
                     return Err(wrong);
                 }
+                self.check_tracked(destination.field, token)?;
                 self.copy(token, source, destination, out)
             }
-            "load" => {
-                let (value, destination) = token.want()?.split_once("->").ok_or(wrong)?;
-                let destination = Subfield::parse(destination)?;
-                let value: u64 = small(value.trim()).ok_or(wrong)?;
-                if destination.count < 64 && value >> destination.count != 0 {
-                    return Err(wrong);
-                }
-                if destination.field.is_option() {
-                    let end = u32::from(destination.offset) + u32::from(destination.count);
-                    let rest = 128u32.checked_sub(destination.count.into()).ok_or(wrong)?;
-                    let bits = u128::MAX.checked_shl(rest).ok_or(wrong)?;
-                    let mask = bits.checked_shr(128u32.checked_sub(end).ok_or(wrong)?).ok_or(wrong)?;
-                    let value = u128::from(value) << destination.offset;
-                    let start = 16 - end.div_ceil(8) as usize;
-                    let (value, mask) = (value.to_be_bytes(), mask.to_be_bytes());
-                    let (value, mask) = (value.get(start..).unwrap_or(&[]), mask.get(start..));
-                    return set_option(option(destination.field, value, mask), out, version)
-                        .map_err(|error| token.fault(Problem::Version(error)));
-                }
-                if version >= Version::V1_5 || destination.field.class == class::EXPERIMENTER {
-                    return set_bits(token, value, destination, out, version);
-                }
-                let bits = packed(&destination, text)?;
-                done(A::RegLoad(RegLoad { bits, destination: destination.field, value }))
-            }
+            "load" => self.load_bits(token, out),
             "push" | "pop" => {
-                let field = Subfield::parse(token.want()?)?;
+                let text = token.want()?;
+                let pushes = token.name == "push";
+                let field = if pushes { Subfield::parse(text) } else { Subfield::destination(text) }?;
                 let stack = StackField { offset: field.offset, field: field.field, bit_count: field.count };
-                done(if token.name == "push" { A::StackPush(stack) } else { A::StackPop(stack) })
+                done(if pushes { A::StackPush(stack) } else { A::StackPop(stack) })
             }
             "note" => {
                 let mut note = dotted(token.value.unwrap_or("")).ok_or(wrong)?;
@@ -207,13 +179,18 @@ impl Program {
             "conjunction" => {
                 let (id, clauses) = token.want()?.split_once(',').ok_or(wrong)?;
                 let (clause, count) = clauses.split_once('/').ok_or(wrong)?;
-                let clause: u8 = small(clause.trim()).filter(|clause| *clause >= 1).ok_or(wrong)?;
-                let clauses = small(count.trim()).filter(|count| *count >= clause).ok_or(wrong)?;
+                let clause: u8 = decimal(clause.trim()).filter(|clause| *clause >= 1).ok_or(wrong)?;
+                let clauses: u8 = decimal(count.trim())
+                    .filter(|count| *count >= clause && (2..=64).contains(count))
+                    .ok_or(wrong)?;
                 let conjunction_id = small(id.trim()).ok_or(wrong)?;
                 done(A::Conjunction(Conjunction { clause: clause - 1, clauses, conjunction_id }))
             }
             "sample" => {
                 let sample = sample(text)?;
+                if sample.probability == 0 {
+                    return Err(wrong);
+                }
                 match (sample.sampling_port, sample.direction) {
                     (PortNo::ANY, SampleDirection::DEFAULT) => done(A::Sample(Sample {
                         probability: sample.probability,
@@ -226,17 +203,22 @@ impl Program {
                 }
             }
             "multipath" => {
-                let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+                let parts: Vec<&str> = text.split([',', ' ']).filter(|part| !part.is_empty()).collect();
                 let &[hash, basis, algorithm, links, argument, destination] = &parts[..] else {
                     return Err(wrong);
                 };
-                let destination = Subfield::parse(destination)?;
+                let destination = Subfield::short(Subfield::destination(destination)?, destination)?;
+                let max_link = decimal::<u32>(links).and_then(|links| links.checked_sub(1)).ok_or(wrong)?;
+                // Each link has a number that fits.
+                if max_link.checked_shr(destination.count.into()).is_some_and(|rest| rest != 0) {
+                    return Err(wrong);
+                }
                 done(A::Multipath(Multipath {
                     hash_fields: index(HASH, hash).ok_or(wrong)?,
-                    basis: small(basis).ok_or(wrong)?,
+                    basis: decimal(basis).ok_or(wrong)?,
                     algorithm: index(MULTIPATH, algorithm).ok_or(wrong)?,
-                    max_link: small::<u16>(links).and_then(|links| links.checked_sub(1)).ok_or(wrong)?,
-                    argument: small(argument).ok_or(wrong)?,
+                    max_link: max_link.try_into().map_err(|_| wrong)?,
+                    argument: decimal(argument).ok_or(wrong)?,
                     bits: packed(&destination, text)?,
                     destination: destination.field,
                 }))
@@ -245,8 +227,7 @@ impl Program {
                 let load = token.name == "bundle_load";
                 let (head, members) =
                     text.split_once("members:").or_else(|| text.split_once("slaves:")).ok_or(wrong)?;
-                let parts: Vec<&str> =
-                    head.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+                let parts: Vec<&str> = head.split([',', ' ']).filter(|part| !part.is_empty()).collect();
                 let (&[hash, basis, algorithm, kind], destination) = (match (&parts[..], load) {
                     (parts @ [_, _, _, _], false) => (parts, None),
                     ([parts @ .., destination], true) => (parts, Some(*destination)),
@@ -255,16 +236,17 @@ impl Program {
                     return Err(wrong);
                 };
                 let members: Vec<u16> = members
-                    .split(',')
-                    .map(str::trim)
+                    .split([',', ' ', '[', ']'])
                     .filter(|member| !member.is_empty())
                     .map(|member| port(member).and_then(PortNo::to_v10).ok_or(wrong))
                     .collect::<Result<_, _>>()?;
-                let destination = destination.map(Subfield::parse).transpose()?;
+                let destination = destination
+                    .map(|text| Subfield::short(Subfield::destination(text)?, text))
+                    .transpose()?;
                 let bundle = HashBundle {
                     algorithm: index(BUNDLE, algorithm).ok_or(wrong)?,
                     hash_fields: index(HASH, hash).ok_or(wrong)?,
-                    basis: small(basis).ok_or(wrong)?,
+                    basis: decimal(basis).ok_or(wrong)?,
                     member_type: match kind {
                         "ofport" => FieldId { class: class::NXM_OF, length: 2, ..FieldId::default() },
                         _ => return Err(wrong),
@@ -276,10 +258,17 @@ impl Program {
                 done(if load { A::BundleLoad(bundle) } else { A::Bundle(bundle) })
             }
             "check_pkt_larger" => {
-                let target = token.rest.strip_prefix("->").ok_or(wrong)?;
-                let destination = Subfield::parse(target)?;
+                let (length, target) = match token.rest.strip_prefix("->") {
+                    Some(target) => (token.want()?, target),
+                    None => text.split_once("->").ok_or(wrong)?,
+                };
+                let destination = Subfield::destination(target)?;
+                // The answer is a bit.
+                if destination.count != 1 {
+                    return Err(Fault::new(target, Problem::Value));
+                }
                 done(A::CheckPacketLarger(CheckPacketLarger {
-                    packet_length: argument(token)?,
+                    packet_length: small(length).ok_or(Fault::new(length, Problem::Value))?,
                     offset: destination.offset,
                     destination: destination.field,
                 }))
@@ -317,12 +306,56 @@ impl Program {
                     .map_err(|error| token.fault(Problem::Version(error)))
             }
             "ct" => self.connection(token, out),
-            "nat" => done(A::Nat(nat(text)?)),
-            "learn" => learn(token, out, version),
-            _ => {
-                Err(Fault::new(if token.name.is_empty() { token.whole } else { token.name }, Problem::Action))
+            // These are instructions, or are done by connection tracking only.
+            "nat" | "goto_table" | "write_actions" | "write_metadata" | "clear_actions" | "meter" => {
+                Err(token.fault(Problem::Place))
             }
+            "learn" => learn(token, out, version),
+            // Its argument is another one, or missing.
+            name if is_action(name) => Err(match token.value {
+                None => token.fault(Problem::MissingValue),
+                Some(value) => Fault::new(value, Problem::Value),
+            }),
+            _ => Err(Fault::new(token.written(), Problem::Action)),
         }
+    }
+
+    /// `load:value->field[first..last]`.
+    fn load_bits<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
+        let text = token.want()?;
+        let wrong = Fault::new(text, Problem::Value);
+        let (value, destination) = text.split_once("->").ok_or(wrong)?;
+        let to = Subfield::destination(destination)?;
+        self.check_tracked(to.field, token)?;
+        let value = match to.field.value_length() {
+            8 => wide(value.trim()).map(u128::from),
+            _ => number(value.trim()),
+        };
+        let value = value.ok_or(wrong)?;
+        let (count, end) = (u32::from(to.count), u32::from(to.offset) + u32::from(to.count));
+        if count == 0 || end > 128 || (count < 128 && value >> count != 0) {
+            return Err(wrong);
+        }
+        // Two bits of the type of service are none of its own.
+        let told_elsewhere =
+            (to.field.class, to.field.number) == (class::NXM_OF, 5) && (value << to.offset) % 4 != 0;
+        if told_elsewhere {
+            return Err(wrong);
+        }
+        let mask = u128::MAX >> (128 - count) << to.offset;
+        let value = Value { value: value << to.offset, mask: Some(mask) };
+        let version = self.version;
+        let told = if to.field.is_option() {
+            let start = 16 - end.div_ceil(8) as usize;
+            let (value, mask) = (value.value.to_be_bytes(), mask.to_be_bytes());
+            let (value, mask) = (value.get(start..).unwrap_or(&[]), mask.get(start..));
+            set_option(option(to.field, value, mask), out, version)
+        } else if version >= Version::V1_5 || to.field.class == class::EXPERIMENTER {
+            set_bits(value, to, out, version)
+        } else {
+            load_runs(to.field, value, out, version)
+        };
+        told.map_err(|error| token.fault(Problem::Version(error)))
     }
 
     fn copy<'t>(
@@ -413,65 +446,21 @@ impl Program {
         };
         put(action, out, self.version).map_err(|error| token.fault(Problem::Version(error)))
     }
-
-    fn connection<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
-        // What it does is inside of it, even if that is nothing.
-        self.check_depth(token.whole)?;
-        let mut tracked = ConnectionTracking::default();
-        let mut bytes = BytesMut::new();
-        for part in Tokens(token.value.unwrap_or("")) {
-            let part = part?;
-            match (part.name, part.value) {
-                ("commit", None) => tracked.flags = tracked.flags.with(ConnectionFlags::COMMIT),
-                ("force", None) => tracked.flags = tracked.flags.with(ConnectionFlags::FORCE),
-                ("table", Some(_)) => tracked.recirc_table = TableId(argument(&part)?),
-                ("zone", Some(text)) => match small(text) {
-                    Some(zone) => tracked.zone = zone,
-                    None => {
-                        let source = Subfield::parse(text)?;
-                        (tracked.zone_source, tracked.zone) = (source.field, packed(&source, text)?);
-                    }
-                },
-                ("alg", Some("ftp")) => tracked.alg = 21,
-                ("alg", Some("tftp")) => tracked.alg = 69,
-                ("nat", text) => {
-                    let action = NiciraAction::Nat(nat(text.unwrap_or(""))?);
-                    put(Action::Experimenter(Extended::Nicira(action)), &mut bytes, self.version)
-                        .map_err(|error| part.fault(Problem::Version(error)))?;
-                }
-                ("exec", Some(text)) => self.actions(text, &mut bytes)?,
-                _ => return Err(part.fault(Problem::Name)),
-            }
-        }
-        tracked.actions = List::of_bytes(self.version, &bytes);
-        put(
-            Action::Experimenter(Extended::Nicira(NiciraAction::ConnectionTracking(tracked))),
-            out,
-            self.version,
-        )
-        .map_err(|error| token.fault(Problem::Version(error)))
-    }
 }
 
 /// `load` in 1.5: a field that is set under a mask.
-fn set_bits<'t>(
-    token: &Token<'t>,
-    value: u64,
+fn set_bits(
+    value: Value,
     destination: Subfield,
     out: &mut BytesMut,
     version: Version,
-) -> Result<(), Fault<'t>> {
-    let ones = u128::MAX >> (128 - u32::from(destination.count.clamp(1, 128)));
+) -> Result<(), EncodeError> {
     // The action that loads any field says which bits, if they are not all that its bytes have.
     let all = match version {
         Version::V1_5 => super::subfield::bits(destination.field),
         _ => 8 * u16::from(destination.field.value_length()),
     };
-    let whole = destination.count == all;
-    let value = super::value::Value {
-        value: u128::from(value) << destination.offset,
-        mask: (!whole).then(|| ones << destination.offset),
-    };
+    let value = Value { mask: value.mask.filter(|_| destination.count != all), ..value };
     with_field(destination.field, value, |field| {
         // Before 1.5 fields of experimenters, which have no place in the usual action, are loaded by another one.
         let action = match version {
@@ -480,7 +469,24 @@ fn set_bits<'t>(
         };
         put(action, out, version)
     })
-    .map_err(|error| token.fault(Problem::Version(error)))
+}
+
+/// `port=1,max_len=100`: to a port that takes packets cut off.
+fn truncated(text: &str) -> Result<OutputTrunc, Fault<'_>> {
+    let wrong = Fault::new(text, Problem::Value);
+    let (mut to, mut max_len) = (None, None);
+    for part in Tokens(text) {
+        let part = part?;
+        match part.name {
+            "port" => to = Some(port(part.want()?).ok_or(wrong)?),
+            "max_len" => max_len = Some(argument(&part)?),
+            _ => return Err(part.fault(Problem::Name)),
+        }
+    }
+    let (port, max_len) = to.zip(max_len).ok_or(wrong)?;
+    let single = port < PortNo::MAX || matches!(port, PortNo::LOCAL | PortNo::IN_PORT);
+    // Less than an Ethernet header is no packet.
+    if single && max_len >= 14 { Ok(OutputTrunc { port, max_len }) } else { Err(wrong) }
 }
 
 fn sample(text: &str) -> Result<Sample2, Fault<'_>> {
@@ -501,60 +507,4 @@ fn sample(text: &str) -> Result<Sample2, Fault<'_>> {
         }
     }
     Ok(sample)
-}
-
-/// `src=first-last:port-port,random`.
-fn nat(text: &str) -> Result<Nat, Fault<'_>> {
-    let mut nat = Nat::default();
-    for part in Tokens(text) {
-        let part = part?;
-        match (part.name, part.value) {
-            ("src", None) => nat.flags = nat.flags.with(NatFlags::SRC),
-            ("dst", None) => nat.flags = nat.flags.with(NatFlags::DST),
-            ("src" | "dst", Some(range)) => {
-                let end = if part.name == "src" { NatFlags::SRC } else { NatFlags::DST };
-                nat.flags = nat.flags.with(end);
-                nat_range(range, &mut nat).ok_or(Fault::new(range, Problem::Value))?;
-            }
-            ("persistent", None) => nat.flags = nat.flags.with(NatFlags::PERSISTENT),
-            ("hash", None) => nat.flags = nat.flags.with(NatFlags::PROTO_HASH),
-            ("random", None) => nat.flags = nat.flags.with(NatFlags::PROTO_RANDOM),
-            _ => return Err(part.fault(Problem::Name)),
-        }
-    }
-    Ok(nat)
-}
-
-fn nat_range(text: &str, nat: &mut Nat) -> Option<()> {
-    let six = text.starts_with('[') || text.matches(':').count() > 1;
-    let (addresses, ports) = if text.starts_with('[') {
-        let end = text.rfind(']')?;
-        let after = text.get(end + 1..)?;
-        (text.get(..=end)?, after.strip_prefix(':'))
-    } else if six {
-        (text, None)
-    } else {
-        text.split_once(':').map_or((text, None), |(addresses, ports)| (addresses, Some(ports)))
-    };
-    let bare = |text: &str| -> Option<core::net::Ipv6Addr> {
-        text.trim_start_matches('[').trim_end_matches(']').parse().ok()
-    };
-    let (first, last) =
-        addresses.split_once('-').map_or((addresses, None), |(first, last)| (first, Some(last)));
-    if six {
-        nat.ipv6_min = Some(bare(first)?);
-        nat.ipv6_max = last.map(bare).map_or(Some(None), |last| last.map(Some))?;
-    } else {
-        nat.ipv4_min = Some(first.parse().ok()?);
-        nat.ipv4_max = last.map(str::parse).transpose().ok()?;
-    }
-    if let Some(ports) = ports {
-        let (first, last) = ports.split_once('-').map_or((ports, None), |(first, last)| (first, Some(last)));
-        nat.port_min = Some(small(first)?);
-        nat.port_max = match last {
-            Some(last) => Some(small(last)?),
-            None => None,
-        };
-    }
-    Some(())
 }

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::error::{Fault, Problem};
 use super::field_names::{name_of, named};
-use super::value::small;
-use crate::oxm::{FieldId, FieldKind, class};
+use super::value::decimal;
+use crate::oxm::{FieldId, FieldKind, class, experimenter};
 
 /// Bits of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,34 @@ pub(super) fn bits(field: FieldId) -> u16 {
     }
 }
 
+/// Whether an action may set the field: switches say what it is for the others.
+pub(super) fn writable(field: FieldId) -> bool {
+    let id = field.standard();
+    match id.class {
+        class::BASIC => !matches!(id.number, 5 | 10 | 36 | 42..=44),
+        class::NXM_NX => !matches!(id.number, 26 | 35..=37 | 105 | 106 | 119..=125),
+        class::EXPERIMENTER => !matches!(
+            (id.experimenter, id.number),
+            (experimenter::NSH, 2 | 3) | (experimenter::NICIRA, 15 | 16)
+        ),
+        _ => true,
+    }
+}
+
 impl Subfield {
+    /// Reads one that is to be set.
+    pub(super) fn destination(text: &str) -> Result<Self, Fault<'_>> {
+        let part = Self::parse(text)?;
+        if writable(part.field) { Ok(part) } else { Err(Fault::new(text, Problem::ReadOnly)) }
+    }
+
+    /// Reads one where Open vSwitch has no place for a field of experimenters.
+    pub(super) fn short(part: Self, text: &str) -> Result<Self, Fault<'_>> {
+        let long = part.field.class == class::EXPERIMENTER
+            || (part.field.class == class::BASIC && part.field.number == 43);
+        if long { Err(Fault::new(text, Problem::Value)) } else { Ok(part) }
+    }
+
     /// Reads one; without brackets it is the whole field.
     pub(super) fn parse(text: &str) -> Result<Self, Fault<'_>> {
         let text = text.trim();
@@ -38,10 +65,10 @@ impl Subfield {
         let width = bits(field);
         let wrong = Fault::new(text, Problem::Value);
         let (first, last) = match range.split_once("..") {
-            Some((first, last)) => (small::<u16>(first).ok_or(wrong)?, small::<u16>(last).ok_or(wrong)?),
+            Some((first, last)) => (decimal::<u16>(first).ok_or(wrong)?, decimal::<u16>(last).ok_or(wrong)?),
             None if range.is_empty() => (0, width.saturating_sub(1)),
             None => {
-                let bit = small::<u16>(range).ok_or(wrong)?;
+                let bit = decimal::<u16>(range).ok_or(wrong)?;
                 (bit, bit)
             }
         };

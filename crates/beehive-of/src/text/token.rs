@@ -22,6 +22,11 @@ impl<'t> Token<'t> {
         Fault::new(self.whole, problem)
     }
 
+    /// The name as the text has it.
+    pub(super) fn written(&self) -> &'t str {
+        self.whole.get(..self.name.len()).filter(|name| !name.is_empty()).unwrap_or(self.whole)
+    }
+
     /// The value, which must be there.
     pub(super) fn want(&self) -> Result<&'t str, Fault<'t>> {
         match self.value {
@@ -32,64 +37,69 @@ impl<'t> Token<'t> {
 }
 
 /// The next part of a list, and what follows it; `None` at its end.
+///
+/// As in `ovs-ofctl`, a part ends with the parentheses that follow its name, whatever comes next: `ct(commit)exit` are two
+/// actions. Only `->` goes on.
 pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
     let text = text.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
     if text.is_empty() {
         return Ok(None);
     }
+    let named = text.find(|letter: char| matches!(letter, ':' | '=' | '(') || is_end(letter));
+    let at = named.unwrap_or(text.len());
+    let (name, value) = text.split_at_checked(at).unwrap_or((text, ""));
+    if name.contains(')') {
+        return Err(Fault::new(text, Problem::Parentheses));
+    }
+    let whole = |end: usize| text.split_at_checked(end).unwrap_or((text, ""));
+    let token = Token { whole: name, name, value: None, parenthesised: false, rest: "" };
+    Ok(Some(match value.chars().next() {
+        Some('(') => {
+            let closed = closing(text, at)?;
+            let rest = text.get(closed + 1..).unwrap_or("");
+            let end = if rest.starts_with("->") { value_end(text, closed + 1)? } else { closed + 1 };
+            let (whole, after) = whole(end);
+            let (value, rest) = (whole.get(at + 1..closed), whole.get(closed + 1..).unwrap_or(""));
+            (Token { whole, value, parenthesised: true, rest, ..token }, after)
+        }
+        Some(':' | '=') => {
+            let (whole, after) = whole(value_end(text, at + 1)?);
+            (Token { whole, value: whole.get(at + 1..), ..token }, after)
+        }
+        _ => (token, value),
+    }))
+}
+
+fn is_end(letter: char) -> bool {
+    letter == ',' || letter.is_whitespace()
+}
+
+/// Where the parenthesis that is open at a place is closed.
+fn closing(text: &str, open: usize) -> Result<usize, Fault<'_>> {
     let mut depth = 0usize;
-    let mut open = None;
-    let mut closed = None;
-    let mut end = text.len();
-    for (at, letter) in text.char_indices() {
+    for (at, letter) in text.get(open..).unwrap_or("").char_indices() {
         match letter {
-            '(' | '[' => {
-                if depth == 0 && letter == '(' && open.is_none() {
-                    open = Some(at);
-                }
-                depth += 1;
-            }
-            ')' | ']' => {
-                depth = depth.checked_sub(1).ok_or(Fault::new(text, Problem::Parentheses))?;
-                if depth == 0 && letter == ')' && closed.is_none() {
-                    closed = Some(at);
-                }
-            }
-            ',' if depth == 0 => {
-                end = at;
-                break;
-            }
-            letter if depth == 0 && letter.is_whitespace() => {
-                end = at;
-                break;
-            }
+            '(' => depth += 1,
+            ')' if depth <= 1 => return Ok(open + at),
+            ')' => depth -= 1,
             _ => {}
         }
     }
-    if depth != 0 {
-        return Err(Fault::new(text, Problem::Parentheses));
+    Err(Fault::new(text, Problem::Parentheses))
+}
+
+/// Where a value ends that is not in parentheses itself, but may have some.
+fn value_end(text: &str, start: usize) -> Result<usize, Fault<'_>> {
+    let mut at = start;
+    while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        match letter {
+            '(' => at = closing(text, at)? + 1,
+            ')' => return Err(Fault::new(text, Problem::Parentheses)),
+            letter if is_end(letter) => break,
+            letter => at += letter.len_utf8(),
+        }
     }
-    let (whole, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-    let separator = whole.find(['=', ':']);
-    let token = match (open, closed, separator) {
-        // `name(..)`; `name=..(..)` and `name:..(..)` are values with parentheses.
-        (Some(open), Some(closed), separator) if separator.is_none_or(|at| at > open) => Token {
-            whole,
-            name: whole.get(..open).unwrap_or(""),
-            value: whole.get(open + 1..closed),
-            parenthesised: true,
-            rest: whole.get(closed + 1..).unwrap_or(""),
-        },
-        (_, _, Some(at)) => Token {
-            whole,
-            name: whole.get(..at).unwrap_or(""),
-            value: whole.get(at + 1..),
-            parenthesised: false,
-            rest: "",
-        },
-        _ => Token { whole, name: whole, value: None, parenthesised: false, rest: "" },
-    };
-    Ok(Some((token, rest)))
+    Ok(at)
 }
 
 /// The parts of a list.

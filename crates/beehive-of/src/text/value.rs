@@ -20,16 +20,37 @@ pub(super) struct Value {
     pub(super) mask: Option<u128>,
 }
 
-/// A number: decimal, or hexadecimal after `0x`.
+/// A number: decimal, hexadecimal after `0x`, octal after `0`. Open vSwitch reads it like this, as C does; its decimal
+/// numbers have 64 bits, whatever the field has.
 pub(super) fn number(text: &str) -> Option<u128> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
-            u128::from_str_radix(digits, 16).ok()
-        }
-        Some(_) => None,
-        None if text.bytes().all(|digit| digit.is_ascii_digit()) => text.parse().ok(),
-        None => None,
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return hexadecimal(digits);
     }
+    if !text.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let octal = text.len() > 1 && text.starts_with('0');
+    u64::from_str_radix(text, if octal { 8 } else { 10 }).ok().map(u128::from)
+}
+
+fn hexadecimal(digits: &str) -> Option<u128> {
+    let all = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if all { u128::from_str_radix(digits, 16).ok() } else { None }
+}
+
+/// A number of 64 bits, all of which `-1` has.
+pub(super) fn wide(text: &str) -> Option<u64> {
+    match text.strip_prefix('-') {
+        Some(text) => small::<u64>(text.strip_prefix('+').is_none().then_some(text)?).map(u64::wrapping_neg),
+        None => small(text),
+    }
+}
+
+/// A number that is decimal whatever it starts with: Open vSwitch takes `010` for 10 in some places, and `0x10` for 0.
+pub(super) fn decimal<T: TryFrom<u128>>(text: &str) -> Option<T> {
+    let digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    digits.then(|| text.parse::<u128>().ok())??.try_into().ok()
 }
 
 /// A number of a type.
@@ -47,7 +68,7 @@ pub(super) fn port(text: &str) -> Option<PortNo> {
         Some(port) => Some(port),
         None if none => Some(PortNo::ANY),
         None => {
-            let number: u32 = small(text)?;
+            let number: u32 = decimal(text)?;
             // The reserved ports of 1.0 have their 16 bits in text, too.
             Some(match u16::try_from(number) {
                 Ok(short) => PortNo::from_v10(short),
@@ -104,13 +125,29 @@ fn one(kind: FieldKind, text: &str) -> Option<u128> {
     Some(match kind {
         FieldKind::Port => port(text)?.0.into(),
         FieldKind::Mac => {
-            let address: MacAddress = text.parse().ok()?;
-            address.0.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+            // A byte may have one digit.
+            let byte = |text: &str| hexadecimal(text).filter(|_| matches!(text.len(), 1 | 2));
+            parts(text, ':', 6, byte)?
         }
-        FieldKind::Ipv4 => text.parse::<Ipv4Addr>().ok()?.to_bits().into(),
+        FieldKind::Ipv4 => ipv4(text)?.to_bits().into(),
         FieldKind::Ipv6 => text.parse::<Ipv6Addr>().ok()?.to_bits(),
+        FieldKind::Hex(8) => wide(text)?.into(),
         FieldKind::Decimal(_) | FieldKind::Hex(_) | FieldKind::Bytes(_) => number(text)?,
     })
+}
+
+/// So many bytes, the first one the highest.
+fn parts(text: &str, separator: char, count: usize, byte: impl Fn(&str) -> Option<u128>) -> Option<u128> {
+    if text.split(separator).count() != count {
+        return None;
+    }
+    text.split(separator).try_fold(0, |number, part| Some(number << 8 | byte(part)?))
+}
+
+/// An address, whose bytes are decimal with any zeros before them.
+pub(super) fn ipv4(text: &str) -> Option<Ipv4Addr> {
+    let byte = |text: &str| decimal::<u8>(text).filter(|_| text.len() <= 3).map(u128::from);
+    parts(text, '.', 4, byte).map(|number| Ipv4Addr::from_bits(number as u32))
 }
 
 /// `one|other`: which flags are set, and no others.
@@ -123,32 +160,39 @@ fn all_flags(text: &str, names: &[&str]) -> Option<Value> {
 /// Reads a value of a field.
 pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
     let length = usize::from(kind.length()).min(LENGTH_MAX);
-    if (id.class, id.number) == (class::NXM_NX, 26)
-        && !text.starts_with(|letter: char| letter.is_ascii_digit())
-    {
+    if (id.class, id.number) == (class::NXM_NX, 26) {
         return fragment(text);
     }
-    if (id.class, id.number) == (class::BASIC, 44) && text.starts_with('(') {
+    if (id.class, id.number) == (class::BASIC, 44) {
         let (space, kind) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
         let (space, kind) = (small::<u16>(space.trim())?, small::<u16>(kind.trim())?);
         return Some(Value { value: u128::from(space) << 16 | u128::from(kind), mask: None });
     }
-    if text.starts_with(['+', '-']) {
-        return flags(text, flags_of(id));
-    }
-    if !flags_of(id).is_empty() && !text.starts_with(|letter: char| letter.is_ascii_digit()) {
-        return all_flags(text, flags_of(id));
+    let names = flags_of(id);
+    if !names.is_empty() {
+        let value = match text {
+            text if text.starts_with(['+', '-']) => flags(text, names),
+            text if !text.starts_with(|letter: char| letter.is_ascii_digit()) => all_flags(text, names),
+            text => masked(kind, text, length),
+        }?;
+        // The three above the names of TCP have none, but are bits of the field.
+        let bits = names.len() + if names.len() == 9 { 3 } else { 0 };
+        return Some(value).filter(|value| (value.value | value.mask.unwrap_or(0)) >> bits == 0);
     }
     if (id.class, id.number) == (class::NXM_OF, 0) {
         return Some(Value { value: port(text)?.to_v10()?.into(), mask: None });
     }
+    masked(kind, text, length)
+}
+
+/// A value of so many bytes, which may have a mask.
+fn masked(kind: FieldKind, text: &str, length: usize) -> Option<Value> {
     let (value, mask) = match text.split_once('/') {
         None => (one(kind, text)?, None),
         Some((value, mask)) => {
             let bits = 8 * length as u32;
-            let prefix = matches!(kind, FieldKind::Ipv4 | FieldKind::Ipv6)
-                .then(|| small::<u32>(mask).filter(|_| !mask.contains(['.', ':', 'x'])))
-                .flatten();
+            let prefix =
+                matches!(kind, FieldKind::Ipv4 | FieldKind::Ipv6).then(|| decimal::<u32>(mask)).flatten();
             let mask = match prefix {
                 Some(prefix) if prefix > bits => return None,
                 Some(0) => 0,
@@ -159,8 +203,6 @@ pub(super) fn parse(id: FieldId, kind: FieldKind, text: &str) -> Option<Value> {
             (one(kind, value)?, Some(mask))
         }
     };
-    // Both bits are all that there are.
-    let mask = mask.filter(|mask| (id.class, id.number, *mask) != (class::NXM_NX, 26, 3));
     let all = ones(length);
     if value > all || mask.is_some_and(|mask| mask > all) {
         return None;
@@ -173,7 +215,7 @@ const FRAGMENTS: &[(&str, u128, u128)] =
     &[("no", 0, 3), ("yes", 1, 1), ("first", 1, 3), ("later", 3, 3), ("not_later", 0, 2)];
 
 fn fragment(text: &str) -> Option<Value> {
-    let (_, value, mask) = FRAGMENTS.iter().find(|(name, ..)| *name == text)?;
+    let (_, value, mask) = FRAGMENTS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(text))?;
     Some(Value { value: *value, mask: Some(*mask).filter(|mask| *mask != 3) })
 }
 

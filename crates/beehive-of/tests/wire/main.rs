@@ -24,5 +24,6 @@ mod recent;
 mod round_trip;
 mod strategies;
 mod text;
+mod text_differences;
 mod text_fields;
 mod tree;

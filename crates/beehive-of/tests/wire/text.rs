@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use beehive_of::text::{Flow, Problem, show_flow};
-use beehive_of::{Frame, Version, message};
+use beehive_of::{EncodeError, Frame, Version, message};
 use bytes::BytesMut;
 
 use crate::corpus::hex;
@@ -178,7 +178,7 @@ pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
     ("importance=9,reset_counts,no_packet_counts,no_byte_counts,actions=drop", 4..=5),
 ];
 
-fn ovs(arguments: &[&str]) -> Option<Result<String, String>> {
+pub(crate) fn ovs(arguments: &[&str]) -> Option<Result<String, String>> {
     match Command::new("ovs-ofctl").args(arguments).output() {
         Ok(output) if output.status.success() => {
             Some(Ok(String::from_utf8_lossy(&output.stdout).into_owned()))
@@ -264,6 +264,9 @@ fn what_is_written_is_read_as_the_same_flow() {
     }
 }
 
+const IMPORTANCE: Problem =
+    Problem::Version(EncodeError::Unsupported { version: Version::V1_3, field: "importance" });
+
 #[test]
 fn a_long_token_is_told_in_part() {
     let name = "ä".repeat(50_000);
@@ -285,7 +288,16 @@ fn errors_name_the_token_and_its_place() {
         ("tcp,tp_dst=65536,actions=drop", "65536", 12, Problem::Value),
         ("ip,nw_src=10.0.0.0/33,actions=drop", "10.0.0.0/33", 11, Problem::Value),
         ("tp_dst=80,actions=drop", "tp_dst=80", 1, Problem::Prerequisite),
-        ("tcp,tcp,actions=drop", "tcp", 5, Problem::Twice),
+        ("tcp,udp,actions=drop", "udp", 5, Problem::Twice),
+        ("reg0=1,reg0=2,actions=drop", "reg0=2", 8, Problem::Twice),
+        ("xreg0=1,reg1=1,actions=drop", "xreg0=1", 1, Problem::Twice),
+        ("dl_vlan=1,vlan_tci=0x1001,actions=drop", "vlan_tci=0x1001", 11, Problem::Twice),
+        ("dl_vlan=0xffff,dl_vlan_pcp=1,actions=drop", "dl_vlan_pcp=1", 16, Problem::Prerequisite),
+        ("arp,nw_ttl=1,actions=drop", "nw_ttl=1", 5, Problem::Prerequisite),
+        ("sctp,sctp_dst=1/1,actions=drop", "1/1", 15, Problem::Mask),
+        ("out_port=1,actions=drop", "out_port=1", 1, Problem::Command),
+        ("cookie=1/1,actions=drop", "1/1", 8, Problem::Mask),
+        ("importance=1,actions=drop", "importance=1", 1, IMPORTANCE),
         ("in_port=1/2,actions=drop", "1/2", 9, Problem::Mask),
         ("tun_metadata0=0x0g,actions=drop", "0x0g", 15, Problem::Value),
         ("tun_metadata0=0x,actions=drop", "0x", 15, Problem::Value),
@@ -305,7 +317,23 @@ fn errors_name_the_token_and_its_place() {
         ("tun_erspan_idx=0x100000,actions=drop", "0x100000", 16, Problem::Value),
         ("in_port=,actions=drop", "in_port=", 1, Problem::MissingValue),
         ("in_port=1", "in_port=1", 1, Problem::NoActions),
-        ("actions=", "", 9, Problem::Value),
+        ("reg0,actions=drop", "reg0", 1, Problem::MissingValue),
+        ("actions=drop(1)", "1", 14, Problem::Value),
+        ("actions=drop;output:1", "drop;output", 9, Problem::Action),
+        ("actions=ct(commit)hop:1", "hop", 19, Problem::Action),
+        ("actions=set_queue", "set_queue", 9, Problem::MissingValue),
+        ("actions=HOVER:2", "HOVER", 9, Problem::Action),
+        ("actions=strip_vlan:2", "2", 20, Problem::Value),
+        ("actions=check_pkt_larger(9)->reg0[0..1]", "reg0[0..1]", 30, Problem::Value),
+        ("actions=ct(table=255)", "255", 18, Problem::Value),
+        ("actions=ct(commit,exec(output:1))", "output:1", 24, Problem::Place),
+        ("actions=ct(force)", "force", 12, Problem::Place),
+        ("actions=ct(zone=1,zone=2)", "zone=2", 19, Problem::Twice),
+        ("actions=goto_table:1,output:2", "output:2", 22, Problem::Order),
+        ("actions=goto_table:1,goto_table:2", "goto_table:2", 22, Problem::Twice),
+        ("actions=conjunction(1,1/2),output:2", "output:2", 28, Problem::Place),
+        ("actions=set_field:6->nw_proto", "nw_proto", 22, Problem::ReadOnly),
+        ("actions=learn(reg0[0..3]=16)", "16", 26, Problem::Value),
         ("actions=output:1,fly", "fly", 18, Problem::Action),
         ("actions=drop,output:1", "drop,output:1", 9, Problem::Value),
         ("actions=clone(output:1,hover:2)", "hover", 24, Problem::Action),
@@ -328,6 +356,8 @@ fn errors_name_the_token_and_its_place() {
         error.to_string(),
         "`push_vlan:0x8100` at character 17 cannot be encoded: OpenFlow 1.0 cannot express push_vlan"
     );
+    let error = Flow::parse("actions=write_metadata:1,goto_table:1", Version::V1_0).unwrap_err();
+    assert_eq!((error.token(), error.problem()), ("goto_table:1", Problem::Order));
     let error = Flow::parse("reg0=5,actions=drop", Version::V1_1).unwrap_err();
     assert_eq!(error.token(), "reg0=5");
 }
@@ -371,14 +401,22 @@ fn fragments_that_are_none_are_refused_or_told_as_they_are() {
 
 #[test]
 fn a_translation_of_no_end_or_of_both_is_told_as_it_is() {
-    for text in ["nat(hash)", "nat(src,dst)", "nat(src=1.2.3.4,dst,random)", "nat"] {
-        let text = format!("ip actions=ct(commit,{text})");
-        let flow = Flow::parse(&text, Version::V1_3).unwrap();
-        assert_eq!(flow.to_string(), text);
-        assert_eq!(
-            encoded(&Flow::parse(&flow.to_string(), Version::V1_3).unwrap(), Version::V1_3),
-            encoded(&flow, Version::V1_3)
-        );
+    use message::{Action, ConnectionTracking, Extended, Nat, NatFlags, NiciraAction};
+    let ends = NatFlags::SRC.with(NatFlags::DST);
+    for (flags, told) in [
+        (NatFlags::default(), "ct(nat)"),
+        (NatFlags::PROTO_HASH, "ct(nat(hash))"),
+        (ends, "ct(nat(src,dst))"),
+        (ends.with(NatFlags::PROTO_RANDOM), "ct(nat(src,dst,random))"),
+    ] {
+        let nat =
+            [Action::Experimenter(Extended::Nicira(NiciraAction::Nat(Nat { flags, ..Nat::default() })))];
+        let tracked = ConnectionTracking { actions: (&nat).into(), ..ConnectionTracking::default() };
+        let actions = [Action::Experimenter(Extended::Nicira(NiciraAction::ConnectionTracking(tracked)))];
+        assert_eq!(beehive_of::text::show_actions(&(&actions).into(), Version::V1_3).to_string(), told);
+        // A switch refuses all but the first, and so does what reads them.
+        let read = Flow::parse(&format!("ip actions={told}"), Version::V1_3).is_ok();
+        assert_eq!(read, flags == NatFlags::default(), "{told}");
     }
 }
 

@@ -130,7 +130,7 @@ fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
 }
 
 /// Asserts that Open vSwitch makes the same of each text, of what we make of it, and of what we write of that.
-fn agree(texts: &[String], version: Version) -> bool {
+pub(crate) fn agree(texts: &[String], version: Version) -> bool {
     let (mut messages, mut shown) = (Vec::new(), String::new());
     for text in texts {
         let flow = Flow::parse(text, version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
