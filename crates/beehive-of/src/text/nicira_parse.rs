@@ -127,10 +127,13 @@ impl Program {
             "exit" => done(A::Exit(NiciraNothing {})),
             "ct_clear" => done(A::CtClear(NiciraNothing {})),
             "dec_nsh_ttl" => done(A::DecNshTtl(NiciraNothing {})),
-            // 1.0 has no instructions, and goes on in another table like this.
+            // 1.0 has no instructions, and goes on in another table like this; not in this one, which would be no table.
             "goto_table" if version == Version::V1_0 => done(A::ResubmitTable(ResubmitTable {
                 in_port: PortNo::IN_PORT,
-                table_id: TableId(decimal(token.want()?).ok_or(wrong)?),
+                table_id: decimal(token.want()?)
+                    .map(TableId)
+                    .filter(|table| *table != TableId::ALL)
+                    .ok_or(wrong)?,
             })),
             "write_metadata" if version == Version::V1_0 && self.is_outermost() => {
                 let (metadata, mask) = metadata(token)?;
@@ -462,9 +465,12 @@ fn set_bits(
     };
     let value = Value { mask: value.mask.filter(|_| destination.count != all), ..value };
     with_field(destination.field, value, |field| {
-        // Before 1.5 fields of experimenters, which have no place in the usual action, are loaded by another one.
+        // Before 1.5 bits of experimenters' fields, which have no place in the usual action, are loaded by another one.
         let action = match version {
             Version::V1_5 => Action::SetField(SetField { field }),
+            Version::V1_2 | Version::V1_3 | Version::V1_4 if field.mask.is_none() => {
+                Action::SetField(SetField { field })
+            }
             _ => Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))),
         };
         put(action, out, version)
