@@ -356,7 +356,7 @@ impl<'t> Fields<'t> {
             }
             let written = match &entry.option {
                 Some((value, mask)) => option(entry.id, value, mask.as_deref()).write(writer),
-                None => write(in_match(entry, version), entry.value, writer),
+                None => write(in_match(entry), entry.value, writer),
             };
             written.map_err(|error| fault(entry, error))?;
         }
@@ -371,10 +371,10 @@ fn maskable(field: &Known) -> bool {
 }
 
 /// The field that says so in a match. The specification's fields of ports and of neighbours have no masks (1.3.5, table
-/// 12), Nicira's for the same do. 1.0 and 1.1 have no list of the specification's own.
-fn in_match(entry: &Entry<'_>, version: Version) -> FieldId {
+/// 12), Nicira's for the same do.
+fn in_match(entry: &Entry<'_>) -> FieldId {
     let id = entry.id;
-    if version < Version::V1_2 || entry.value.mask.is_none() || id.class != class::BASIC {
+    if entry.value.mask.is_none() || id.class != class::BASIC {
         return id;
     }
     match id.number {

@@ -149,7 +149,6 @@ fn what_does_something_else_has_another_form() {
         ("actions=goto_table:1", V1_3),
         ("actions=meter:3", V1_3),
         ("actions=meter:3,2", V1_3),
-        ("actions=2,meter:3", V1_5),
         ("actions=set_queue:7,1,3", V1_3),
         ("actions=enqueue:1:7,3", V1_3),
         ("actions=set_queue:7,1,pop_queue,3,set_queue:7", V1_3),
@@ -167,8 +166,10 @@ fn what_does_something_else_has_another_form() {
         ("tcp actions=set_field:80->tcp_dst", V1_3),
         ("tcp actions=mod_tp_dst:80", V1_0),
     ];
-    let forms: HashSet<_> = texts.iter().map(|(text, version)| told(text, *version)).collect();
-    assert_eq!(forms.len(), texts.len());
+    let mut forms: HashSet<_> = texts.iter().map(|(text, version)| told(text, *version)).collect();
+    // text has no notation for what is metered too late
+    assert!(forms.insert(of(&[out(2), Action::Meter(action_meter(3))], V1_5)));
+    assert_eq!(forms.len(), texts.len() + 1);
 }
 
 #[test]
