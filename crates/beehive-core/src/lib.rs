@@ -28,9 +28,9 @@ pub use beehive_macros::{App, Key, Message, handlers};
 pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
-    Address, Answers, AppStatus, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus, Hive, Io,
-    Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, RequestError, ResendError,
-    Restart, Shared, StartError, Status, Stopped, StuckStatus,
+    Address, Answers, AppStatus, Asked, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus,
+    Hive, Io, Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, RequestError,
+    ResendError, Restart, Shared, StartError, Status, Stopped, StuckStatus,
 };
 pub use hive::{journal, registry};
 pub use key::Key;

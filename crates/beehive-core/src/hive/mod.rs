@@ -65,7 +65,7 @@ pub use dead_letters::{DeadLetter, Provenance, ResendError};
 pub use io::{Answers, Busy, Io, Mail};
 pub use read::ReadError;
 pub use registrar::Registrar;
-pub use request::RequestError;
+pub use request::{Asked, RequestError};
 pub use settings::{ReconfigureError, Reconfigured};
 pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus};
 pub use stopping::Stopped;

@@ -8,7 +8,9 @@ use crate::state::guard;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -147,12 +149,33 @@ pub(crate) fn may_block() {
     let _ = receiver.blocking_recv();
 }
 
+/// A question that is asked when it is first polled, and its answer `R` in time.
+///
+/// A type of its own, so that what is no message is reported once, where it is handed over: that of an `async fn` is reported
+/// again where it is built, and where it is awaited.
+#[must_use = "a question is asked when it is awaited"]
+pub struct Asked<'a, R>(Pin<Box<dyn Future<Output = Result<R, RequestError>> + Send + 'a>>);
+
+impl<R> Future for Asked<'_, R> {
+    type Output = Result<R, RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl<R> std::fmt::Debug for Asked<'_, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asked(..)")
+    }
+}
+
 impl Hive {
     /// Asks a question and waits for its answer, five seconds at most.
     ///
     /// Cancel-safe in the sense that nothing breaks; whether a message that was handed over is handled is then not known.
-    pub async fn request<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
-        self.request_within(REQUEST_LIMIT, message).await
+    pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply> {
+        self.request_within(REQUEST_LIMIT, message)
     }
 
     /// As [`Hive::request`], for threads that run no tasks: a thread of one's own, or one that
@@ -179,11 +202,11 @@ impl Hive {
     }
 
     /// As [`Hive::request`], with another limit of time. Waiting for a credit counts.
-    pub async fn request_within<M: Message>(
-        &self,
-        limit: Duration,
-        message: M,
-    ) -> Result<M::Reply, RequestError> {
+    pub fn request_within<M: Message>(&self, limit: Duration, message: M) -> Asked<'_, M::Reply> {
+        Asked(Box::pin(self.answer_of(limit, message)))
+    }
+
+    async fn answer_of<M: Message>(&self, limit: Duration, message: M) -> Result<M::Reply, RequestError> {
         let inner = self.inner();
         let late = inner.platform.sleep(limit);
         let answer = async {
