@@ -60,14 +60,36 @@ impl Whole for Undeclared {
     }
 }
 
-/// A key that is borrowed, at its dictionary.
-pub struct At<'a, D, Q: ?Sized>(pub &'a D, pub &'a Q);
+/// A key as it is handed over, which should be borrowed, at its dictionary.
+pub struct At<'a, D, B>(pub &'a D, pub &'a B);
 
-impl<D: Keyed<Q>, Q: ?Sized> At<'_, D, Q> {
+/// A key that is borrowed.
+pub trait Borrowed {
+    /// What is borrowed.
+    type Key: ?Sized;
+    /// It.
+    fn key(&self) -> &Self::Key;
+}
+impl<Q: ?Sized> Borrowed for &Q {
+    type Key = Q;
+    #[inline(always)]
+    fn key(&self) -> &Q {
+        self
+    }
+}
+impl<Q: ?Sized> Borrowed for &mut Q {
+    type Key = Q;
+    #[inline(always)]
+    fn key(&self) -> &Q {
+        self
+    }
+}
+
+impl<D: Keyed<B::Key>, B: Borrowed> At<'_, D, B> {
     /// Adds the cell.
     #[inline(always)]
     pub fn cell(self, mapper: &mut Mapper) {
-        self.0.add(mapper, self.1)
+        self.0.add(mapper, self.1.key())
     }
 }
 
@@ -82,14 +104,14 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
     }
 }
 
-/// For a key of another type than its dictionary's: the access itself is reported.
+/// For a key of another type than its dictionary's, or one that is not borrowed: the access itself is reported.
 pub trait CellOtherwise: Sized {
     /// Never built.
     fn cell(self, _: &mut Mapper) {
         unbuildable!()
     }
 }
-impl<D, Q: ?Sized> CellOtherwise for At<'_, D, Q> {}
+impl<D, B> CellOtherwise for At<'_, D, B> {}
 impl<D, Q> CellOtherwise for AtValue<'_, D, Q> {}
 
 /// A handler that is about to be named to the runtime: its app, its message and, if it has one, its key.
@@ -184,9 +206,10 @@ mod tests {
     #[test]
     fn where_all_is_well_the_trait_is_not_chosen() {
         let mut mapper = Mapper::new(1, 0, HiveId(1));
-        At(COUNTS, "borrowed").cell(&mut mapper);
+        At(COUNTS, &"borrowed").cell(&mut mapper);
+        At(COUNTS, &&mut *String::from("changed")).cell(&mut mapper);
         AtValue(COUNTS, &"moved".to_string()).cell(&mut mapper);
-        assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 2));
+        assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 3));
 
         struct Seen(u32);
         impl Visitor for Seen {

@@ -101,7 +101,7 @@ fn access(a: &Access) -> TokenStream {
     let (constant, mapper, key) = (field_constant(&a.field), mapper(), &a.key);
     match a.by_reference {
         true => {
-            quote_spanned!(a.field.span()=> ::beehive::__private::At(Self::#constant, #key).cell(#mapper);)
+            quote_spanned!(a.field.span()=> ::beehive::__private::At(Self::#constant, &(#key)).cell(#mapper);)
         }
         false => {
             quote_spanned!(a.field.span()=> ::beehive::__private::AtValue(Self::#constant, &(#key)).cell(#mapper);)
