@@ -163,9 +163,12 @@ impl Output<'_> {
                     -> ::core::result::Result<::core::option::Option<#reply>, ::beehive::Error>
             { #call }
         };
+        // where `impl` is not the user's, the compiler does not propose to make a type that it does not know a parameter: it
+        // says of it what it says where the user wrote it, and that once
+        let implementation = quote!(impl);
         quote_spanned! {declared_at(h)=>
             #[automatically_derived]
-            impl #generics ::beehive::Handles<#ty> for #of #bounds {
+            #implementation #generics ::beehive::Handles<#ty> for #of #bounds {
                 const HANDLER: usize = #index;
                 const ANSWERS: bool = #answers;
                 #allowances
@@ -239,7 +242,7 @@ fn map_parts(h: &Handler, map: &TokenStream) -> (TokenStream, TokenStream) {
     };
     let own_cell = h.options.each.as_ref().map(|f| {
         let constant = field_constant(f);
-        quote_spanned!(f.span()=> ::beehive::__private::At(Self::#constant, &#message.key).cell(#mapper);)
+        quote_spanned!(f.span()=> ::beehive::__private::At(Self::#constant, &&#message.key).cell(#mapper);)
     });
     match (&h.signature.key, &h.signature.message) {
         _ if h.options.map.is_some() => (quote!(#message), quote!(#own_cell #map)),
