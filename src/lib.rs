@@ -65,7 +65,7 @@ pub mod prelude {
     pub use beehive_core::{
         Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows,
     };
-    pub use beehive_core::{Table, Time, attempt, handlers, pure};
+    pub use beehive_core::{Table, Time, attempt, every, handlers, pure, rcv};
     pub use std::time::Duration;
 }
 

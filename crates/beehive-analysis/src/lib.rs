@@ -43,4 +43,4 @@ mod words;
 pub use derive::{derive_app, derive_key, derive_message};
 #[doc(hidden)]
 pub use faults::Faults;
-pub use handlers::{Derivation, HandlerDerivation, Warning, derivation, expand_handlers};
+pub use handlers::{Derivation, HandlerDerivation, Warning, derivation, expand_handlers, expand_outside};

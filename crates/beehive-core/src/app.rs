@@ -56,7 +56,7 @@ pub trait Handles<M>: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no handlers",
     label = "an app without `#[handlers]`",
-    note = "write `#[handlers] impl {Self} {{ #[rcv] fn .. }}`",
+    note = "write `#[handlers] impl {Self} {{ #[rcv] fn .. }}`; without `#[handlers]`, `#[rcv]` and `#[every]` do nothing",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Handlers: App {

@@ -24,7 +24,7 @@ pub mod testing;
 mod time;
 
 pub use app::{App, Handlers, Handles};
-pub use beehive_macros::{App, Key, Message, handlers};
+pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
 pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
@@ -76,6 +76,12 @@ pub mod __private {
     };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use serde;
+
+    /// Says what a method with `#[rcv]` is that no `#[handlers]` has seen.
+    #[must_use = "write `#[handlers]` above the impl block: without it `#[rcv]` and `#[every]` do nothing (more: beehive::guide::errors::derives)"]
+    pub fn is_no_handler() -> bool {
+        true
+    }
 
     /// The answer of a handler that can answer. Its message is answered with an `R`.
     #[inline(always)]

@@ -73,3 +73,15 @@ pub fn message(item: TokenStream) -> TokenStream {
 pub fn handlers(attribute: TokenStream, item: TokenStream) -> TokenStream {
     beehive_analysis::expand_handlers(attribute.into(), item.into()).into()
 }
+
+/// Marks a handler in a block with [`#[handlers]`](macro@handlers), which reads it. Without that it does nothing, and says so.
+#[proc_macro_attribute]
+pub fn rcv(_: TokenStream, item: TokenStream) -> TokenStream {
+    beehive_analysis::expand_outside("rcv", item.into()).into()
+}
+
+/// Marks a timer in a block with [`#[handlers]`](macro@handlers), which reads it. Without that it does nothing, and says so.
+#[proc_macro_attribute]
+pub fn every(_: TokenStream, item: TokenStream) -> TokenStream {
+    beehive_analysis::expand_outside("every", item.into()).into()
+}

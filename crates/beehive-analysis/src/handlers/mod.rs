@@ -2,6 +2,7 @@
 
 mod options;
 mod output;
+mod outside;
 mod signature;
 
 use crate::attempts;
@@ -18,6 +19,7 @@ use crate::value::Sources;
 use crate::words::plain_words;
 pub(crate) use options::milliseconds;
 use options::{BlockOptions, HandlerOptions};
+pub use outside::expand_outside;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use signature::Signature;
