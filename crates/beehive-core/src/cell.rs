@@ -55,7 +55,7 @@ impl crate::key::KeyEncoding for HiveId {
         out.push_str(&self.to_string())
     }
 }
-impl crate::key::Key for HiveId {
-    const NAME: &'static str = "beehive::HiveId";
-    const FUSED: bool = true;
+impl crate::key::KeyType for HiveId {
+    const TYPE_NAME: &'static str = "beehive::HiveId";
+    const IS_FUSED: bool = true;
 }

@@ -101,6 +101,21 @@ pub trait KeyEncoding {
     fn describe(&self, out: &mut String);
 }
 
+/// What `#[derive(Key)]` alone makes of a type, whatever else that derives: what is missing is then reported at the type,
+/// and not once more wherever it is used.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "not a `Key`",
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// See [`Key::NAME`].
+    const TYPE_NAME: &'static str;
+    /// See [`Key::FUSED`].
+    const IS_FUSED: bool = false;
+}
+
 /// A type that names cells. Derive it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
@@ -108,13 +123,59 @@ pub trait KeyEncoding {
     note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
     note = "more: beehive::guide::errors::derives"
 )]
-pub trait Key: KeyEncoding + Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Key: KeyType + Ord + Clone {
     /// Stable name of the type: crate and type.
     const NAME: &'static str;
     /// Whether dictionaries of one app that have this key type are columns of one cell. True for derived newtypes only:
     /// two dictionaries keyed by `u64` need not mean the same thing by it.
-    const FUSED: bool = false;
+    const FUSED: bool;
 }
+// what `Ord` needs may be missing where `Ord` is not
+#[diagnostic::do_not_recommend]
+impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
+    const NAME: &'static str = T::TYPE_NAME;
+    const FUSED: bool = T::IS_FUSED;
+}
+
+/// A [`Key`], for derived code that is to say nothing where it is none: the compiler takes a bound with a lifetime of its own
+/// for one that may hold.
+pub trait KeyFor<'a>: Key {}
+impl<T: Key> KeyFor<'_> for T {}
+
+/// What the type of a key derives besides, for `#[derive(Key)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key: keys are compared and cloned",
+    label = "lacks a derive",
+    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait Ordered {}
+#[diagnostic::do_not_recommend]
+impl<T: Ord + Clone> Ordered for T {}
+
+/// What a field of a key is, for `#[derive(Key)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a cell's key",
+    label = "not a `Key`",
+    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait EncodedInKey {}
+#[diagnostic::do_not_recommend]
+impl<T: KeyEncoding + Serialize + DeserializeOwned> EncodedInKey for T {}
+
+/// Names the type of a key's field: number `N` of those that differ.
+pub trait KeyTypePart<const N: usize> {
+    /// It.
+    type Part: EncodedInKey;
+}
+
+/// Names a key's type where it is declared.
+pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
+
+/// A type, for derived code that names what the user named as an argument: the compiler then says the same of a name that it
+/// does not know, and says it once.
+pub type Same<T> = T;
 
 macro_rules! integers { ($($t:ty),*) => { $(
     impl KeyEncoding for $t {
@@ -122,7 +183,7 @@ macro_rules! integers { ($($t:ty),*) => { $(
         fn feed(&self, hasher: &mut CellHasher) { hasher.word(*self as u64) }
         fn describe(&self, out: &mut String) { out.push_str(&self.to_string()) }
     }
-    impl Key for $t { const NAME: &'static str = stringify!($t); }
+    impl KeyType for $t { const TYPE_NAME: &'static str = stringify!($t); }
 )* } }
 integers!(u16, u32, u64, usize, i8, i16, i32, i64, isize, bool, char);
 
@@ -139,8 +200,8 @@ impl KeyEncoding for u8 {
         out.push_str(&self.to_string())
     }
 }
-impl Key for u8 {
-    const NAME: &'static str = "u8";
+impl KeyType for u8 {
+    const TYPE_NAME: &'static str = "u8";
 }
 
 impl KeyEncoding for u128 {
@@ -153,8 +214,8 @@ impl KeyEncoding for u128 {
         out.push_str(&self.to_string())
     }
 }
-impl Key for u128 {
-    const NAME: &'static str = "u128";
+impl KeyType for u128 {
+    const TYPE_NAME: &'static str = "u128";
 }
 
 impl KeyEncoding for str {
@@ -173,7 +234,7 @@ macro_rules! as_str { ($($t:ty, $name:literal;)*) => { $(
         fn feed(&self, hasher: &mut CellHasher) { hasher.bytes(self.as_bytes()) }
         fn describe(&self, out: &mut String) { out.push_str(self) }
     }
-    impl Key for $t { const NAME: &'static str = $name; }
+    impl KeyType for $t { const TYPE_NAME: &'static str = $name; }
 )* } }
 as_str!(String, "String"; Box<str>, "String"; Arc<str>, "String";);
 
@@ -183,8 +244,8 @@ impl KeyEncoding for () {
         out.push_str("()")
     }
 }
-impl Key for () {
-    const NAME: &'static str = "()";
+impl KeyType for () {
+    const TYPE_NAME: &'static str = "()";
 }
 
 impl<T: KeyEncoding> KeyEncoding for [T] {
@@ -221,11 +282,11 @@ impl<T: KeyEncoding> KeyEncoding for Vec<T> {
         self.as_slice().describe(out)
     }
 }
-impl<T: Key> Key for Vec<T> {
-    const NAME: &'static str = "Vec";
+impl<T: KeyType> KeyType for Vec<T> {
+    const TYPE_NAME: &'static str = "Vec";
 }
 macro_rules! arrays { ($($n:literal),*) => { $(
-    impl<T: Key> Key for [T; $n] where [T; $n]: Serialize + DeserializeOwned { const NAME: &'static str = "array"; }
+    impl<T: KeyType> KeyType for [T; $n] where [T; $n]: Serialize + DeserializeOwned { const TYPE_NAME: &'static str = "array"; }
 )* } }
 arrays!(1, 2, 3, 4, 5, 6, 7, 8, 16, 32);
 
@@ -257,8 +318,8 @@ impl<T: KeyEncoding> KeyEncoding for Option<T> {
         }
     }
 }
-impl<T: Key> Key for Option<T> {
-    const NAME: &'static str = "Option";
+impl<T: KeyType> KeyType for Option<T> {
+    const TYPE_NAME: &'static str = "Option";
 }
 
 impl KeyEncoding for Ipv4Addr {
@@ -270,8 +331,8 @@ impl KeyEncoding for Ipv4Addr {
         out.push_str(&self.to_string())
     }
 }
-impl Key for Ipv4Addr {
-    const NAME: &'static str = "Ipv4Addr";
+impl KeyType for Ipv4Addr {
+    const TYPE_NAME: &'static str = "Ipv4Addr";
 }
 impl KeyEncoding for Ipv6Addr {
     #[inline]
@@ -282,8 +343,8 @@ impl KeyEncoding for Ipv6Addr {
         out.push_str(&self.to_string())
     }
 }
-impl Key for Ipv6Addr {
-    const NAME: &'static str = "Ipv6Addr";
+impl KeyType for Ipv6Addr {
+    const TYPE_NAME: &'static str = "Ipv6Addr";
 }
 impl KeyEncoding for IpAddr {
     #[inline]
@@ -303,8 +364,8 @@ impl KeyEncoding for IpAddr {
         out.push_str(&self.to_string())
     }
 }
-impl Key for IpAddr {
-    const NAME: &'static str = "IpAddr";
+impl KeyType for IpAddr {
+    const TYPE_NAME: &'static str = "IpAddr";
 }
 
 macro_rules! tuples { ($(($($n:tt $t:ident),+)),*) => { $(
@@ -317,7 +378,7 @@ macro_rules! tuples { ($(($($n:tt $t:ident),+)),*) => { $(
             out.push(')');
         }
     }
-    impl<$($t: Key),+> Key for ($($t,)+) { const NAME: &'static str = "tuple"; }
+    impl<$($t: KeyType),+> KeyType for ($($t,)+) { const TYPE_NAME: &'static str = "tuple"; }
 )* } }
 tuples!((0 A), (0 A, 1 B), (0 A, 1 B, 2 C), (0 A, 1 B, 2 C, 3 D), (0 A, 1 B, 2 C, 3 D, 4 E));
 

@@ -64,15 +64,18 @@ pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
     pub use crate::attempt::{Attempt, refused, yielded};
     pub use crate::hive::Registrar;
-    pub use crate::key::{CellHasher, KeyEncoding};
+    pub use crate::key::{CellHasher, KeyEncoding, KeyFor, KeyType, KeyTypePart, OrderedKey, Same};
     pub use crate::mapper::{
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
-    pub use crate::message::{Answer, Done, Each, NoAnswer, Stored, Tick};
+    pub use crate::message::{
+        Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick,
+    };
     pub use crate::report::HandlerReport;
     pub use crate::snapshot::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use crate::spared::{
-        At, AtValue, CellOtherwise, Field, FieldOtherwise, Registration, RegistrationOtherwise, Undeclared,
+        At, AtValue, CellOtherwise, Field, FieldOtherwise, KeyPart, KeyPartOtherwise, MirrorOtherwise,
+        Registration, RegistrationOtherwise, Undeclared,
     };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use serde;

@@ -1,7 +1,8 @@
 //! Messages, their answers, and the errors of handlers.
 
 use crate::hive::Shared;
-use crate::key::Key;
+use crate::key::KeyType;
+use crate::state::image::{encode, words};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +35,45 @@ impl<T: Value> Stored for T {}
     note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
-pub trait Reply: Serialize + DeserializeOwned + Send + Sync + 'static {}
+pub trait Reply: Send + Sync + 'static {
+    /// Its encoding. A method and no bound: the compiler would report each bound of this trait by itself.
+    #[doc(hidden)]
+    fn encoded(&self) -> Vec<u8>;
+    /// It, in words.
+    #[doc(hidden)]
+    fn words(&self) -> String;
+}
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {}
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
+    fn encoded(&self) -> Vec<u8> {
+        encode(self)
+    }
+    fn words(&self) -> String {
+        words(self)
+    }
+}
+
+/// What a field of a message is, for `#[derive(Message)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a message",
+    label = "not encoded",
+    note = "a message is encoded; derive, for each type of your own in it, what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait Encoded {}
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Encoded for T {}
+
+/// Names the type of a field: number `N` of those that differ.
+pub trait MessagePart<const N: usize> {
+    /// It.
+    type Part: Encoded;
+}
+
+/// As [`Encoded`], for derived code that is to say nothing where a type is not: the compiler takes a bound with a lifetime of
+/// its own for one that may hold.
+pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
+impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
 /// Something that apps tell each other. Derive it.
 ///
@@ -234,7 +271,7 @@ impl<'de, K: Deserialize<'de>, M: Message> Deserialize<'de> for Each<K, M> {
         Ok(Each { key, msg: Shared::new(msg) })
     }
 }
-impl<K: Key, M: Message> Message for Each<K, M> {
+impl<K: KeyType, M: Message> Message for Each<K, M> {
     type Reply = ();
     const NAME: &'static str = "beehive::Each";
     const OF_A_SWEEP: bool = true;

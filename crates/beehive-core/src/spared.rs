@@ -6,7 +6,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::Registrar;
-use crate::key::Key;
+use crate::key::{CellHasher, Key, KeyEncoding};
 use crate::mapper::{IsPlain, Keyed, KeyedByValue, Mapper, Whole};
 use crate::message::{Each, Message, Tick};
 use crate::state::{Column, PairVisitor, Visitor};
@@ -194,6 +194,48 @@ pub trait FieldOtherwise<C>: Sized {
     }
 }
 impl<C> FieldOtherwise<C> for Field<'_, C> {}
+
+/// A field of a key.
+pub struct KeyPart<'a, T>(pub &'a T);
+
+impl<T: KeyEncoding> KeyPart<'_, T> {
+    /// See [`KeyEncoding::feed`].
+    #[inline(always)]
+    pub fn feed(self, hasher: &mut CellHasher) {
+        self.0.feed(hasher)
+    }
+
+    /// See [`KeyEncoding::describe`].
+    pub fn describe(self, out: &mut String) {
+        self.0.describe(out)
+    }
+}
+
+/// For keys with a field that cannot be part of one: the field is reported.
+pub trait KeyPartOtherwise: Sized {
+    /// Never run.
+    fn feed(self, _: &mut CellHasher) {
+        unbuildable!()
+    }
+    /// Never run.
+    fn describe(self, _: &mut String) {
+        unbuildable!()
+    }
+}
+impl<T> KeyPartOtherwise for KeyPart<'_, T> {}
+
+/// For messages and keys with a field that cannot be encoded: the field is reported.
+pub trait MirrorOtherwise {
+    /// Never run.
+    fn write<T, S: serde::Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
+        unbuildable!()
+    }
+    /// Never run.
+    fn read<'de, T, D: serde::Deserializer<'de>>(_: D) -> Result<T, D::Error> {
+        unbuildable!()
+    }
+}
+impl<T> MirrorOtherwise for T {}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use super::also;
 use crate::emit::field_constant;
 use crate::handlers::milliseconds;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 
@@ -85,10 +85,11 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let generics = state_generics(input, &fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(input, &fields);
+    let implementation = quote_spanned!(ident.span()=> impl);
     Ok(quote! {
         #[automatically_derived]
         #[allow(non_upper_case_globals, dead_code, trivial_bounds, private_bounds)]
-        impl #generics #ident #arguments #checked { #(#constants)* }
+        #implementation #generics #ident #arguments #checked { #(#constants)* }
         #[automatically_derived]
         #[allow(trivial_bounds, clippy::needless_update)]
         impl #generics ::beehive::App for #ident #arguments #bounds {
@@ -394,22 +395,44 @@ fn constant(f: &Field, app: &str) -> TokenStream {
 /// The generics, with the bounds that keys are keys and values are values: a missing derive is reported here, at the field's
 /// type, and nowhere else.
 fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
-    let mut generics = with_key_bounds(input, fields);
+    let mut generics = match is_generic(input) {
+        true => with_key_bounds(input, fields),
+        false => input.generics.clone(),
+    };
     let bounds = generics.make_where_clause();
     for f in fields {
-        let Kind::Dictionary { contents, .. } = &f.kind else { continue };
+        let Kind::Dictionary { key, contents, .. } = &f.kind else { continue };
+        if !is_generic(input) {
+            // what a derived key lacks is reported at its type; the second bound says nothing, and lets the rest rely on it
+            let same = as_argument(key);
+            let declared = quote_spanned!(key.span()=> #same: ::beehive::__private::KeyType);
+            let key = quote_spanned!(key.span()=> for<'__key> #same: ::beehive::__private::KeyFor<'__key>);
+            bounds
+                .predicates
+                .extend([syn::parse_quote!(#declared), syn::parse_quote!(#key)] as [syn::WherePredicate; 2]);
+        }
         let (value, rows) = match contents.split_last() {
             Some((value, rows)) => (value, rows),
             None => continue,
         };
-        let value = quote_spanned!(value.span()=> #value: ::beehive::__private::Stored);
+        let same = as_argument(value);
+        let value = quote_spanned!(value.span()=> #same: ::beehive::__private::Stored);
         bounds.predicates.push(syn::parse_quote!(#value));
         for row in rows {
-            let row = quote_spanned!(row.span()=> #row: ::beehive::__private::StoredRow);
+            let same = as_argument(row);
+            let row = quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow);
             bounds.predicates.push(syn::parse_quote!(#row));
         }
     }
     generics
+}
+
+/// A type of a field, underlined as it is written.
+fn as_argument(ty: &Type) -> TokenStream {
+    let tokens = ty.to_token_stream();
+    let end = tokens.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span());
+    let (of, end) = (quote_spanned!(ty.span()=> ::beehive::__private::Same), quote_spanned!(end=> >));
+    quote!(#of<#tokens #end)
 }
 
 /// The generics of a state. Without parameters it has no bounds: what would be reported at them has been, and the app is
@@ -453,10 +476,12 @@ fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
         }
         Kind::Config => None,
     });
+    // where the compiler looks for parameters, as in the struct: of a name that it does not know it then says the same
+    let undeclared = Ident::new("__Undeclared", input.ident.span());
     quote! {
         #[allow(non_upper_case_globals, dead_code, private_interfaces)]
-        trait __Undeclared { #(#constants)* }
-        impl<__T: ?Sized> __Undeclared for __T {}
+        trait #undeclared { #(#constants)* }
+        impl<__T: ?Sized> #undeclared for __T {}
     }
 }
 

@@ -1,8 +1,9 @@
 //! `#[derive(Key)]`: the canonical encoding of a key, its stable name, and how it is stored.
 
+use super::parts::{Parts, Whole};
 use super::{mirror, stable_name};
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, LitBool, LitStr};
 
@@ -15,6 +16,12 @@ struct Options {
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let options = options(input)?;
     let ident = &input.ident;
+    // without parameters, and so without arguments
+    let parts = match options.own_serde {
+        true => None,
+        false => Some(Parts::of(input, Whole::Key, &ident.to_token_stream())),
+    };
+    let destructure = |fields: &Fields| destructure(fields, parts.as_ref());
     let (feed, describe) = match &input.data {
         Data::Struct(s) => {
             let (pattern, names) = destructure(&s.fields);
@@ -45,26 +52,46 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     };
     let name = stable_name(&options.name, ident);
     let encoding = bounded(input, &quote!(::beehive::__private::KeyEncoding));
-    let key = bounded(input, &quote!(::beehive::Key));
+    let key = bounded(input, &quote!(::beehive::__private::KeyType));
     let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
     let (key_generics, _, key_bounds) = key.split_for_impl();
-    let serde = if options.own_serde { quote!() } else { mirror::serde(input, "key")? };
+    let serde = if options.own_serde { quote!() } else { mirror::serde(input, Whole::Key)? };
+    let ordered = ordered(input);
+    let otherwise = quote! {
+        #[allow(unused_imports)]
+        use ::beehive::__private::KeyPartOtherwise as _;
+    };
     Ok(quote! {
         #[automatically_derived]
         impl #encoding_generics ::beehive::__private::KeyEncoding for #ident #arguments #encoding_bounds {
             #[allow(unused_variables)]
             #[inline]
-            fn feed(&self, __hasher: &mut ::beehive::__private::CellHasher) { #feed }
+            fn feed(&self, __hasher: &mut ::beehive::__private::CellHasher) { #otherwise #feed }
             #[allow(unused_variables)]
-            fn describe(&self, __out: &mut ::std::string::String) { #describe }
+            fn describe(&self, __out: &mut ::std::string::String) { #otherwise #describe }
         }
         #[automatically_derived]
-        impl #key_generics ::beehive::Key for #ident #arguments #key_bounds {
-            const NAME: &'static str = #name;
-            const FUSED: bool = true;
+        impl #key_generics ::beehive::__private::KeyType for #ident #arguments #key_bounds {
+            const TYPE_NAME: &'static str = #name;
+            const IS_FUSED: bool = true;
         }
         #serde
+        #ordered
     })
+}
+
+/// Names the type where only a key may stand: what it does not derive besides is reported here, at its name.
+fn ordered(input: &DeriveInput) -> TokenStream {
+    let ident = &input.ident;
+    let key = bounded(input, &quote!(::beehive::Key));
+    let (generics, arguments, bounds) = key.split_for_impl();
+    let checked = quote_spanned!(ident.span()=> ::beehive::__private::OrderedKey<#ident #arguments>);
+    quote! {
+        const _: () = {
+            #[allow(dead_code)]
+            fn __ordered #generics(_: #checked) #bounds {}
+        };
+    }
 }
 
 /// A key that is encoded to nothing.
@@ -72,7 +99,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let ident = &input.ident;
     let name = stable_name(&None, ident);
     let encoding = bounded(input, &quote!(::beehive::__private::KeyEncoding));
-    let key = bounded(input, &quote!(::beehive::Key));
+    let key = bounded(input, &quote!(::beehive::__private::KeyType));
     let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
     let (key_generics, _, key_bounds) = key.split_for_impl();
     let serde = mirror::stand_in(input, "key");
@@ -83,9 +110,9 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
             fn describe(&self, _: &mut ::std::string::String) {}
         }
         #[automatically_derived]
-        impl #key_generics ::beehive::Key for #ident #arguments #key_bounds {
-            const NAME: &'static str = #name;
-            const FUSED: bool = true;
+        impl #key_generics ::beehive::__private::KeyType for #ident #arguments #key_bounds {
+            const TYPE_NAME: &'static str = #name;
+            const IS_FUSED: bool = true;
         }
         #serde
     }
@@ -118,10 +145,21 @@ fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
     generics
 }
 
-/// A pattern that binds all fields, and the names it gives them, each at the field's type.
-fn destructure(fields: &Fields) -> (TokenStream, Vec<Ident>) {
-    let names: Vec<Ident> =
-        fields.iter().enumerate().map(|(i, f)| format_ident!("__field{i}", span = f.ty.span())).collect();
+/// A field as it is bound, at its type.
+struct Bound {
+    name: Ident,
+    /// Its type is looked at elsewhere.
+    is_checked: bool,
+}
+
+/// A pattern that binds all fields, and the names it gives them.
+fn destructure(fields: &Fields, parts: Option<&Parts>) -> (TokenStream, Vec<Bound>) {
+    let bound = |(i, f): (usize, &syn::Field)| Bound {
+        name: format_ident!("__field{i}", span = f.ty.span()),
+        is_checked: parts.is_some_and(|parts| parts.has(&f.ty)),
+    };
+    let bound: Vec<Bound> = fields.iter().enumerate().map(bound).collect();
+    let names = bound.iter().map(|b| &b.name);
     let pattern = match fields {
         Fields::Named(named) => {
             let idents = named.named.iter().map(|f| &f.ident);
@@ -130,20 +168,32 @@ fn destructure(fields: &Fields) -> (TokenStream, Vec<Ident>) {
         Fields::Unnamed(_) => quote!((#(#names),*)),
         Fields::Unit => quote!(),
     };
-    (pattern, names)
+    (pattern, bound)
 }
 
-fn feeds(names: &[Ident]) -> TokenStream {
-    let feeds = names
-        .iter()
-        .map(|n| quote_spanned!(n.span()=> ::beehive::__private::KeyEncoding::feed(#n, __hasher);));
-    quote!(#(#feeds)*)
+impl Bound {
+    /// A call of a method of `KeyEncoding`, which says nothing if there is none and that is reported elsewhere.
+    fn call(&self, method: &str, argument: &str) -> TokenStream {
+        let span = self.name.span();
+        let (name, method) = (&self.name, Ident::new(method, span));
+        // not the user's, so that it is the one beside it
+        let argument = Ident::new(argument, Span::call_site());
+        match self.is_checked {
+            true => quote_spanned!(span=> ::beehive::__private::KeyPart(#name).#method(#argument);),
+            false => quote_spanned!(span=> ::beehive::__private::KeyEncoding::#method(#name, #argument);),
+        }
+    }
 }
 
-fn describes(names: &[Ident], separator: &TokenStream) -> TokenStream {
-    let parts = names.iter().enumerate().map(|(i, n)| {
-        let before = (i > 0).then(|| quote!(__out.push_str(#separator);));
-        quote!(#before ::beehive::__private::KeyEncoding::describe(#n, __out);)
+fn feeds(fields: &[Bound]) -> TokenStream {
+    fields.iter().map(|f| f.call("feed", "__hasher")).collect()
+}
+
+fn describes(fields: &[Bound], separator: &TokenStream) -> TokenStream {
+    let parts = fields.iter().enumerate().map(|(i, f)| {
+        let (before, part) =
+            ((i > 0).then(|| quote!(__out.push_str(#separator);)), f.call("describe", "__out"));
+        quote!(#before #part)
     });
-    quote!(#(#parts)*)
+    parts.collect()
 }

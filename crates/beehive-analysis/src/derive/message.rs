@@ -1,5 +1,6 @@
 //! `#[derive(Message)]`: what a message is answered with, its stable name, and how it travels.
 
+use super::parts::Whole;
 use super::{mirror, stable_name};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -13,7 +14,7 @@ struct Options {
 
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Options { reply, name, own_serde } = options(input)?;
-    let serde = if own_serde { quote!() } else { mirror::serde(input, "message")? };
+    let serde = if own_serde { quote!() } else { mirror::serde(input, Whole::Message)? };
     let message = message(input, &reply, &name);
     Ok(quote!(#message #serde))
 }

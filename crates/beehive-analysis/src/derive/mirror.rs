@@ -3,14 +3,16 @@
 //! The copy is what serde calls a remote derive: a private type of the same shape, next to the original and so with
 //! access to its private fields, that serialises the original. The user's `#[serde(..)]` attributes go with it.
 
+use super::parts::{Parts, Whole};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
-use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics};
+use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, WherePredicate};
 
-/// Implements `Serialize` and `Deserialize`. `attribute` names the attribute that switches this off.
-pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenStream> {
+/// Implements `Serialize` and `Deserialize`. What it is the serde of names the attribute that switches this off.
+pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     if let Data::Union(_) = &input.data {
+        let attribute = of.attribute();
         return Err(Error::new_spanned(
             ident,
             format!(
@@ -28,7 +30,8 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
         input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
     let rename = (!renamed).then(|| quote!(#[serde(rename = #name)]));
     let attributes = input.attrs.iter().filter(|a| a.path().is_ident("serde"));
-    let body = body(input, &original);
+    let parts = Parts::of(input, of, &original);
+    let body = body(input, &original, &parts.assumed());
     let serialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Serialize), None);
     let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
     let deserialize =
@@ -36,6 +39,10 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
     let (serialize_generics, _, serialize_bounds) = serialize.split_for_impl();
     let (deserialize_generics, _, deserialize_bounds) = deserialize.split_for_impl();
     let turbofish = arguments.as_turbofish();
+    let (checked, write, read) = match parts.is_empty() {
+        true => (quote!(), quote!(#mirror #turbofish::serialize), quote!(#mirror #turbofish::deserialize)),
+        false => (parts.checked(input, &mirror), quote!(__Through::write), quote!(__Through::read)),
+    };
     Ok(quote! {
         #[doc(hidden)]
         #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -45,13 +52,14 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
             #rename
             #(#attributes)*
             #body
+            #checked
             #[automatically_derived]
             impl #serialize_generics ::beehive::__private::serde::Serialize for #original #serialize_bounds {
                 #[inline]
                 fn serialize<__S: ::beehive::__private::serde::Serializer>(&self, __serializer: __S)
                     -> ::core::result::Result<__S::Ok, __S::Error>
                 {
-                    #mirror #turbofish::serialize(self, __serializer)
+                    #write(self, __serializer)
                 }
             }
             #[automatically_derived]
@@ -60,7 +68,7 @@ pub(super) fn serde(input: &DeriveInput, attribute: &str) -> syn::Result<TokenSt
                 fn deserialize<__D: ::beehive::__private::serde::Deserializer<#de>>(__deserializer: __D)
                     -> ::core::result::Result<Self, __D::Error>
                 {
-                    #mirror #turbofish::deserialize(__deserializer)
+                    #read(__deserializer)
                 }
             }
         };
@@ -99,15 +107,19 @@ pub(super) fn stand_in(input: &DeriveInput, attribute: &str) -> TokenStream {
     }
 }
 
-fn mentions(tokens: TokenStream, name: &str) -> bool {
+pub(super) fn mentions(tokens: TokenStream, name: &str) -> bool {
     crate::syntax::find_name(tokens, name).is_some()
 }
 
 /// The copy.
-fn body(input: &DeriveInput, original: &TokenStream) -> TokenStream {
+fn body(input: &DeriveInput, original: &TokenStream, assumed: &[WherePredicate]) -> TokenStream {
     let mirror = format_ident!("__Serde{}", input.ident, span = input.ident.span());
     let generics = without_bounds(&input.generics);
-    let bounds = &input.generics.where_clause;
+    let mut bounded = input.generics.clone();
+    if !assumed.is_empty() {
+        bounded.make_where_clause().predicates.extend(assumed.iter().cloned())
+    }
+    let bounds = &bounded.where_clause;
     match &input.data {
         Data::Struct(s) => {
             let fields = fields(&s.fields, original);
@@ -145,7 +157,7 @@ fn fields(fields: &Fields, original: &TokenStream) -> TokenStream {
 }
 
 /// In the copy `Self` would be the copy.
-fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStream {
+pub(super) fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStream {
     let replace = |t: TokenTree| -> TokenStream {
         match t {
             TokenTree::Ident(i) if i == Ident::new("Self", i.span()) => original.clone(),

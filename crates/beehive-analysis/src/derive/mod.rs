@@ -4,6 +4,7 @@ mod app;
 mod key;
 mod message;
 mod mirror;
+mod parts;
 
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Error};

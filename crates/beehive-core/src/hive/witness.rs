@@ -19,7 +19,7 @@ use crate::hive::turn::Turn;
 use crate::hive::types::Types;
 use crate::hive::unwinding;
 use crate::mapper::Mapper;
-use crate::message::{Error, Message};
+use crate::message::{Error, Message, Reply};
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 use crate::state::image::{CellImage, Op, decode, encode, words};
@@ -233,7 +233,11 @@ impl Turn<'_> {
 
 /// What cannot be encoded fails the transaction, or is told by the one who has to log it; here it says no more than that.
 fn bytes_of<T: serde::Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    unwinding::catch(AssertUnwindSafe(|| encode(value))).unwrap_or_default()
+    encoding(|| encode(value))
+}
+
+fn encoding(encode: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    unwinding::catch(AssertUnwindSafe(encode)).unwrap_or_default()
 }
 
 fn given<M: Message>(app: u16, handler: usize, batch: &Batch<M>, index: u32, chance: u64) -> Given {
@@ -329,17 +333,12 @@ impl<M: Message> About<'_, M> {
     }
 }
 
-fn committed<A: Columns, R: serde::Serialize>(
-    state: &mut A,
-    ctx: &Ctx,
-    mark: Mark,
-    answer: &Option<R>,
-) -> Left {
+fn committed<A: Columns, R: Reply>(state: &mut A, ctx: &Ctx, mark: Mark, answer: &Option<R>) -> Left {
     let mut changed = Vec::new();
     let _ = unwinding::catch(AssertUnwindSafe(|| state.redo(&mut changed)));
     changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
     Left::Committed {
-        answer: answer.as_ref().map(bytes_of),
+        answer: answer.as_ref().map(|a| encoding(|| a.encoded())),
         sent: ctx.out.sent_since(mark),
         changed,
         put_off: ctx.postponed,

@@ -6,9 +6,8 @@ use crate::hive::inspect::CellWords;
 use crate::hive::recorder::{Recorder, Sent};
 use crate::hive::status::AnyApp;
 use crate::hive::{Address, DeadLetter, Hive, Io, ReconfigureError, RequestError, Shared};
-use crate::message::Message;
+use crate::message::{Message, Reply};
 use crate::seams::Platform;
-use crate::state::image::words;
 use crate::state::{ConfigError, ConfigSource};
 use crate::testing::maps::{self, Mapped};
 use crate::testing::platform::{Chance, VirtualPlatform};
@@ -109,7 +108,7 @@ impl Kit {
             let Ok(of_messages) = mail.into_answers::<M>() else { continue };
             if self.steps.is_some() {
                 answers.extend(of_messages.into_iter().map(|answer| match answer {
-                    Ok(value) => words(&value),
+                    Ok(value) => value.words(),
                     Err(error) => format!("error: {error}"),
                 }))
             }
@@ -134,7 +133,7 @@ impl Kit {
         self.platform.run_until_idle();
         let in_words = match (&self.steps, &answer) {
             (None, _) => String::new(),
-            (Some(_), Ok(value)) => words(value),
+            (Some(_), Ok(value)) => value.words(),
             (Some(_), Err(error)) => format!("error: {error}"),
         };
         self.end_step(|| format!("request {}", M::NAME), vec![in_words]);

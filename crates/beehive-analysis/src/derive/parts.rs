@@ -1,0 +1,143 @@
+//! The fields of a message or a key, whose types have to be encoded: one that cannot be is reported once, at the field.
+//!
+//! serde names a field's type in four places. Its code is therefore printed under bounds that nobody checks and that say
+//! that it knows all of them; what is not known is found beside it.
+
+use super::mirror::{mentions, name_self};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Attribute, Data, DeriveInput, Field, Type, WherePredicate};
+
+/// What can be part of anything, under names that mean nothing else in most programs.
+const KNOWN: [&str; 14] = [
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "bool", "char", "String",
+];
+
+/// What a `#[serde(..)]` attribute says where something other than the field's type is encoded.
+const OTHERWISE: [&str; 12] = [
+    "skip",
+    "skip_serializing",
+    "skip_deserializing",
+    "with",
+    "serialize_with",
+    "deserialize_with",
+    "getter",
+    "bound",
+    "borrow",
+    "from",
+    "try_from",
+    "into",
+];
+
+/// What the fields are part of.
+#[derive(Clone, Copy)]
+pub(super) enum Whole {
+    Message,
+    Key,
+}
+
+impl Whole {
+    /// The attribute that says that it has serde of its own.
+    pub(super) fn attribute(self) -> &'static str {
+        match self {
+            Whole::Message => "message",
+            Whole::Key => "key",
+        }
+    }
+}
+
+/// Types of fields, each once.
+pub(super) struct Parts {
+    of: Whole,
+    types: Vec<TokenStream>,
+}
+
+impl Parts {
+    /// Those of `input`; none where it has parameters, for then it shows only where it is used what they are.
+    pub(super) fn of(input: &DeriveInput, of: Whole, original: &TokenStream) -> Parts {
+        let mut parts = Parts { of, types: vec![] };
+        if !input.generics.params.is_empty() || is_otherwise(&input.attrs) {
+            return parts;
+        }
+        match &input.data {
+            Data::Struct(s) => s.fields.iter().for_each(|f| parts.add(f, original)),
+            Data::Enum(e) => {
+                let variants = e.variants.iter().filter(|v| !is_otherwise(&v.attrs));
+                variants.flat_map(|v| &v.fields).for_each(|f| parts.add(f, original))
+            }
+            Data::Union(_) => {}
+        }
+        parts
+    }
+
+    fn add(&mut self, field: &Field, original: &TokenStream) {
+        let is_known = matches!(&field.ty, Type::Path(p) if KNOWN.iter().any(|k| p.path.is_ident(k)));
+        if is_known || is_otherwise(&field.attrs) {
+            return;
+        }
+        let ty = name_self(field.ty.to_token_stream(), original);
+        if !self.has(&ty) {
+            self.types.push(ty)
+        }
+    }
+
+    /// Whether a type is among them.
+    pub(super) fn has(&self, ty: &impl ToTokens) -> bool {
+        let words = ty.to_token_stream().to_string();
+        self.types.iter().any(|other| other.to_string() == words)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// That all of them are known.
+    pub(super) fn assumed(&self) -> Vec<WherePredicate> {
+        let assumed = |ty| syn::parse_quote!(for<'__part> #ty: ::beehive::__private::EncodedFor<'__part>);
+        self.types.iter().map(assumed).collect()
+    }
+
+    /// Finds what cannot be encoded, and leads from `input` to the copy of it that serde derives for.
+    pub(super) fn checked(&self, input: &DeriveInput, mirror: &Ident) -> TokenStream {
+        // as in the type itself, so that of a name that it does not know the compiler says what it says there, and that once
+        let (original, implementation) = (&input.ident, quote_spanned!(input.ident.span()=> impl));
+        let part = match self.of {
+            Whole::Message => quote!(MessagePart),
+            Whole::Key => quote!(KeyTypePart),
+        };
+        let parts = self.types.iter().enumerate().map(|(index, ty)| {
+            quote! {
+                #implementation ::beehive::__private::#part<#index> for __Through {
+                    type Part = #ty;
+                }
+            }
+        });
+        let assumed = self.assumed();
+        quote! {
+            #[allow(unused_imports)]
+            use ::beehive::__private::MirrorOtherwise as _;
+            struct __Through;
+            #(#parts)*
+            #implementation __Through where #(#assumed),* {
+                #[inline]
+                fn write<__S: ::beehive::__private::serde::Serializer>(original: &#original, serializer: __S)
+                    -> ::core::result::Result<__S::Ok, __S::Error>
+                {
+                    #mirror::serialize(original, serializer)
+                }
+                #[inline]
+                fn read<'__from, __D: ::beehive::__private::serde::Deserializer<'__from>>(deserializer: __D)
+                    -> ::core::result::Result<#original, __D::Error>
+                {
+                    #mirror::deserialize(deserializer)
+                }
+            }
+        }
+    }
+}
+
+fn is_otherwise(attributes: &[Attribute]) -> bool {
+    let serde = attributes.iter().filter(|a| a.path().is_ident("serde"));
+    let mut tokens = serde.map(ToTokens::to_token_stream);
+    tokens.any(|tokens| OTHERWISE.iter().any(|name| mentions(tokens.clone(), name)))
+}
