@@ -40,6 +40,7 @@ const PAGES: &[(&str, &str)] = &[
     ("expected a period", "handler_shape"),
     ("a handler handles one message type", "handler_shape"),
     ("block has no handler", "handler_shape"),
+    ("goes on a method of a block", "handler_shape"),
     ("this needs all cells of a dictionary", "all_cells"),
     ("already handles", "handler_twice"),
     ("expected `sharded`", "handler_options"),

@@ -3,7 +3,7 @@
 //! The findings are rendered here, from their spans, without the compiler. To write the golden files again:
 //! `UI_GOLDENS=write cargo test -p beehive-analysis --test ui`.
 
-use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message, expand_handlers};
+use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -84,6 +84,14 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
         syn::Item::Union(u) => &u.attrs,
         _ => return,
     };
+    // alone: what is on a method of a block, `#[handlers]` reads
+    if attributes.iter().any(|a| a.path().is_ident("rcv")) {
+        let tokens = item.to_token_stream().into_iter().skip(2).collect();
+        let mut errors = vec![];
+        compile_errors(expand_outside("rcv", tokens), &mut errors);
+        errors.into_iter().for_each(|(message, span)| render("error", &message, span, source, out));
+        return;
+    }
     let list = Punctuated::<syn::Path, syn::Token![,]>::parse_terminated;
     let derives = attributes.iter().filter(|a| a.path().is_ident("derive"));
     let mut names = derives.filter_map(|a| a.parse_args_with(list).ok()).flatten();

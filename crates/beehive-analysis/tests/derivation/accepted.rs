@@ -117,7 +117,7 @@ fn the_map_is_a_slice_of_the_body() {
     );
     assert_eq!(
         got,
-        "ifletSome(p)=m.opt{::beehive::__private::At(Self::__bh_d,&p).cell(__m);{::beehive::__private::AtValue(Self::__bh_e,&(m.a)).cell(__m);}}{{::beehive::__private::AtValue(Self::__bh_e,&(m.b)).cell(__m);}}"
+        "ifletSome(p)=m.opt{::beehive::__private::At(Self::__bh_d,&(&p)).cell(__m);{::beehive::__private::AtValue(Self::__bh_e,&(m.a)).cell(__m);}}{{::beehive::__private::AtValue(Self::__bh_e,&(m.b)).cell(__m);}}"
     );
 }
 
@@ -126,7 +126,7 @@ fn the_pure_half_of_an_or_leaves_for_certain() {
     let got = map("if m.lldp || self.d.contains(&m.a) { return } self.e.put(m.b, 1);");
     assert!(
         got.contains(
-            "let__certain1:bool=m.lldp;if!__certain1{::beehive::__private::At(Self::__bh_d,&m.a).cell(__m);}"
+            "let__certain1:bool=m.lldp;if!__certain1{::beehive::__private::At(Self::__bh_d,&(&m.a)).cell(__m);}"
         ),
         "{got}"
     );

@@ -1,0 +1,2 @@
+#[rcv]
+struct Sold(u64);

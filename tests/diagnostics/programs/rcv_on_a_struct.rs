@@ -1,0 +1,4 @@
+use beehive::prelude::*;
+
+#[rcv]
+struct Sold(u64); // a mistake
