@@ -3,7 +3,9 @@
 //! The findings are rendered here, from their spans, without the compiler. To write the golden files again:
 //! `UI_GOLDENS=write cargo test -p beehive-analysis --test ui`.
 
-use beehive_analysis::{Faults, derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside};
+use beehive_analysis::{
+    Faults, derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside,
+};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
