@@ -29,6 +29,12 @@ pub(crate) fn needs_all_cells(method: &str) -> bool {
     )
 }
 
+/// Methods that maps of the standard library have, and dictionaries under another name. They have these, too, so that the
+/// compiler can say so.
+pub(crate) fn has_another_name(method: &str) -> bool {
+    matches!(method, "insert" | "contains_key")
+}
+
 /// Methods that may read something other than their receiver and arguments.
 const IMPURE_METHODS: &[&str] = &[
     "now",

@@ -3,7 +3,7 @@
 use super::Pass;
 use super::scope::Kind;
 use crate::diagnostics::extent;
-use crate::known::{keyed_by_reference, needs_all_cells};
+use crate::known::{has_another_name, keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
 use crate::syntax::{peel, peel_references, self_field};
 use crate::value::{Taint, Value, Why};
@@ -61,7 +61,7 @@ impl Pass<'_, '_> {
                 return Some(value);
             }
             _ => {
-                if !needs_all_cells(&method) {
+                if !needs_all_cells(&method) && !has_another_name(&method) {
                     self.plain.push(Ident::new(&field.to_string(), c.method.span()))
                 }
                 for a in &c.args {

@@ -8,6 +8,7 @@ pub(crate) mod guard;
 pub(crate) mod image;
 pub(crate) mod names;
 pub(crate) mod ordered;
+mod renamed;
 pub(crate) mod rows;
 mod slots;
 mod table;

@@ -61,6 +61,8 @@ impl<K, V> UnusableDict<K, V> {
         contains[Q: ?Sized](&Self, &Q) -> bool;
         get_mut[Q: ?Sized](&mut Self, &Q) -> Option<&mut V>;
         put(&mut Self, K, V) -> Option<V>;
+        insert[Q](&mut Self, Q, V) -> Option<V>;
+        contains_key[Q: ?Sized](&Self, &Q) -> bool;
         remove[Q: ?Sized](&mut Self, &Q) -> Option<V>;
         entry(&mut Self, K) -> UnusableEntry<'_, V>;
         update[T](&mut Self, K, impl FnOnce(&mut V) -> T) -> T;

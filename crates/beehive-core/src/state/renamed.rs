@@ -1,0 +1,61 @@
+//! What maps of the standard library have, and dictionaries under another name, which is said. Nobody can call these.
+
+use crate::key::Key;
+use crate::message::Value;
+use crate::state::dict::Dict;
+use crate::state::rows::RowKey;
+use crate::state::table::Table;
+
+/// A dictionary that has `insert`: none does.
+#[diagnostic::on_unimplemented(
+    message = "a dictionary has no `insert`",
+    label = "of a `Dict` it is `put`",
+    note = "`self.dict.put(key, value)` sets the value of a key; `self.table.at(key).insert(row, value)` that of a row",
+    note = "more: beehive::guide::errors::self_escapes"
+)]
+pub trait HasInsert {}
+
+/// A dictionary that has `contains_key`: none does.
+#[diagnostic::on_unimplemented(
+    message = "a dictionary has no `contains_key`",
+    label = "of a `Dict` it is `contains`",
+    note = "`self.dict.contains(&key)` says whether a key has a value; `self.table.at(key).contains(&row)` whether a row has",
+    note = "more: beehive::guide::errors::self_escapes"
+)]
+pub trait HasContainsKey {}
+
+#[doc(hidden)]
+#[allow(missing_docs)]
+impl<K: Key, V: Value> Dict<K, V> {
+    pub fn insert<Q>(&mut self, _: Q, _: V) -> Option<V>
+    where
+        Self: HasInsert,
+    {
+        None
+    }
+
+    pub fn contains_key<Q: ?Sized>(&self, _: &Q) -> bool
+    where
+        Self: HasContainsKey,
+    {
+        false
+    }
+}
+
+#[doc(hidden)]
+#[allow(missing_docs)]
+impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
+    pub fn insert<Q, W>(&mut self, _: Q, _: W) -> Option<W>
+    where
+        Self: HasInsert,
+    {
+        None
+    }
+
+    pub fn contains_key<Q: ?Sized>(&self, _: &Q) -> bool
+    where
+        Self: HasContainsKey,
+    {
+        false
+    }
+}
