@@ -66,6 +66,7 @@ const PAGES: &[(&str, &str)] = &[
     ("replication is a number", "app_options"),
     ("`#[volatile]`", "app_options"),
     ("`#[shared", "app_options"),
+    ("cannot be borrowed, for both travel", "keys_and_messages"),
     ("or `serde = false`", "keys_and_messages"),
     ("cannot be a key", "keys_and_messages"),
     ("nobody knows how to encode a union", "keys_and_messages"),

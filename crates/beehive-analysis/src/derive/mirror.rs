@@ -31,6 +31,9 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
     let rename = (!renamed).then(|| quote!(#[serde(rename = #name)]));
     let attributes = input.attrs.iter().filter(|a| a.path().is_ident("serde"));
     let parts = Parts::of(input, of, &original);
+    if let Some(borrowed) = parts.borrowed() {
+        return Err(borrowed);
+    }
     let body = body(input, &original, &parts.assumed());
     let serialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Serialize), None);
     let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());

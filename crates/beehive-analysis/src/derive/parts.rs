@@ -6,7 +6,8 @@
 use super::mirror::{mentions, name_self};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Attribute, Data, DeriveInput, Field, Type, WherePredicate};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Data, DeriveInput, Error, Field, Type, TypePath, TypeReference, WherePredicate};
 
 /// What can be part of anything, under names that mean nothing else in most programs.
 const KNOWN: [&str; 14] = [
@@ -52,7 +53,36 @@ pub(super) struct Parts {
     types: Vec<TokenStream>,
 }
 
+const BORROWED: &str = "a field of a message or a key cannot be borrowed, for both travel, are kept and are read again\n\
+    help: let it own what it holds: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
+
 impl Parts {
+    /// What is borrowed.
+    pub(super) fn borrowed(&self) -> Option<Error> {
+        struct Find(bool);
+        impl<'ast> Visit<'ast> for Find {
+            fn visit_type_reference(&mut self, _: &'ast TypeReference) {
+                self.0 = true
+            }
+
+            fn visit_type_path(&mut self, path: &'ast TypePath) {
+                // it holds nothing
+                if path.path.segments.last().is_none_or(|s| s.ident != "PhantomData") {
+                    visit::visit_type_path(self, path)
+                }
+            }
+        }
+        let mut error = None;
+        for ty in self.types.iter().filter_map(|ty| syn::parse2::<Type>(ty.clone()).ok()) {
+            let mut find = Find(false);
+            find.visit_type(&ty);
+            if find.0 {
+                super::also(&mut error, Error::new_spanned(ty, BORROWED))
+            }
+        }
+        error
+    }
+
     /// Those of `input`; none where it has parameters, for then it shows only where it is used what they are.
     pub(super) fn of(input: &DeriveInput, of: Whole, original: &TokenStream) -> Parts {
         let mut parts = Parts { of, types: vec![] };

@@ -1,0 +1,5 @@
+#[derive(Message)]
+struct Sold {
+    item: &'static str,
+    amount: u64,
+}
