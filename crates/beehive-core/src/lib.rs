@@ -68,9 +68,7 @@ pub mod __private {
     pub use crate::mapper::{
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
-    pub use crate::message::{
-        Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick,
-    };
+    pub use crate::message::{Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick};
     pub use crate::report::HandlerReport;
     pub use crate::snapshot::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use crate::spared::{

@@ -59,17 +59,15 @@ impl Output<'_> {
             #[allow(unused_imports)]
             use ::beehive::__private::{CellOtherwise as _, RegistrationOtherwise as _};
             #[automatically_derived]
-            impl #generics #of #bounds {
-                #helpers
-                #[doc(hidden)] #allowances
-                const __BEEHIVE_CHECKS: () = { #(#checks)* };
-            }
+            impl #generics #of #bounds { #helpers }
             #[automatically_derived]
             impl #generics ::beehive::__private::Handlers for #of #bounds {
                 const MONOLITHIC: u64 = 0 #(| Self::#monolithic.bit())*;
                 const SHARED: u64 = 0 #(#shared)*;
+                #allowances
                 const REPORT: &'static [::beehive::__private::HandlerReport] = {
-                    let () = Self::__BEEHIVE_CHECKS;
+                    // here, where a second block is refused anyway
+                    #(#checks)*
                     &[#(#reports),*]
                 };
                 #[allow(unused_variables)]
