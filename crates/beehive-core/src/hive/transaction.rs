@@ -156,9 +156,13 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         hive.run_at(slot, index);
         ctx.chance = chance(app, batch, index, cells);
         let mark = ctx.out.mark();
-        let span = watched.then(|| watched::handling(A::NAME, handler_name::<A, M>(), batch, index, cells));
-        let result = ended(state, message, ctx, &held);
-        drop(span);
+        let result = match watched {
+            false => ended(state, message, ctx, &held),
+            true => {
+                let _span = watched::handling(A::NAME, handler_name::<A, M>(), batch, index, cells);
+                ended_in_span(state, message, ctx, &held)
+            }
+        };
         let result = match redo.as_deref_mut() {
             Some(ops) => result.and_then(|answer| written_down(state, ops).map(|()| answer)),
             None if A::PUBLISHED != 0 => {
@@ -269,6 +273,18 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
         (result, violation) => Err(failure(result, violation, overflow)),
     }
+}
+
+/// As [`ended`], for the few that somebody watches: not a second time in the loop.
+#[cold]
+#[inline(never)]
+fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
+    state: &mut A,
+    message: &M,
+    ctx: &mut Ctx,
+    held: &Held,
+) -> Result<Option<M::Reply>, Error> {
+    ended(state, message, ctx, held)
 }
 
 /// Adds to `ops` what a transaction has changed. What cannot be encoded fails it: a log must not miss anything.
