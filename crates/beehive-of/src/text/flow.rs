@@ -45,6 +45,17 @@ fn tells(command: FlowModCommand, option: &str) -> bool {
     }
 }
 
+/// The name of an option that a version does not have. Its bit has none there, or means something else: in 1.0 that of
+/// `reset_counts` makes a flow an emergency one.
+fn unknown_flag(flag: FlowModFlags, version: Version) -> Option<&'static str> {
+    match flag {
+        FlowModFlags::RESET_COUNTS if version < Version::V1_2 => Some("reset_counts"),
+        FlowModFlags::NO_PACKET_COUNTS if version < Version::V1_3 => Some("no_packet_counts"),
+        FlowModFlags::NO_BYTE_COUNTS if version < Version::V1_3 => Some("no_byte_counts"),
+        _ => None,
+    }
+}
+
 /// What follows `actions=`, with which a text goes on.
 fn after_actions(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("action")?;
@@ -196,6 +207,9 @@ impl Flow {
             if token.value.is_some() {
                 return Err(wrong);
             }
+            if let Some(field) = unknown_flag(flag, self.version) {
+                return Err(self.unsupported(token, field));
+            }
             self.flags = self.flags.with(flag);
             return Ok(true);
         }
@@ -214,12 +228,16 @@ impl Flow {
             "importance" => {
                 self.importance = small(token.want()?).ok_or(wrong)?;
                 if self.importance != 0 && self.version < Version::V1_4 {
-                    let error = EncodeError::Unsupported { version: self.version, field: "importance" };
-                    return Err(token.fault(Problem::Version(error)));
+                    return Err(self.unsupported(token, "importance"));
                 }
             }
             "out_port" => self.out_port = port(token.want()?).ok_or(wrong)?,
-            "out_group" => self.out_group = group(token.want()?).ok_or(wrong)?,
+            "out_group" => {
+                self.out_group = group(token.want()?).ok_or(wrong)?;
+                if self.out_group != GroupId::ANY && self.version == Version::V1_0 {
+                    return Err(self.unsupported(token, "out_group"));
+                }
+            }
             "cookie" => {
                 let text = token.want()?;
                 let (value, mask) = match (text.split_once('/'), deletes(self.command)) {
@@ -230,6 +248,9 @@ impl Flow {
                 };
                 self.cookie = wide(value).ok_or(wrong)?;
                 self.cookie_mask = mask;
+                if mask != 0 && self.version == Version::V1_0 {
+                    return Err(self.unsupported(token, "cookie_mask"));
+                }
             }
             // What a dump of flows tells besides: nothing that a flow is made of.
             "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
@@ -240,10 +261,16 @@ impl Flow {
         Ok(true)
     }
 
+    fn unsupported<'t>(&self, token: &Token<'t>, field: &'static str) -> Fault<'t> {
+        token.fault(Problem::Version(EncodeError::Unsupported { version: self.version, field }))
+    }
+
     /// The message. In 1.0 it is Nicira's where 1.0's own cannot say which packets.
     pub fn message(&self) -> Message<'_> {
+        // Nicira's message has no place for these either: 1.0's own refuses them by name.
+        let restricted = self.cookie_mask != 0 || self.out_group != GroupId::ANY || self.importance != 0;
         match &self.general {
-            None if self.version == Version::V1_0 => {
+            None if self.version == Version::V1_0 && !restricted => {
                 // Nicira's message has the table in the command.
                 Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(NiciraFlowMod {
                     cookie: self.cookie,

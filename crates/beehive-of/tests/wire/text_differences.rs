@@ -1,7 +1,7 @@
 //! What `ovs-ofctl` makes of a text is what we make of it, in a bounded grammar; where it takes what it should not, we do not.
 
 use beehive_of::text::{Flow, Problem, show_flow};
-use beehive_of::{Version, message};
+use beehive_of::{EncodeError, Version, message};
 
 use crate::text::ovs;
 use crate::text_fields::agree;
@@ -267,5 +267,39 @@ fn what_a_command_does_not_look_at_is_not_told() {
             command => Flow::parse_deletion(&shown, Version::V1_4, command == FlowModCommand::DELETE_STRICT),
         };
         assert_eq!(read.unwrap().to_string(), shown);
+    }
+}
+
+/// Nicira's message, which 1.0 needs for registers, has no place for them either.
+#[test]
+fn what_1_0_cannot_restrict_is_refused_whatever_is_matched() {
+    for text in ["cookie=1/-1", "cookie=1/-1,reg0=5", "out_group=5", "out_group=5,reg0=5"] {
+        let error = Flow::parse_deletion(text, Version::V1_0, false).unwrap_err();
+        let field = if text.starts_with("cookie") { "cookie_mask" } else { "out_group" };
+        let wanted = EncodeError::Unsupported { version: Version::V1_0, field };
+        assert_eq!(error.problem(), Problem::Version(wanted), "{text}");
+    }
+    let mut flow = Flow::parse_deletion("reg0=5", Version::V1_0, false).unwrap();
+    flow.cookie_mask = 1;
+    assert!(flow.message().encode_into(Version::V1_0, 0, &mut bytes::BytesMut::new()).is_err());
+}
+
+/// Their bits have no meaning there, or another one: an emergency flow in 1.0.
+#[test]
+fn options_of_later_versions_are_refused() {
+    for (option, first) in [("reset_counts", 2), ("no_packet_counts", 3), ("no_byte_counts", 3)] {
+        for (number, version) in Version::ALL.into_iter().enumerate() {
+            for fields in ["tcp", "reg0=1"] {
+                let text = format!("{option},{fields} actions=drop");
+                let read = Flow::parse(&text, version);
+                match read {
+                    Ok(_) => assert!(number >= first, "{version} {text}"),
+                    Err(error) => {
+                        assert!(number < first || number == 1, "{version} {text}: {error}");
+                        assert!(matches!(error.problem(), Problem::Version(_)), "{version} {text}: {error}");
+                    }
+                }
+            }
+        }
     }
 }
