@@ -87,6 +87,14 @@ pub(crate) const ICMPV6: u8 = 58;
 pub(crate) const SCTP: u8 = 132;
 
 impl Match {
+    /// With the tag that a priority alone asks for: 1.0 and 1.1 have no way to say so, lists have no way not to.
+    pub(crate) fn with_tag(self) -> Self {
+        match (self.vlan, self.vlan_priority) {
+            (None, Some(_)) => Self { vlan: Some(VlanMatch::Tagged), ..self },
+            _ => self,
+        }
+    }
+
     /// Every packet.
     pub const ANY: Self = Self {
         in_port: None,

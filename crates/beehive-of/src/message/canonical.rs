@@ -24,7 +24,8 @@ use crate::version::Version;
 /// * Setting a field is `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
 ///   `write_metadata`, which is the last of what is done at once. What is set without another action in between is set in no
 ///   order; bits that are set again are what they are set to last; a wide register is its parts.
-/// * Nicira's and the ONF's `move` are `copy_field`. Bits that one part of a wide register has are that part's.
+/// * Nicira's and the ONF's `move` are `copy_field`. Bits that one part of a wide register has are that part's, in whatever
+///   action.
 /// * Nicira's `dec_ttl`, also that for controller 0 alone, is `dec_ttl`; its actions for what 1.0 lacks (MPLS, groups, queues)
 ///   are those of 1.1. `resubmit` of a port is one of that port in the current table (255).
 /// * The instruction `meter` is the action `meter` before all others, as 1.5 has it.
@@ -79,20 +80,18 @@ impl Canonical {
             Match::Fields(fields) | Match::Fields1_1(fields) => Self::of_fields(fields.0),
             other => {
                 let general = other.generalise()?;
+                if general.other != 0 {
+                    // What has no name there is not lost: it makes the match another one.
+                    let mut raw = BytesMut::new();
+                    let version = if matches!(other, Match::V1_0(_)) { Version::V1_0 } else { Version::V1_1 };
+                    other.write(&mut Writer::new(version, &mut raw))?;
+                    return Ok(Self(raw.to_vec().into()));
+                }
                 let mut out = BytesMut::new();
-                // What has no name there is not lost: it makes the match another one.
-                let known = any::Match { other: 0, ..general };
-                any::write_match(&known, &mut Writer::new(Version::V1_5, &mut out))?;
+                any::write_match(&general.with_tag(), &mut Writer::new(Version::V1_5, &mut out))?;
                 let length =
                     out.get(2..4).and_then(|length| length.try_into().ok()).map_or(0, u16::from_be_bytes);
-                let list = out.get(4..usize::from(length)).unwrap_or(&[]);
-                if general.other == 0 {
-                    return Self::of_fields(List::of_bytes(Version::V1_5, list));
-                }
-                let mut raw = BytesMut::new();
-                let version = if matches!(other, Match::V1_0(_)) { Version::V1_0 } else { Version::V1_1 };
-                other.write(&mut Writer::new(version, &mut raw))?;
-                Ok(Self(raw.to_vec().into()))
+                Self::of_fields(List::of_bytes(Version::V1_5, out.get(4..usize::from(length)).unwrap_or(&[])))
             }
         }
     }

@@ -7,14 +7,14 @@ use bytes::BytesMut;
 use super::action::{
     Action, Actions, CopyField, EtherType, Group, NoArgument, Output, SetByte, SetField, SetQueue, SetWord,
 };
-use super::canonical_field::{Field, narrowed, same};
+use super::canonical_field::{Field, narrowed, narrowed_bits, same};
 use super::canonical_sequence::Sequence;
 use super::extension::{
-    CheckPacketLarger, CloneActions, ConnectionTracking, DeleteField, Extended, HashBundle, Learn, Learn2,
-    LearnDestination, LearnRest, LearnSource, LearnSpec, Multipath, NiciraAction, OnfAction, OutputReg2,
-    RegLoad, ResubmitTable, Sample2, StackField,
+    CheckPacketLarger, CloneActions, ConnectionTracking, ControllerActionProperty, DeleteField, Extended,
+    HashBundle, Learn, Learn2, LearnDestination, LearnRest, LearnSource, LearnSpec, Multipath, NiciraAction,
+    OnfAction, OutputReg2, RegLoad, ResubmitTable, Sample2, StackField,
 };
-use super::number::{PacketLength, SampleDirection, TableId};
+use super::number::{LearnFlags, PacketInReason, PacketLength, SampleDirection, TableId};
 use crate::encode::EncodeError;
 use crate::error::Error;
 use crate::oxm::{OxmField, class};
@@ -76,12 +76,26 @@ fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
             Nicira::ResubmitTable(ResubmitTable { in_port: again.in_port, table_id: TableId::ALL })
         }
         Nicira::OutputReg(output) if output.source.class != class::EXPERIMENTER => {
-            let (bits, max_len) = (output.bits, output.max_len);
-            Nicira::OutputReg2(OutputReg2 { bits, max_len, source: same(output.source) })
+            let (source, bits) = narrowed_bits(same(output.source), output.bits);
+            Nicira::OutputReg2(OutputReg2 { bits, max_len: output.max_len, source })
         }
         Nicira::OutputReg2(output) => {
-            Nicira::OutputReg2(OutputReg2 { source: same(output.source), ..output })
+            let (source, bits) = narrowed_bits(same(output.source), output.bits);
+            Nicira::OutputReg2(OutputReg2 { source, bits, ..output })
         }
+        // Those that say no more than the older ones are one with them.
+        Nicira::Learn(learn) if !learn.flags.contains(LearnFlags::WRITE_RESULT) => Nicira::Learn2(Learn2 {
+            idle_timeout: learn.idle_timeout,
+            hard_timeout: learn.hard_timeout,
+            priority: learn.priority,
+            cookie: learn.cookie,
+            flags: learn.flags,
+            table_id: learn.table_id,
+            fin_idle_timeout: learn.fin_idle_timeout,
+            fin_hard_timeout: learn.fin_hard_timeout,
+            rest: LearnRest { result: None, specs: learn.specs },
+            ..Learn2::default()
+        }),
         Nicira::Sample(sample) => Nicira::Sample3(Sample2 {
             probability: sample.probability,
             collector_set_id: sample.collector_set_id,
@@ -91,20 +105,28 @@ fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
             direction: SampleDirection::DEFAULT,
         }),
         Nicira::Sample2(sample) => Nicira::Sample3(sample),
-        Nicira::StackPush(stack) => Nicira::StackPush(StackField { field: same(stack.field), ..stack }),
-        Nicira::StackPop(stack) => Nicira::StackPop(StackField { field: same(stack.field), ..stack }),
+        Nicira::StackPush(stack) => Nicira::StackPush(stacked(stack)),
+        Nicira::StackPop(stack) => Nicira::StackPop(stacked(stack)),
         Nicira::Multipath(path) => {
-            Nicira::Multipath(Multipath { destination: same(path.destination), ..path })
+            let (destination, bits) = narrowed_bits(same(path.destination), path.bits);
+            Nicira::Multipath(Multipath { destination, bits, ..path })
         }
         Nicira::BundleLoad(bundle) => {
-            Nicira::BundleLoad(HashBundle { destination: same(bundle.destination), ..bundle })
+            let (destination, bits) = narrowed_bits(same(bundle.destination), bundle.bits);
+            Nicira::BundleLoad(HashBundle { destination, bits, ..bundle })
         }
         Nicira::CheckPacketLarger(check) => {
-            Nicira::CheckPacketLarger(CheckPacketLarger { destination: same(check.destination), ..check })
+            let (destination, offset) = narrowed(same(check.destination), check.offset, 1);
+            Nicira::CheckPacketLarger(CheckPacketLarger { destination, offset, ..check })
         }
         Nicira::DeleteField(delete) => Nicira::DeleteField(DeleteField { field: same(delete.field) }),
         other => other,
     }
+}
+
+fn stacked(stack: StackField) -> StackField {
+    let (field, offset) = narrowed(same(stack.field), stack.offset, stack.bit_count);
+    StackField { field, offset, ..stack }
 }
 
 /// All of a packet, out of a port that is not the controller's.
@@ -201,15 +223,37 @@ pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, Enco
         }
         Action::Experimenter(Extended::Nicira(Nicira::Learn2(learn))) => {
             let specs = same_specs(&learn.rest.specs)?;
-            let result = learn.rest.result.map(same);
-            let learn = Learn2 { rest: LearnRest { result, specs: List::new(&specs) }, ..*learn };
+            let result = learn.rest.result.map(|field| narrowed(same(field), learn.result_offset, 1));
+            let result_offset = result.map_or(learn.result_offset, |(_, offset)| offset);
+            let rest = LearnRest { result: result.map(|(field, _)| field), specs: List::new(&specs) };
+            let learn = Learn2 { result_offset, rest, ..*learn };
             nicira(Nicira::Learn2(learn), &mut bytes)?;
         }
         Action::Experimenter(Extended::Nicira(Nicira::ConnectionTracking(track))) => {
-            let (zone_source, inner) = (same(track.zone_source), track.actions);
-            let track = ConnectionTracking { zone_source, actions: List::EMPTY, ..*track };
+            let ((zone_source, zone), inner) =
+                (narrowed_bits(same(track.zone_source), track.zone), track.actions);
+            let track = ConnectionTracking { zone_source, zone, actions: List::EMPTY, ..*track };
             nicira(Nicira::ConnectionTracking(track), &mut bytes)?;
             bytes.extend(sequence(&inner, version)?);
+        }
+        Action::Experimenter(Extended::Nicira(Nicira::Controller(to))) => {
+            bytes = Vec::from(CONTROLLER);
+            let to = ToController {
+                max_len: to.max_len,
+                id: to.controller_id,
+                reason: to.reason,
+                ..ToController::default()
+            };
+            to.write(&mut bytes);
+        }
+        Action::Experimenter(Extended::Nicira(Nicira::Controller2(to))) => {
+            match ToController::of(&to.properties)? {
+                Some(to) => {
+                    bytes = Vec::from(CONTROLLER);
+                    to.write(&mut bytes);
+                }
+                None => put(action, version, &mut bytes)?,
+            }
         }
         Action::Experimenter(Extended::Nicira(Nicira::Clone(clone))) => {
             nicira(Nicira::Clone(CloneActions { actions: List::EMPTY }), &mut bytes)?;
@@ -218,6 +262,60 @@ pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, Enco
         other => put(other, version, &mut bytes)?,
     }
     Ok(bytes)
+}
+
+/// The name before what is sent to a controller, in either of the notations that it has.
+const CONTROLLER: &[u8] = b"controller\0";
+
+/// How a packet is sent to a controller, whichever of it is told and in whatever order.
+struct ToController<'a> {
+    max_len: PacketLength,
+    id: u16,
+    reason: PacketInReason,
+    userdata: &'a [u8],
+    pause: bool,
+    meter: Option<u32>,
+}
+
+impl Default for ToController<'_> {
+    fn default() -> Self {
+        Self {
+            max_len: PacketLength::NO_BUFFER,
+            id: 0,
+            reason: PacketInReason::ACTION,
+            userdata: &[],
+            pause: false,
+            meter: None,
+        }
+    }
+}
+
+impl<'a> ToController<'a> {
+    /// `None` when not all of it is known.
+    fn of(properties: &List<'a, ControllerActionProperty<'a>>) -> Result<Option<Self>, Error> {
+        use ControllerActionProperty as Property;
+        let mut to = Self::default();
+        for property in properties.iter() {
+            match property? {
+                Property::MaxLength(length) => to.max_len = length.max_len,
+                Property::ControllerId(id) => to.id = id.controller_id,
+                Property::Reason(why) => to.reason = why.reason,
+                Property::UserData(data) => to.userdata = data.data,
+                Property::Pause(_) => to.pause = true,
+                Property::MeterId(meter) => to.meter = Some(meter.meter_id.0),
+                Property::Unknown { .. } => return Ok(None),
+            }
+        }
+        Ok(Some(to))
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.max_len.0.to_be_bytes());
+        bytes.extend(self.id.to_be_bytes());
+        bytes.extend([self.reason.0, u8::from(self.pause), u8::from(self.meter.is_some())]);
+        bytes.extend(self.meter.unwrap_or(0).to_be_bytes());
+        bytes.extend(self.userdata);
+    }
 }
 
 fn sequence(actions: &Actions<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
@@ -240,13 +338,23 @@ fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>,
         .iter()
         .map(|spec| {
             let spec = spec?;
+            let part = |field, offset| narrowed(same(field), offset, spec.bit_count);
             let source = match spec.source {
-                LearnSource::Field(field, offset) => LearnSource::Field(same(field), offset),
+                LearnSource::Field(field, offset) => {
+                    let (field, offset) = part(field, offset);
+                    LearnSource::Field(field, offset)
+                }
                 value => value,
             };
             let destination = match spec.destination {
-                LearnDestination::Match(field, offset) => LearnDestination::Match(same(field), offset),
-                LearnDestination::Load(field, offset) => LearnDestination::Load(same(field), offset),
+                LearnDestination::Match(field, offset) => {
+                    let (field, offset) = part(field, offset);
+                    LearnDestination::Match(field, offset)
+                }
+                LearnDestination::Load(field, offset) => {
+                    let (field, offset) = part(field, offset);
+                    LearnDestination::Load(field, offset)
+                }
                 LearnDestination::Output => LearnDestination::Output,
             };
             Ok(LearnSpec { source, destination, ..spec })

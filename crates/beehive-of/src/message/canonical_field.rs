@@ -14,22 +14,34 @@ pub(super) fn same(id: FieldId) -> FieldId {
     }
 }
 
-/// Bits of a field; those of a wide register are bits of one of its parts, when one part has them all.
+/// Bits of a field; those of a wide register are bits of the narrowest of its parts that has them all.
 pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u16) {
     let (first, parts) = match (id.class, id.number) {
         (class::PACKET_REGISTERS, number @ 0..8) => (2 * number, 2),
         (class::NXM_NX, number @ 111..=114) => (4 * (number - 111), 4),
         _ => return (id, offset),
     };
-    let (part, last) = (offset / 32, (offset.saturating_add(bit_count.max(1)) - 1) / 32);
-    match u8::try_from(last) {
-        // The first register has the uppermost bits.
-        Ok(last) if part == u16::from(last) && last < parts => {
-            let number = first + (parts - 1 - last);
-            (FieldId { class: class::NXM_NX, number, masked: false, length: 4, experimenter: 0 }, offset % 32)
+    let end = offset.saturating_add(bit_count.max(1)) - 1;
+    for (width, class) in [(32, class::NXM_NX), (64, class::PACKET_REGISTERS)] {
+        let count = parts * 4 / (width / 8);
+        let (part, last) = (offset / u16::from(width), end / u16::from(width));
+        match u8::try_from(last) {
+            // The first register has the uppermost bits.
+            Ok(last) if part == u16::from(last) && last < count => {
+                let number = first * 4 / (width / 8) + (count - 1 - last);
+                let part = FieldId { class, number, masked: false, length: width / 8, experimenter: 0 };
+                return (part, offset % u16::from(width));
+            }
+            _ => {}
         }
-        _ => (id, offset),
     }
+    (id, offset)
+}
+
+/// The same, with offset and number less one in 16 bits.
+pub(super) fn narrowed_bits(id: FieldId, bits: u16) -> (FieldId, u16) {
+    let (id, offset) = narrowed(id, bits >> 6, (bits & 0x3f) + 1);
+    (id, offset << 6 | (bits & 0x3f))
 }
 
 /// A field whose bits outside of the mask are zero.
@@ -130,10 +142,10 @@ impl Field {
                 }
             }
             // Wide registers are two or four of 32 bits.
-            (class::PACKET_REGISTERS, number, value, mask) => {
+            (class::PACKET_REGISTERS, number @ 0..8, value @ [_, _, _, _, _, _, _, _], mask) => {
                 Self::put_registers(2 * number, value, mask, to)
             }
-            (class::NXM_NX, number @ 111..=114, value, mask) => {
+            (class::NXM_NX, number @ 111..=114, value, mask) if length == 16 => {
                 Self::put_registers(4 * (number - 111), value, mask, to);
             }
             _ => {

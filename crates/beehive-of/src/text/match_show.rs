@@ -42,7 +42,7 @@ impl fmt::Display for ShownMatch<'_> {
 fn show_general(fields: &any::Match, version: Version, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut out = BytesMut::new();
     // What was not understood cannot be told.
-    let known = any::Match { other: 0, ..*fields };
+    let known = any::Match { other: 0, ..*fields }.with_tag();
     let told = any::write_match(&known, &mut Writer::new(version.max(Version::V1_2), &mut out));
     // A list is preceded by its type and its length, and followed by padding.
     let length = out.get(2..4).and_then(|length| length.try_into().ok()).map_or(0, u16::from_be_bytes);

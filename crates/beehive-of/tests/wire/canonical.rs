@@ -124,6 +124,110 @@ fn what_versions_and_notations_say_otherwise_has_one_form() {
 }
 
 #[test]
+fn bits_of_a_wide_register_are_those_of_its_part_in_every_action() {
+    for (wide, part) in [("xreg0[0..15]", "reg1[0..15]"), ("xxreg1[48..63]", "reg6[16..31]")] {
+        for action in [
+            "output:#",
+            "push:#",
+            "pop:#",
+            "multipath(eth_src,0,modulo_n,4,0,#)",
+            "bundle_load(eth_src,0,hrw,ofport,#,members:1)",
+            "ct(zone=#)",
+            "learn(table=1,#=5)",
+            "learn(table=1,load:5->#)",
+            "learn(table=1,load:#->reg8[0..15])",
+            "learn(table=1,output:#)",
+        ] {
+            let text = |bits: &str| format!("actions={}", action.replace('#', bits));
+            assert_eq!(told(&text(wide), V1_3), told(&text(part), V1_3), "{action} {wide}");
+        }
+    }
+    for (one, other) in [
+        ("check_pkt_larger(9)->xreg0[33]", "check_pkt_larger(9)->reg0[1]"),
+        ("learn(table=1,result_dst=xxreg0[33])", "learn(table=1,result_dst=reg2[1])"),
+        ("move:xxreg0[64..127]->xxreg1[0..63]", "move:xreg0[]->xreg3[]"),
+    ] {
+        let text = |action| format!("actions={action}");
+        assert_eq!(told(&text(one), V1_3), told(&text(other), V1_3), "{one} {other}");
+    }
+    assert_ne!(told("actions=output:xreg0[16..47]", V1_3), told("actions=output:reg0[0..15]", V1_3));
+}
+
+#[test]
+fn the_newer_notation_that_says_no_more_has_the_form_of_the_older() {
+    let id = ControllerActionProperty::ControllerId(ControllerId { controller_id: 5 });
+    let max_len = PacketLength(9);
+    let length = ControllerActionProperty::MaxLength(MaxLength { max_len });
+    let newer = |properties: &[ControllerActionProperty<'_>]| {
+        let properties = beehive_of::schema::List::new(properties);
+        of(&[nicira(NiciraAction::Controller2(Controller2 { properties }))], V1_3)
+    };
+    let controller = Controller { max_len, controller_id: 5, reason: PacketInReason::ACTION };
+    let older = of(&[nicira(NiciraAction::Controller(controller))], V1_3);
+    assert_eq!(older, newer(&[id, length]));
+    assert_eq!(older, newer(&[length, id]));
+    assert_ne!(older, newer(&[length]));
+    assert_ne!(older, newer(&[length, id, ControllerActionProperty::Pause(PauseProperty {})]));
+    let (learn, learn2) = (Learn::default(), Learn2::default());
+    let learnt = of(&[nicira(NiciraAction::Learn(learn))], V1_3);
+    assert_eq!(learnt, of(&[nicira(NiciraAction::Learn2(learn2))], V1_3));
+    assert_ne!(learnt, of(&[nicira(NiciraAction::Learn2(Learn2 { limit: 1, ..learn2 }))], V1_3));
+}
+
+/// A priority of any tag, of no Ethernet type, with a protocol: valid in 1.0 and unknown later.
+#[test]
+fn a_match_of_1_0_that_later_versions_cannot_say_has_a_form() {
+    let digits = "00015e16010203040000000000000000000000007f000880000600000000000000000000007b0000\
+        000000000000000000000000000000008000ffffffffffff00000000";
+    let mut message = crate::corpus::bytes("010e004800000000");
+    message.extend(crate::corpus::bytes(digits));
+    let form = |message: &[u8]| {
+        let frame = beehive_of::Frame::whole(message).unwrap();
+        let Message::FlowMod(flow) = Message::parse(frame).unwrap() else { panic!() };
+        Canonical::of_match(&flow.match_fields).unwrap()
+    };
+    let one = form(&message);
+    message[45] ^= 1;
+    assert_ne!(one, form(&message));
+}
+
+/// As Open vSwitch writes `dl_vlan_pcp=3` in 1.0.
+#[test]
+fn a_priority_of_any_tag_is_one_in_every_version() {
+    let mut message = crate::corpus::bytes("010e0048 00000000 002820ff");
+    message.resize(72, 0);
+    message[28] = 3;
+    let frame = beehive_of::Frame::whole(&message).unwrap();
+    let Message::FlowMod(flow) = Message::parse(frame).unwrap() else { panic!() };
+    let newer = Flow::parse("dl_vlan_pcp=3 actions=drop", V1_3).unwrap();
+    let of = |fields| Canonical::of_match(&fields).unwrap();
+    assert_eq!(of(flow.match_fields), of(Match::Fields(newer.list())));
+    let shown = beehive_of::text::show_fields(&flow.match_fields, V1_0).to_string();
+    assert_eq!(shown, "vlan_vid=0x1000/0x1000,vlan_pcp=3");
+}
+
+/// There are eight packet registers; fields with other numbers or lengths are nobody's.
+#[test]
+fn a_packet_register_that_there_is_not_is_no_other_field() {
+    let form = |class, number, value: &[u8]| {
+        of(
+            &[Action::SetField(SetField {
+                field: OxmField { class, number, experimenter: 0, value, mask: None },
+            })],
+            V1_5,
+        )
+    };
+    let mut forms = HashSet::new();
+    for number in 0..=255 {
+        for value in [&[1; 4][..], &[1; 7], &[1; 8], &[1; 100]] {
+            assert!(forms.insert(form(0x8001, number, value)), "{number} {value:?}");
+        }
+    }
+    assert!(forms.insert(form(1, 0, &[1; 4])));
+    assert!(forms.insert(form(1, 111, &[1; 100])));
+}
+
+#[test]
 fn what_does_something_else_has_another_form() {
     let texts = [
         ("actions=2", V1_3),
