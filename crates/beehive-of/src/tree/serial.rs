@@ -1,5 +1,6 @@
 //! The tree in any notation that serde knows.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -70,8 +71,10 @@ impl<'de> Visitor<'de> for Reading {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut values: Vec<(String, Node)> = Vec::new();
+        // Whoever sends many names does not have each of them compared with all.
+        let mut names = BTreeSet::new();
         while let Some((name, value)) = entries.next_entry::<String, Node>()? {
-            if values.iter().any(|(known, _)| *known == name) {
+            if !names.insert(name.clone()) {
                 return Err(serde::de::Error::custom(format_args!("{name} is there twice")));
             }
             values.push((name, value));
