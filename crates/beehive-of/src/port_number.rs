@@ -50,9 +50,10 @@ impl PortNo {
         self.0 > Self::MAX.0
     }
 
-    /// The reserved port with this name; the inverse of [`PortNo::name`].
+    /// The reserved port with this name, in letters of any case; the inverse of [`PortNo::name`].
     pub fn from_name(name: &str) -> Option<Self> {
-        (0..=8).map(|index| Self(u32::MAX - index)).find(|port| port.name() == Some(name))
+        let is_it = |port: &Self| port.name().is_some_and(|known| known.eq_ignore_ascii_case(name));
+        (0..=8).map(|index| Self(u32::MAX - index)).find(is_it)
     }
 
     /// The name of a reserved port.

@@ -1,6 +1,6 @@
 //! A message inside of another one.
 
-use super::message::{Message, compose_message};
+use super::message::{Message, compose_message, wire_version};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
@@ -103,10 +103,15 @@ impl<'a> Value<'a> for InnerMessage<'a> {
             Some(bytes) => <&[u8] as Value<'_>>::compose(bytes, writer)?,
             None => {
                 let version = writer.version();
+                // It may be left out; it is that of what the message is in.
+                let told = source.field("version").map(wire_version).transpose()?;
+                if told.is_some_and(|told| told != version.wire()) {
+                    return Err(EncodeError::Value { field: "version" });
+                }
                 compose_message(source, version, writer.buffer())?;
             }
         }
-        if source.field("padded").is_some() {
+        if source.field("padded").is_some_and(|told| told.flag() != Some(false)) {
             writer.pad_to_8(start);
         }
         Ok(())

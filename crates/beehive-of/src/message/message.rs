@@ -1,5 +1,6 @@
 //! A message of any type and version, both ways.
 
+use core::cell::Cell;
 use core::fmt;
 
 use bytes::BytesMut;
@@ -21,7 +22,7 @@ use crate::error::{Error, ErrorKind, Part};
 use crate::frame::{Frame, Header};
 use crate::limits::HEADER_LENGTH;
 use crate::schema::{Checker, Reader, Sink, Source, Tagged, Text, Writer, choice};
-use crate::tree::{Node, Tree};
+use crate::tree::{ComposeError, Node, Told, Tree};
 use crate::version::Version;
 
 choice! {
@@ -200,40 +201,61 @@ impl<'a> Message<'a> {
         Displayed { message: self, header }
     }
 
-    /// Appends the message that is told, with its version, type and transaction, as [`Message::show`] tells it.
+    /// Appends the message that is told, with its version, type and transaction, as [`Message::show`] tells it. What may be left
+    /// out, and what it is then, is said in [`tree`](crate::tree#composing).
     ///
     /// # Errors
     ///
-    /// What is told is no message, or the version cannot express it.
-    pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeError> {
-        let wrong = EncodeError::Value { field: "version" };
-        let told = source.field("version").ok_or(wrong)?;
-        let wire = match told.text().and_then(|text| text.strip_prefix("1.")) {
-            Some(minor) => minor.parse::<u8>().ok().and_then(|minor| minor.checked_add(1)),
-            None => told.number().and_then(|number| number.try_into().ok()),
-        }
-        .filter(|wire| *wire > 0)
-        .ok_or(wrong)?;
-        match Version::from_wire(wire) {
-            Some(version) => compose_message(source, version, out),
-            // Hello, error and echo are the same in all of them.
-            None => {
-                let start = out.len();
-                compose_message(source, Version::V1_3, out)?;
-                let same = out.get(start + 1).is_some_and(|kind| *kind <= 3);
-                match out.get_mut(start) {
-                    Some(version) if same => {
-                        *version = wire;
-                        Ok(())
-                    }
-                    _ => {
-                        out.truncate(start);
-                        Err(wrong)
-                    }
-                }
+    /// A key is misspelt, or means nothing in this place and version; one that must be there is missing; a value is none of its
+    /// field; or the version cannot express what is told. The error says where; nothing is appended then.
+    pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), ComposeError> {
+        let clock = Cell::new(0);
+        let told = Told::new(source, &clock);
+        let start = out.len();
+        compose_any(&told, out).map_err(|error| told.blame(error))?;
+        match told.unused() {
+            None => Ok(()),
+            Some(error) => {
+                out.truncate(start);
+                Err(error)
             }
         }
     }
+}
+
+/// Appends the message that is told, of the version that is told.
+fn compose_any(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeError> {
+    let wrong = EncodeError::Value { field: "version" };
+    let told = source.field("version").ok_or(wrong)?;
+    let wire = wire_version(told)?;
+    let Some(version) = Version::from_wire(wire) else {
+        // Hello, error and echo are the same in all of them.
+        let start = out.len();
+        compose_message(source, Version::V1_3, out)?;
+        let same = out.get(start + 1).is_some_and(|kind| *kind <= 3);
+        return match out.get_mut(start) {
+            Some(version) if same => {
+                *version = wire;
+                Ok(())
+            }
+            _ => {
+                out.truncate(start);
+                // The version is what is wrong, so it is looked at last.
+                wire_version(told).and(Err(wrong))
+            }
+        };
+    };
+    compose_message(source, version, out)
+}
+
+/// The version that is told: `1.3`, or the number that it has in a header.
+pub(crate) fn wire_version(told: &dyn Source) -> Result<u8, EncodeError> {
+    match told.text().and_then(|text| text.strip_prefix("1.")) {
+        Some(minor) => minor.parse::<u8>().ok().and_then(|minor| minor.checked_add(1)),
+        None => told.number().and_then(|number| number.try_into().ok()),
+    }
+    .filter(|wire| *wire > 0)
+    .ok_or(EncodeError::Value { field: "version" })
 }
 
 /// Appends the message of a version that is told.

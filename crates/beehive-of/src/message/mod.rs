@@ -70,4 +70,4 @@ pub use switch::*;
 pub use table::*;
 
 pub(crate) use match_::TYPE_OXM;
-pub(crate) use standard::wildcard;
+pub(crate) use standard::{MATCH_NAMES_10, MATCH_NAMES_11, wildcard};

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use crate::address::MacAddress;
 use crate::encode::EncodeError;
 use crate::port_number::PortNo;
-use crate::schema::{Port16, Scalar, Sink, Source, structure};
+use crate::schema::{NAME_OF_FIELD_10, NAME_OF_FIELD_11, Port16, Scalar, Sink, Source, structure};
 
 structure! {
     /// The match of 1.0.
@@ -170,7 +170,7 @@ impl StandardMatch10 {
 
     pub(crate) fn compose_counting(source: &dyn Source) -> Result<Self, EncodeError> {
         let mut fields = Self::default();
-        entries(source, |name, value| {
+        entries(source, MATCH_NAMES_10, NAME_OF_FIELD_10, |name, value| {
             if fields.compose_plain(name, value)? {
                 return Some(());
             }
@@ -236,7 +236,7 @@ impl StandardMatch11 {
 
     pub(crate) fn compose_counting(source: &dyn Source) -> Result<Self, EncodeError> {
         let mut fields = Self::default();
-        entries(source, |name, value| {
+        entries(source, MATCH_NAMES_11, NAME_OF_FIELD_11, |name, value| {
             if fields.compose_plain(name, value)? {
                 return Some(());
             }
@@ -269,14 +269,52 @@ impl StandardMatch11 {
     }
 }
 
-/// Hands over every entry of a record.
+/// The names of the fields of 1.0.
+pub(crate) const MATCH_NAMES_10: &[&str] = &[
+    "in_port",
+    "dl_src",
+    "dl_dst",
+    "dl_vlan",
+    "dl_vlan_pcp",
+    "dl_type",
+    "nw_tos",
+    "nw_proto",
+    "nw_src",
+    "nw_dst",
+    "tp_src",
+    "tp_dst",
+];
+
+/// The names of the fields of the fixed match of 1.1.
+pub(crate) const MATCH_NAMES_11: &[&str] = &[
+    "in_port",
+    "dl_src",
+    "dl_dst",
+    "dl_vlan",
+    "dl_vlan_pcp",
+    "dl_type",
+    "nw_tos",
+    "nw_proto",
+    "nw_src",
+    "nw_dst",
+    "tp_src",
+    "tp_dst",
+    "mpls_label",
+    "mpls_tc",
+    "metadata",
+];
+
+/// Hands over every entry of a record; `nameless` is the field in the error of a name that is not among `names`.
 fn entries(
     source: &dyn Source,
+    names: &[&str],
+    nameless: &'static str,
     mut each: impl FnMut(&str, &dyn Source) -> Option<()>,
 ) -> Result<(), EncodeError> {
     let mut index = 0;
     while let Some((name, value)) = source.entry(index) {
-        each(name, value).ok_or(EncodeError::Value { field: "match field" })?;
+        let field = if names.contains(&name) { "match field" } else { nameless };
+        each(name, value).ok_or(EncodeError::Value { field })?;
         index += 1;
     }
     Ok(())

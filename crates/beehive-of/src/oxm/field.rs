@@ -7,7 +7,7 @@ use super::registry::{Known, known, named_field};
 use super::{class, experimenter};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
-use crate::schema::{Reader, Sink, Source, Value, Writer, put_digits};
+use crate::schema::{NAME_OF_FIELD, Reader, Sink, Source, Value, Writer, put_digits};
 use crate::version::Version;
 
 /// Which field, without a value: 32 bits, and the experimenter's number for those of class 0xffff.
@@ -261,12 +261,13 @@ impl<'a> OxmField<'a> {
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         let wrong = EncodeError::Value { field: "match field" };
+        let nameless = EncodeError::Value { field: NAME_OF_FIELD };
         if let Some((name, length)) = name.split_once(':') {
-            let (id, _) = parse_name(name).ok_or(wrong)?;
+            let (id, _) = parse_name(name).ok_or(nameless)?;
             let id = FieldId { length: length.parse().map_err(|_| wrong)?, ..id };
             return compose_digits(id, source.text().ok_or(wrong)?, writer);
         }
-        let (mut id, known) = parse_name(name).ok_or(wrong)?;
+        let (mut id, known) = parse_name(name).ok_or(nameless)?;
         let kind = known.map_or(FieldKind::Bytes(VALUE_LENGTH_MAX), |known| known.kind);
         let (mut value, mut mask) = ([0; 128], [0; 128]);
         let (value_length, masked) = match (source.text(), source.number()) {
@@ -285,7 +286,10 @@ impl<'a> OxmField<'a> {
                 let bytes = number.to_be_bytes();
                 let length = usize::from(kind.length());
                 let start = 8usize.checked_sub(length).ok_or(wrong)?;
-                let used = bytes.get(start..).ok_or(wrong)?;
+                let (above, used) = bytes.split_at_checked(start).ok_or(wrong)?;
+                if above.iter().any(|byte| *byte != 0) {
+                    return Err(wrong);
+                }
                 value.get_mut(128 - length..).ok_or(wrong)?.copy_from_slice(used);
                 (length, false)
             }

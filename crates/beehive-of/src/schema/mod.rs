@@ -20,6 +20,7 @@ pub use list::{Elements, List};
 pub use reader::Reader;
 pub use sink::{Sink, Text};
 pub use source::Source;
+pub(crate) use source::{NAME_OF_FIELD, NAME_OF_FIELD_10, NAME_OF_FIELD_11};
 pub use tagged::Tagged;
 pub use value::{Fixed, Value};
 pub use writer::Writer;

@@ -50,8 +50,9 @@ pub(crate) fn show_bits(value: u64, names: &[(u64, &str)], sink: &mut dyn Sink) 
 
 /// The set of the bits in a list.
 pub(crate) fn parse_bits(source: &dyn Source, names: &[(u64, &str)]) -> Option<u64> {
-    if let Some(number) = source.number() {
-        return Some(number);
+    // One of them alone need be no list.
+    if source.text().is_some() || source.number().is_some() {
+        return parse_named(source, names);
     }
     let mut bits = 0;
     let mut index = 0;

@@ -67,6 +67,13 @@ impl Source for Node {
             _ => None,
         }
     }
+
+    fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            _ => None,
+        }
+    }
 }
 
 /// `name=value` pairs at the top; lists in brackets, records inside of others in parentheses.

@@ -122,6 +122,11 @@ impl<'r> Record<'r> {
 }
 
 impl Source for Record<'_> {
+    /// It answers whatever it is asked.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     fn field(&self, name: &str) -> Option<&dyn Source> {
         match self.given.iter().find(|(known, _)| *known == name) {
             Some((_, lot)) if matches!(lot.given, Some(Given::Absent)) => None,
@@ -148,6 +153,11 @@ impl Source for Record<'_> {
 }
 
 impl Source for Lot {
+    /// It answers whatever it is asked.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     fn field(&self, name: &str) -> Option<&dyn Source> {
         let at = name.bytes().fold(0u64, |sum, byte| mixed(sum, byte.into()));
         // Fields that only some have are there half of the time.
@@ -352,6 +362,10 @@ struct With<'r> {
 }
 
 impl Source for With<'_> {
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     fn field(&self, name: &str) -> Option<&dyn Source> {
         if name == self.field { Some(&self.list) } else { self.message.field(name) }
     }

@@ -2,6 +2,7 @@
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FIELDS, FieldId, OxmField, OxmFields};
+use beehive_of::tree::Node;
 use beehive_of::{Frame, Version};
 use bytes::BytesMut;
 use proptest::collection::vec;
@@ -91,12 +92,10 @@ proptest! {
 #[test]
 fn a_length_that_is_told_is_that_of_the_value() {
     let compose = |entry: &str, value: &str| {
-        let record = |entries: Vec<(&str, beehive_of::tree::Node)>| {
-            beehive_of::tree::Node::Record(
-                entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            )
+        let record = |entries: Vec<(&str, Node)>| {
+            Node::Record(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
         };
-        let text = |text: &str| beehive_of::tree::Node::Text(text.to_owned());
+        let text = |text: &str| Node::Text(text.to_owned());
         let message = record(vec![
             ("version", text("1.3")),
             ("type", text("flow_mod")),
@@ -118,5 +117,97 @@ fn a_length_that_is_told_is_that_of_the_value() {
         ("onf_tcp_flags:3", "0x010203"),
     ] {
         assert!(compose(entry, value).is_err(), "{entry} {value}");
+    }
+}
+
+/// What is no message is refused, and the error says what and where.
+#[cfg(feature = "serde")]
+mod refused {
+    use super::*;
+
+    /// The message that `fields` of JSON tell in 1.3, or the error in words.
+    fn told(fields: &str) -> Result<BytesMut, String> {
+        told_in("1.3", fields)
+    }
+
+    fn told_in(version: &str, fields: &str) -> Result<BytesMut, String> {
+        let node: Node = serde_json::from_str(&format!(r#"{{"version":"{version}",{fields}}}"#)).unwrap();
+        let mut out = BytesMut::from(&b"before"[..]);
+        match Message::compose(&node, &mut out) {
+            Ok(()) => Ok(out.split_off(6)),
+            Err(error) => {
+                assert_eq!(out, b"before"[..], "{error}");
+                Err(error.to_string())
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_refused_with_the_one_that_is_like_it() {
+        let flow = |rest: &str| told(&format!(r#""type":"flow_mod",{rest}"#)).unwrap_err();
+        let like =
+            |path: &str, name: &str| format!("`{path}` is the name of nothing here; `{name}` is like it");
+        assert_eq!(flow(r#""matches":{"in_port":1}"#), like("matches", "match"));
+        assert_eq!(flow(r#""match":{"in_prot":1}"#), like("match.in_prot", "in_port"));
+        assert_eq!(flow(r#""match":{"in_port":1,"tcp_dts":1}"#), like("match.tcp_dts", "tcp_dst"));
+        let apply = |action: &str| {
+            flow(&format!(
+                r#""instructions":[{{"type":"apply_actions","actions":[{{"type":"output","port":1}},{action}]}}]"#
+            ))
+        };
+        let action = |rest: &str| format!("instructions[0].actions[1].{rest}");
+        assert_eq!(apply(r#"{"type":"output","prt":2}"#), like(&action("prt"), "port"));
+        assert_eq!(apply(r#"{"tpye":"output","port":2}"#), like(&action("tpye"), "type"));
+        assert_eq!(apply(r#"{"port":2}"#), format!("`{}` is missing", action("type")));
+        assert_eq!(flow(r#""frobnicate":1"#), "`frobnicate` is the name of nothing here");
+        assert_eq!(told(r#""tpye":"hello""#).unwrap_err(), like("tpye", "type"));
+        assert_eq!(told(r#""xid":1"#).unwrap_err(), "`type` is missing");
+        for (version, name) in [("1.0", "in_port"), ("1.1", "in_port"), ("1.1", "mpls_label")] {
+            let misspelt = name.replace('l', "1").replace('t', "");
+            let error =
+                told_in(version, &format!(r#""type":"flow_mod","match":{{"{misspelt}":1}}"#)).unwrap_err();
+            assert_eq!(error, like(&format!("match.{misspelt}"), name));
+        }
+        // A key that only other versions have.
+        assert!(flow(r#""importance":1"#).starts_with("`importance` is the name of nothing here"));
+    }
+
+    #[test]
+    fn a_value_that_its_name_does_not_have_is_told_with_its_place() {
+        let cannot = |path: &str, value: &str| {
+            format!("`{path}` cannot be `{value}`: misspelt, out of range, or not in this version")
+        };
+        assert_eq!(told(r#""type":"flow_mdo""#).unwrap_err(), cannot("type", "flow_mdo"));
+        assert_eq!(told_in("1.0", r#""type":"group_mod""#).unwrap_err(), cannot("type", "group_mod"));
+        assert_eq!(told_in("1.7", r#""type":"features_request""#).unwrap_err(), cannot("version", "1.7"));
+        for (fields, path, value) in [
+            (r#""priority":65536"#, "priority", "65536"),
+            (r#""match":{"tcp_dst":70000}"#, "match.tcp_dst", "70000"),
+            (r#""match":{"eth_dst":"02:00"}"#, "match.eth_dst", "02:00"),
+            (r#""flags":["send_flow_removed","no_flag"]"#, "flags[1]", "no_flag"),
+            (r#""flags":"no_flag""#, "flags", "no_flag"),
+            (r#""out_port":"lokal""#, "out_port", "lokal"),
+            (r#""match":"in_port=1""#, "match", "in_port=1"),
+            (r#""instructions":"drop""#, "instructions", "drop"),
+            (r#""instructions":[{"type":"go_to_table"}]"#, "instructions[0].type", "go_to_table"),
+        ] {
+            assert_eq!(told(&format!(r#""type":"flow_mod",{fields}"#)).unwrap_err(), cannot(path, value));
+        }
+        let list = told(r#""type":"flow_mod","priority":[1]"#).unwrap_err();
+        assert_eq!(list, "`priority` has a value of another kind than its own");
+        let long = told(&format!(r#""type":"flow_mod","priority":"{}""#, "x".repeat(9999))).unwrap_err();
+        assert_eq!(long, cannot("priority", &("x".repeat(40) + "…")));
+    }
+
+    #[test]
+    fn names_in_capitals_and_one_flag_alone_are_read() {
+        let flow = |out_port: &str, flags: &str| {
+            told(&format!(
+                r#""type":"flow_mod","out_port":{out_port},"flags":{flags},"match":{{"in_port":{out_port}}}"#
+            ))
+        };
+        let usual = flow(r#""local""#, r#"["send_flow_removed"]"#).unwrap();
+        assert_eq!(flow(r#""LOCAL""#, r#""SEND_FLOW_REMOVED""#).unwrap(), usual);
+        assert_eq!(flow("4294967294", "1").unwrap(), usual);
     }
 }

@@ -280,6 +280,9 @@ impl<'a> Value<'a> for LearnSpec<'a> {
             .into_iter()
             .find_map(|(name, bits)| source.field(name).map(|told| (told, bits)));
         let (to, bits) = destination.ok_or(EncodeError::Value { field: "output" })?;
+        if bits == OUTPUT && to.flag() == Some(false) {
+            return Err(EncodeError::Value { field: "output" });
+        }
         writer.put(&(bit_count | if value.is_some() { VALUE } else { 0 } | bits).to_be_bytes());
         match value {
             Some(value) => {

@@ -1,0 +1,253 @@
+//! What a message is composed from, and which of it was asked for: to refuse what is not, and to say where an error is.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::{Cell, OnceCell, RefCell};
+
+use super::compose_error::{ComposeError, ComposeProblem};
+use super::nearest::nearest;
+use crate::encode::EncodeError;
+use crate::message::{MATCH_NAMES_10, MATCH_NAMES_11};
+use crate::oxm::FIELDS;
+use crate::schema::{NAME_OF_FIELD, NAME_OF_FIELD_10, NAME_OF_FIELD_11, Source};
+
+/// Where a value is in the one around it.
+#[derive(Clone, Copy, PartialEq)]
+enum Place<'t> {
+    Root,
+    Key(&'t str),
+    Index(usize),
+}
+
+impl Place<'_> {
+    /// The path of the value here, in the one with this path.
+    fn below(self, path: &str) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(name) if path.is_empty() => String::from(name),
+            Self::Key(name) => format!("{path}.{name}"),
+            Self::Index(index) => format!("{path}[{index}]"),
+        }
+    }
+}
+
+/// A value, and when it was last asked for.
+pub(crate) struct Told<'t> {
+    source: &'t dyn Source,
+    place: Place<'t>,
+    /// How often anything was asked for, in the whole tree.
+    clock: &'t Cell<u64>,
+    /// When this was last asked for or looked at; 0 is never.
+    used: Cell<u64>,
+    /// Whether its number, text or flag was looked at.
+    read: Cell<bool>,
+    values: OnceCell<Vec<Told<'t>>>,
+    /// What was asked for and is not there; the last at the end.
+    absent: RefCell<Vec<String>>,
+    /// When that was.
+    missed: Cell<u64>,
+}
+
+impl<'t> Told<'t> {
+    /// The whole of a source, of which nothing was asked for.
+    pub(crate) fn new(source: &'t dyn Source, clock: &'t Cell<u64>) -> Self {
+        Self::at(Place::Root, source, clock)
+    }
+
+    fn at(place: Place<'t>, source: &'t dyn Source, clock: &'t Cell<u64>) -> Self {
+        Self {
+            source,
+            place,
+            clock,
+            used: Cell::new(0),
+            read: Cell::new(false),
+            values: OnceCell::new(),
+            absent: RefCell::default(),
+            missed: Cell::new(0),
+        }
+    }
+
+    /// What is inside, once it is wanted: what nobody asks for may be as deep as it likes.
+    fn values(&self) -> &[Self] {
+        self.values.get_or_init(|| {
+            let entry = |index| self.source.entry(index);
+            let item = |index| self.source.item(index);
+            let entries = (0..).map_while(entry).map(|(name, value)| (Place::Key(name), value));
+            let items = (0..).map_while(|index| Some((Place::Index(index), item(index)?)));
+            entries.chain(items).map(|(place, value)| Self::at(place, value, self.clock)).collect()
+        })
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.set(self.clock.get() + 1);
+        self.clock.get()
+    }
+
+    fn using(&self) -> &dyn Source {
+        self.used.set(self.tick());
+        self
+    }
+
+    fn reading(&self) -> &'t dyn Source {
+        self.used.set(self.tick());
+        self.read.set(true);
+        self.source
+    }
+
+    /// The value at a place, asked for.
+    fn value(&self, place: Place<'_>) -> Option<&Self> {
+        self.values().iter().find(|value| value.place == place)
+    }
+
+    /// What no message asked for, from the top down.
+    pub(crate) fn unused(&self) -> Option<ComposeError> {
+        self.unused_below("")
+    }
+
+    fn unused_below(&self, path: &str) -> Option<ComposeError> {
+        let path = self.place.below(path);
+        if !self.source.is_closed() {
+            return None;
+        }
+        let values = self.values();
+        if values.is_empty() && !self.read.get() && self.shown().is_some() {
+            // Something else was wanted: a list, for example.
+            return Some(self.wrong(path));
+        }
+        values.iter().find_map(|value| match value.used.get() {
+            0 => Some(self.unknown(value, &path)),
+            _ => value.unused_below(&path),
+        })
+    }
+
+    /// The error of a value that nobody asked for.
+    fn unknown(&self, value: &Self, path: &str) -> ComposeError {
+        let Place::Key(name) = value.place else {
+            return value.wrong(value.place.below(path));
+        };
+        let twice = self.values().iter().any(|other| other.used.get() > 0 && other.place == value.place);
+        let problem = match twice {
+            true => ComposeProblem::Twice,
+            false => ComposeProblem::Unknown {
+                nearest: nearest(name, self.absent.borrow().iter().map(String::as_str)),
+            },
+        };
+        ComposeError::new(value.place.below(path), problem)
+    }
+
+    /// The value as people wrote it; `None` when it is nothing, a list or a record.
+    fn shown(&self) -> Option<String> {
+        let text = self.source.text().map(String::from);
+        text.or_else(|| self.source.number().map(|number| number.to_string()))
+            .or_else(|| self.source.flag().map(|flag| flag.to_string()))
+    }
+
+    fn wrong(&self, path: String) -> ComposeError {
+        ComposeError::new(path, ComposeProblem::Value(self.shown()))
+    }
+
+    /// The error with the place where it came up: that of what was last asked for.
+    pub(crate) fn blame(&self, error: EncodeError) -> ComposeError {
+        let (mut at, mut path) = (self, String::new());
+        while let Some(value) = at.last() {
+            (at, path) = (value, value.place.below(&path));
+        }
+        let EncodeError::Value { field } = error else {
+            return ComposeError::new(path, ComposeProblem::Encode(error));
+        };
+        let names = match field {
+            NAME_OF_FIELD_10 => Some(MATCH_NAMES_10),
+            NAME_OF_FIELD_11 => Some(MATCH_NAMES_11),
+            _ => None,
+        };
+        let nearest_field = |name: &str| match names {
+            Some(names) => nearest(name, names.iter().copied()),
+            None => nearest(name, FIELDS.iter().map(|known| known.name)),
+        };
+        match (at.place, at.missed.get() > at.used.get()) {
+            (Place::Key(name), false) if names.is_some() || field == NAME_OF_FIELD => {
+                ComposeError::new(path, ComposeProblem::Unknown { nearest: nearest_field(name) })
+            }
+            (_, true) => at.missing(&path),
+            _ => at.wrong(path),
+        }
+    }
+
+    /// What was last asked for in this, if that is there.
+    fn last(&self) -> Option<&Self> {
+        let last = self.values.get()?.iter().max_by_key(|value| value.used.get())?;
+        (last.used.get() > self.missed.get()).then_some(last)
+    }
+
+    /// The error of what was last asked for and is not there, or is misspelt.
+    fn missing(&self, path: &str) -> ComposeError {
+        let absent = self.absent.borrow();
+        let name = absent.last().map_or("", String::as_str);
+        let misspelt = self.values().iter().find(|value| match value.place {
+            Place::Key(key) if value.used.get() == 0 => nearest(key, [name].into_iter()).is_some(),
+            _ => false,
+        });
+        match misspelt {
+            Some(value) => {
+                let nearest = Some(String::from(name));
+                ComposeError::new(value.place.below(path), ComposeProblem::Unknown { nearest })
+            }
+            None => {
+                let wanted = Place::Key(name).below(path);
+                ComposeError::new(wanted, ComposeProblem::Missing)
+            }
+        }
+    }
+}
+
+impl Source for Told<'_> {
+    fn field(&self, name: &str) -> Option<&dyn Source> {
+        if !self.source.is_closed() {
+            return self.source.field(name);
+        }
+        let found = self.value(Place::Key(name));
+        if found.is_none() {
+            let mut absent = self.absent.borrow_mut();
+            absent.retain(|known| known != name);
+            absent.push(String::from(name));
+            self.missed.set(self.tick());
+        }
+        found.map(Self::using)
+    }
+
+    fn entry(&self, index: usize) -> Option<(&str, &dyn Source)> {
+        if !self.source.is_closed() {
+            return self.source.entry(index);
+        }
+        let value = self.values().get(index)?;
+        match value.place {
+            Place::Key(name) => Some((name, value.using())),
+            _ => None,
+        }
+    }
+
+    fn item(&self, index: usize) -> Option<&dyn Source> {
+        if !self.source.is_closed() {
+            return self.source.item(index);
+        }
+        let value = self.values().get(index)?;
+        matches!(value.place, Place::Index(_)).then(|| value.using())
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.reading().number()
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.reading().text()
+    }
+
+    fn flag(&self) -> Option<bool> {
+        self.reading().flag()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.source.is_closed()
+    }
+}
