@@ -49,6 +49,8 @@ pub enum Problem {
     Place,
     /// The field can only be read.
     ReadOnly,
+    /// It is no port: neither a number nor the name of a reserved one. What ports of a switch are called, only the switch knows.
+    Port,
 }
 
 /// A problem with a token, before it is known where that is.
@@ -113,6 +115,8 @@ impl fmt::Display for TextError<'_> {
                 formatter.write_str("comes too late: it is done before what is written before it")
             }
             Problem::Place => formatter.write_str("may not be in this action or along with these others"),
+            Problem::Port => formatter
+                .write_str("is no port: it takes a number, for only the switch knows the names of its ports"),
             Problem::ReadOnly => formatter.write_str("can only be read, not set"),
         }
     }

@@ -73,7 +73,11 @@ impl Program {
                 done(A::OutputTrunc(truncated(text)?))
             }
             "output" => {
-                let source = Subfield::parse(token.want()?)?;
+                let port = token.want()?;
+                let source = Subfield::parse(port).map_err(|fault| match port.contains('[') {
+                    true => fault,
+                    false => Fault::new(port, Problem::Port),
+                })?;
                 let bits = packed(&source, text)?;
                 if source.field.class == class::EXPERIMENTER {
                     let max_len = PacketLength::NO_BUFFER;
@@ -309,6 +313,14 @@ impl Program {
                     .map_err(|error| token.fault(Problem::Version(error)))
             }
             "ct" => self.connection(token, out),
+            "write_actions" | "clear_actions" | "meter" if version == Version::V1_0 => {
+                let field = match token.name {
+                    "meter" => "meter",
+                    "clear_actions" => "clear_actions",
+                    _ => "write_actions",
+                };
+                Err(token.fault(Problem::Version(EncodeError::Unsupported { version, field })))
+            }
             // These are instructions, or are done by connection tracking only.
             "nat" | "goto_table" | "write_actions" | "write_metadata" | "clear_actions" | "meter" => {
                 Err(token.fault(Problem::Place))
