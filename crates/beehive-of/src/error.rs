@@ -86,8 +86,20 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer to a message of a type that is not known or not expected (`OFPBRC_BAD_TYPE`), same in both versions.
+    /// The answer to a message of a type that is not known or not expected (`OFPBRC_BAD_TYPE`), same in all versions.
     pub const BAD_TYPE: Self = Self { error_type: 1, code: 1 };
+
+    /// The answer to a request for statistics, or a multipart request, of a kind that is not known (`OFPBRC_BAD_MULTIPART`;
+    /// `OFPBRC_BAD_STAT` before 1.3), same in all versions.
+    pub const BAD_MULTIPART: Self = Self { error_type: 1, code: 2 };
+
+    /// The answer to a message or multipart request of an experimenter that is not known (`OFPBRC_BAD_EXPERIMENTER`;
+    /// `OFPBRC_BAD_VENDOR` in 1.0), same in all versions.
+    pub const BAD_EXPERIMENTER: Self = Self { error_type: 1, code: 3 };
+
+    /// The answer to what an experimenter that is known does not know (`OFPBRC_BAD_EXPERIMENTER_TYPE`; `OFPBRC_BAD_SUBTYPE` in
+    /// 1.0), same in all versions.
+    pub const BAD_EXPERIMENTER_TYPE: Self = Self { error_type: 1, code: 4 };
 }
 
 impl Error {

@@ -340,6 +340,36 @@
 //! After an error that [`is_framing`](crate::Error::is_framing) the start of the next message is unknown: close the
 //! connection. After any other, go on.
 //!
+//! What is well-formed and has no name here passes all three: a type of message, a kind of statistics, an experimenter that only others
+//! know. It is the receiver's to answer: [`unknown_answer`](crate::message::Message::unknown_answer) says how.
+//!
+//! ```
+//! use beehive_of::any::ErrorMessage;
+//! use beehive_of::message::Message;
+//! use beehive_of::{Answer, Frame, Version};
+//! use bytes::BytesMut;
+//!
+//! for (bytes, expected) in [
+//!     (&[4, 99, 0, 8, 0, 0, 0, 7][..], Answer::BAD_TYPE),
+//!     // Statistics of kind 99.
+//!     (&[4, 18, 0, 16, 0, 0, 0, 7, 0, 99, 0, 0, 0, 0, 0, 0], Answer::BAD_MULTIPART),
+//!     (&[1, 16, 0, 12, 0, 0, 0, 7, 0, 99, 0, 0], Answer::BAD_MULTIPART),
+//!     // A message of experimenter 0x00c0ffee, and one of Nicira's that Nicira does not have.
+//!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0xc0, 0xff, 0xee, 0, 0, 0, 1], Answer::BAD_EXPERIMENTER),
+//!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0x00, 0x23, 0x20, 0, 0, 0xff, 0xfe], Answer::BAD_EXPERIMENTER_TYPE),
+//! ] {
+//!     let frame = Frame::whole(bytes)?;
+//!     let version = frame.version().expect("a version that is spoken");
+//!     let message = Message::parse_strict(frame)?;
+//!     message.check_meaning(version)?;
+//!     assert_eq!(message.unknown_answer(), Some(expected));
+//!     let mut out = BytesMut::new();
+//!     ErrorMessage::answering(expected, frame.bytes()).encode_into(version, frame.xid(), &mut out).unwrap();
+//! }
+//! assert_eq!(Message::parse(Frame::whole(&[4, 20, 0, 8, 0, 0, 0, 7])?)?.unknown_answer(), None);
+//! # Ok::<(), beehive_of::Error>(())
+//! ```
+//!
 //! # What has no name survives
 //!
 //! ```

@@ -1,12 +1,13 @@
 //! What a message means, where its structure does not say: whether a switch would take it.
 
-use super::extension::{Extended, NiciraMessage};
+use super::extension::{Extended, NiciraMessage, NiciraRequest, OnfMessage, OnfRequest};
 use super::flow::FlowMod;
 use super::group::GroupMod;
 use super::instruction::{Instructions, twice};
 use super::message::Message;
-use super::number::{FlowModCommand, GroupId};
-use crate::error::{Error, ErrorKind, Part};
+use super::multipart::{Multipart, RequestBody};
+use super::number::{ExperimenterId, FlowModCommand, GroupId};
+use crate::error::{Answer, Error, ErrorKind, Part};
 use crate::version::Version;
 
 /// The error of a value that is none of those that there are.
@@ -15,6 +16,41 @@ fn wrong(part: Part, offset: usize, field: &'static str) -> Result<(), Error> {
 }
 
 impl Message<'_> {
+    /// The error to answer with when the message, its kind of statistics, or its experimenter has no name here; `None` when all have.
+    /// Such a message is well-formed, so no check minds it.
+    ///
+    /// What has a name is for its receiver to answer, or to refuse with one of the same answers: a controller that knows no switch's
+    /// [`FlowMod`], for example, with [`Answer::BAD_TYPE`].
+    pub fn unknown_answer(&self) -> Option<Answer> {
+        match self {
+            Self::Unknown { .. } => Some(Answer::BAD_TYPE),
+            Self::MultipartRequest(Multipart { body: RequestBody::Unknown { .. }, .. }) => {
+                Some(Answer::BAD_MULTIPART)
+            }
+            Self::Experimenter(Extended::Unknown { experimenter, .. })
+            | Self::MultipartRequest(Multipart {
+                body: RequestBody::Experimenter(Extended::Unknown { experimenter, .. }),
+                ..
+            }) => match *experimenter {
+                // Its type is larger than any that is known.
+                ExperimenterId::NICIRA | ExperimenterId::ONF => Some(Answer::BAD_EXPERIMENTER_TYPE),
+                _ => Some(Answer::BAD_EXPERIMENTER),
+            },
+            Self::Experimenter(
+                Extended::Nicira(NiciraMessage::Unknown { .. }) | Extended::Onf(OnfMessage::Unknown { .. }),
+            )
+            | Self::MultipartRequest(Multipart {
+                body:
+                    RequestBody::Experimenter(
+                        Extended::Nicira(NiciraRequest::Unknown { .. })
+                        | Extended::Onf(OnfRequest::Unknown { .. }),
+                    ),
+                ..
+            }) => Some(Answer::BAD_EXPERIMENTER_TYPE),
+            _ => None,
+        }
+    }
+
     /// Checks what the message means, as a switch would: match fields and what they depend on, instructions of which there
     /// may be one, commands, reasons; and of a message that is to be sent, that the version has the fields of a flow-mod.
     /// [`Error::answer`] is the error message to answer with.
