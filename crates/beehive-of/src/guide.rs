@@ -206,82 +206,106 @@
 //!
 //! # A flow from text, and what the switch says it has
 //!
+//! The answer about all flows may come as several messages, of which all but the last say that more follows. (What is to be sent in
+//! parts, [`encode_parts_into`](crate::message::Message::encode_parts_into) cuts.)
+//!
 //! ```
-//! use beehive_of::message::{FlowEntry, Flows, FlowRequest, Message, Multipart, MultipartFlags, ReplyBody, RequestBody};
-//! use beehive_of::text::{Flow, show_fields, show_instructions};
-//! use beehive_of::{Frame, Version};
+//! use beehive_of::message::{FlowRequest, Message, Multipart, MultipartFlags, ReplyBody, RequestBody};
+//! use beehive_of::text::{Flow, show_entry};
+//! use beehive_of::{FrameBuffer, Version};
 //! use bytes::BytesMut;
+//! # use beehive_of::message::{FlowEntry, Flows};
 //!
-//! let version = Version::V1_3;
-//! let mut out = BytesMut::new();
-//! // What people paste from `ovs-ofctl`; an error would name the word and where it stands.
-//! let flow = Flow::parse("priority=7,tcp,tp_dst=80,actions=mod_dl_dst:02:00:00:00:00:02,output:2", version).unwrap();
-//! flow.message().encode_into(version, 1, &mut out).unwrap();
-//! // The question for all flows.
-//! let body = RequestBody::Flow(FlowRequest::default());
-//! Message::MultipartRequest(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut out).unwrap();
+//! # fn answer(flow: &Flow, into: &mut BytesMut) {
+//! #     let Message::FlowMod(sent) = flow.message() else { unreachable!("it goes out in the version's own message") };
+//! #     let entry = FlowEntry {
+//! #         priority: sent.priority, packet_count: 3, match_fields: sent.match_fields, actions: sent.actions,
+//! #         instructions: sent.instructions, ..Default::default()
+//! #     };
+//! #     let entries = [entry];
+//! #     for flags in [MultipartFlags::MORE, MultipartFlags::default()] {
+//! #         let body = ReplyBody::Flow(Flows { flows: (&entries).into() });
+//! #         Message::MultipartReply(Multipart { flags, body }).encode_into(flow.version(), 2, into).unwrap();
+//! #     }
+//! # }
+//! for version in [Version::V1_0, Version::V1_3] {
+//!     let mut out = BytesMut::new();
+//!     // What people paste from `ovs-ofctl`; an error would name the word and where it stands.
+//!     let flow = Flow::parse("priority=7,tcp,tp_dst=80,actions=mod_dl_dst:02:00:00:00:00:02,output:2", version).unwrap();
+//!     flow.encode_into(1, &mut out).unwrap();
+//!     // The question for all flows.
+//!     let body = RequestBody::Flow(FlowRequest::default());
+//!     Message::MultipartRequest(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut out).unwrap();
 //!
-//! // A switch answers; here, with the flow that it was sent.
-//! # let Message::FlowMod(sent) = flow.message() else { unreachable!() };
-//! # let entry = FlowEntry {
-//! #     priority: 7, packet_count: 3, match_fields: sent.match_fields, instructions: sent.instructions, ..Default::default()
-//! # };
-//! # let entries = [entry];
-//! # let body = ReplyBody::Flow(Flows { flows: (&entries).into() });
-//! # let mut received = BytesMut::new();
-//! # Message::MultipartReply(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut received).unwrap();
-//! let Message::MultipartReply(reply) = Message::parse(Frame::whole(&received).unwrap()).unwrap() else { unreachable!() };
-//! let ReplyBody::Flow(list) = reply.body else { unreachable!() };
-//! for flow in list.flows.iter() {
-//!     let flow = flow.unwrap();
-//!     let (fields, actions) = (show_fields(&flow.match_fields, version), show_instructions(&flow.instructions, version));
-//!     let told = format!("{} packets: {fields} actions={actions}", flow.packet_count);
-//!     assert_eq!(told, "3 packets: tcp,tcp_dst=80 actions=set_field:02:00:00:00:00:02->eth_dst,output:2");
+//!     // A switch answers; here in two parts, with the flow that it was sent in each.
+//!     let mut received = FrameBuffer::new();
+//! #     answer(&flow, received.read_target());
+//!     let (mut told, mut more) = (Vec::new(), true);
+//!     while more {
+//!         // `None` until all of a message is there: read on from the connection then.
+//!         let frame = received.next_frame().unwrap().expect("all that was wanted has come");
+//!         // The answer has the transaction of the question; whatever else comes is for somebody else.
+//!         let (2, Ok(Message::MultipartReply(reply))) = (frame.xid(), Message::parse(frame)) else { continue };
+//!         if let ReplyBody::Flow(list) = reply.body {
+//!             told.extend(list.flows.iter().map(|entry| show_entry(&entry.unwrap(), version).to_string()));
+//!         }
+//!         more = reply.flags.contains(MultipartFlags::MORE);
+//!     }
+//!     let actions = match version {
+//!         Version::V1_0 => "mod_dl_dst:02:00:00:00:00:02,output:2",
+//!         _ => "set_field:02:00:00:00:00:02->eth_dst,output:2",
+//!     };
+//!     let entry = format!("duration=0.000s,n_packets=3,n_bytes=0,priority=7,tcp,tcp_dst=80 actions={actions}");
+//!     assert_eq!(told, [entry.clone(), entry]);
 //! }
 //! ```
 //!
 //! # Two flow tables compared
 //!
 //! The same flow has many encodings. Its [`Canonical`](crate::message::Canonical) forms are equal, and hash alike, in
-//! every version and notation.
+//! every version and notation. What identifies a flow is its table, its priority and its match.
 //!
 //! ```
-//! use beehive_of::message::{Canonical, FlowEntry, FlowMod, Message};
+//! use beehive_of::message::{Canonical, FlowEntry, TableId};
 //! use beehive_of::text::Flow;
 //! use beehive_of::{EncodeError, Version};
 //! use std::collections::HashMap;
 //!
-//! /// What identifies a flow in a table, and what it does.
-//! type Table = HashMap<(u16, Canonical), Canonical>;
+//! /// What identifies a flow in a switch, and what it does.
+//! type Tables = HashMap<(u8, u16, Canonical), Canonical>;
 //!
-//! fn want(table: &mut Table, flow: &FlowMod<'_>, version: Version) -> Result<(), EncodeError> {
-//!     let what = Canonical::of_instructions(&flow.actions, &flow.instructions, version)?;
-//!     table.insert((flow.priority, Canonical::of_match(&flow.match_fields)?), what);
+//! fn want(tables: &mut Tables, flow: &Flow) -> Result<(), EncodeError> {
+//!     let which = (flow.table_id.0, flow.priority, flow.canonical_match()?);
+//!     tables.insert(which, flow.canonical_program()?);
 //!     Ok(())
 //! }
 //!
-//! fn has(table: &Table, flow: &FlowEntry<'_>, version: Version) -> Result<bool, EncodeError> {
+//! fn has(tables: &Tables, flow: &FlowEntry<'_>, version: Version) -> Result<bool, EncodeError> {
+//!     let which = (flow.table_id.0, flow.priority, Canonical::of_match(&flow.match_fields)?);
 //!     let what = Canonical::of_instructions(&flow.actions, &flow.instructions, version)?;
-//!     Ok(table.get(&(flow.priority, Canonical::of_match(&flow.match_fields)?)) == Some(&what))
+//!     Ok(tables.get(&which) == Some(&what))
 //! }
 //!
-//! let mut wanted = Table::new();
-//! let flow = Flow::parse("priority=7,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2", Version::V1_5).unwrap();
-//! let Message::FlowMod(flow) = flow.message() else { unreachable!() };
-//! want(&mut wanted, &flow, Version::V1_5)?;
+//! let mut wanted = Tables::new();
+//! want(&mut wanted, &Flow::parse("priority=7,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2", Version::V1_5).unwrap())?;
+//! // 1.0's own match has no IPv6, so that this one goes out in Nicira's message: to compare it is no different.
+//! want(&mut wanted, &Flow::parse("priority=7,ipv6,ipv6_dst=fe80::1 actions=output:2", Version::V1_0).unwrap())?;
 //!
 //! // Entries of a statistics reply of a switch that speaks 1.0.
-//! # let as_entry = |text, version| Flow::parse(text, version).unwrap();
-//! # let same = as_entry("priority=7,tp_dst=80,nw_dst=10.9.9.9/8,tcp actions=2", Version::V1_0);
-//! # let other = as_entry("priority=7,tp_dst=80,nw_dst=10.0.0.0/8,tcp actions=3", Version::V1_0);
+//! # use beehive_of::message::Message;
+//! # let as_entry = |text| Flow::parse(text, Version::V1_0).unwrap();
+//! # let same = as_entry("priority=7,tp_dst=80,nw_dst=10.9.9.9/8,tcp actions=2");
+//! # let other = as_entry("priority=7,tp_dst=80,nw_dst=10.0.0.0/8,tcp actions=3");
 //! # let [same, other] = [&same, &other].map(|flow| {
-//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!() };
+//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!("these are in 1.0's own message") };
 //! #     FlowEntry {
 //! #         priority: flow.priority, match_fields: flow.match_fields, actions: flow.actions, ..Default::default()
 //! #     }
 //! # });
 //! assert!(has(&wanted, &same, Version::V1_0)?);
 //! assert!(!has(&wanted, &other, Version::V1_0)?, "it outputs to another port");
+//! let elsewhere = FlowEntry { table_id: TableId(1), ..same };
+//! assert!(!has(&wanted, &elsewhere, Version::V1_0)?, "it is in another table");
 //! # Ok::<(), EncodeError>(())
 //! ```
 //!
@@ -309,7 +333,7 @@
 //! }
 //!
 //! let mut good = BytesMut::new();
-//! Flow::parse("tcp,tp_dst=80 actions=output:2", Version::V1_3).unwrap().message().encode_into(Version::V1_3, 7, &mut good)?;
+//! Flow::parse("tcp,tp_dst=80 actions=output:2", Version::V1_3).unwrap().encode_into(7, &mut good)?;
 //! assert!(check(&good).is_ok());
 //! let with = |at: usize, byte: u8| {
 //!     let mut bytes = good.clone();

@@ -36,6 +36,8 @@ use crate::version::Version;
 /// Different forms have, because they do something else or may do so:
 ///
 /// * `set_queue` and `output` without `pop_queue`, and `enqueue`: what comes later takes the queue of the former.
+/// * `mod_vlan_vid` and `mod_vlan_pcp` of 1.0, and what the same text is from 1.1 on: 1.0 adds the tag where there is none, which later
+///   versions do by a `push_vlan` before it. Whether there is one, only the match says.
 /// * The ports that 1.0 and 1.1 set, and `set_field` of the port of a protocol: which one that is, only the match says.
 /// * `copy_field` of all of a field and any `set_field`; `goto_table` and `resubmit` of a table; `controller` and an output
 ///   to the controller, which have other reasons.
@@ -44,17 +46,12 @@ use crate::version::Version;
 ///   other where it is not `set_field` throughout, for the specification has none.
 ///
 /// ```
-/// use beehive_of::message::Canonical;
+/// use beehive_of::Version;
 /// use beehive_of::text::Flow;
-/// use beehive_of::{message, Version};
 ///
 /// let canonical = |text: &str, version| {
 ///     let flow = Flow::parse(text, version).unwrap();
-///     let message::Message::FlowMod(flow) = flow.message() else { unreachable!() };
-///     (
-///         Canonical::of_match(&flow.match_fields).unwrap(),
-///         Canonical::of_instructions(&flow.actions, &flow.instructions, version).unwrap(),
-///     )
+///     (flow.canonical_match().unwrap(), flow.canonical_program().unwrap())
 /// };
 /// assert_eq!(
 ///     canonical("tcp,dl_vlan=7,tp_dst=80 actions=mod_dl_src:02:00:00:00:00:01,output:2", Version::V1_0),

@@ -12,12 +12,16 @@ use crate::oxm::{FieldKind, OxmField};
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// Tells actions as text, separated by commas; `drop` when there are none.
+/// Tells actions as text, separated by commas; `drop` when there are none. They are what a flow of 1.0 does; see
+/// [`show_program`](super::show_program) for flows of any version.
 pub fn show_actions<'a>(actions: &Actions<'a>, version: Version) -> impl fmt::Display + use<'a> {
     ShownActions { actions: *actions, version }
 }
 
 /// Tells instructions as text: the actions that are done at once, then the others; `drop` when there are none.
+///
+/// Flows of 1.0 have actions and no instructions, so of them this says `drop`, whatever they do: use
+/// [`show_program`](super::show_program), or [`show_entry`](super::show_entry) for an entry of statistics, where the version may be any.
 pub fn show_instructions<'a>(
     instructions: &Instructions<'a>,
     version: Version,

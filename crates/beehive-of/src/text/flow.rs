@@ -5,7 +5,7 @@ use core::fmt;
 use bytes::BytesMut;
 
 use super::action_parse::Program;
-use super::action_show::{show_actions, show_instructions};
+use super::entry::show_program;
 use super::error::{Fault, Problem, TextError};
 use super::match_parse::Fields;
 use super::match_show::show_fields;
@@ -14,8 +14,8 @@ use super::value::{decimal, port, small, wide};
 use crate::any;
 use crate::encode::EncodeError;
 use crate::message::{
-    BufferId, Extended, FlowMod, FlowModCommand, FlowModFlags, GroupId, Match, Message, NiciraFlowMod,
-    NiciraMessage, TableId,
+    BufferId, Canonical, Extended, FlowMod, FlowModCommand, FlowModFlags, GroupId, Match, Message,
+    NiciraFlowMod, NiciraMessage, TableId,
 };
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
@@ -71,11 +71,16 @@ fn group(text: &str) -> Option<GroupId> {
     }
 }
 
-/// A flow that was read from text, ready to be sent to a switch of a version.
+/// A flow that was read from text, ready to be sent to a switch of the version that it was read for, and of no other: its actions are
+/// written as that version has them. For a switch of another one, read the text again.
+///
+/// [`Flow::encode_into`] writes it; [`Flow::canonical_match`] and [`Flow::canonical_program`] compare it with what a switch says
+/// it has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     version: Version,
-    /// What to do.
+    /// What to do: [`Flow::parse`] adds, [`Flow::parse_deletion`] deletes. For what `ovs-ofctl mod-flows` does, set
+    /// [`FlowModCommand::MODIFY`], and [`FlowModCommand::MODIFY_STRICT`] for `--strict`.
     pub command: FlowModCommand,
     /// The table.
     pub table_id: TableId,
@@ -265,7 +270,55 @@ impl Flow {
         token.fault(Problem::Version(EncodeError::Unsupported { version: self.version, field }))
     }
 
-    /// The message. In 1.0 it is Nicira's where 1.0's own cannot say which packets.
+    /// The version that the flow was read for, in which it is encoded.
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Appends the message, in the version that the flow was read for.
+    ///
+    /// ```
+    /// use beehive_of::Version;
+    /// use beehive_of::text::Flow;
+    /// use bytes::BytesMut;
+    ///
+    /// let flow = Flow::parse("tcp,tp_dst=80 actions=output:2", Version::V1_0).unwrap();
+    /// let mut out = BytesMut::new();
+    /// flow.encode_into(1, &mut out).unwrap();
+    /// assert_eq!(out[0], flow.version().wire());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A field of the flow was changed to what the version cannot express.
+    pub fn encode_into(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
+        self.message().encode_into(self.version, xid, out)
+    }
+
+    /// Which packets, in the form that is the same in every version and notation.
+    ///
+    /// # Errors
+    ///
+    /// The match says something twice; none that was read does.
+    pub fn canonical_match(&self) -> Result<Canonical, EncodeError> {
+        Canonical::of_match(&Match::Fields(self.list()))
+    }
+
+    /// What the flow does, in the form that is the same in every version and notation.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Canonical::of_instructions`]; what was read has a form.
+    pub fn canonical_program(&self) -> Result<Canonical, EncodeError> {
+        let flow = self.flow_mod();
+        Canonical::of_instructions(&flow.actions, &flow.instructions, self.version)
+    }
+
+    /// The message, of the version that the flow was read for: to encode it in another one is an error, or makes another flow, for
+    /// actions are not the same in all (`OpenFlow 1.3 cannot express actions`). [`Flow::encode_into`] takes the right one.
+    ///
+    /// In 1.0 it is Nicira's ([`NiciraMessage::FlowMod`]) where 1.0's own cannot say which packets, so what is wanted of any flow is better
+    /// asked of the flow than of its message.
     pub fn message(&self) -> Message<'_> {
         // Nicira's message has no place for these either: 1.0's own refuses them by name.
         let restricted = self.cookie_mask != 0 || self.out_group != GroupId::ANY || self.importance != 0;
@@ -400,10 +453,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
             return Ok(());
         }
         formatter.write_str(if separator.is_empty() { "actions=" } else { " actions=" })?;
-        match self.version {
-            Version::V1_0 => write!(formatter, "{}", show_actions(&flow.actions, self.version)),
-            _ => write!(formatter, "{}", show_instructions(&flow.instructions, self.version)),
-        }
+        write!(formatter, "{}", show_program(&flow.actions, &flow.instructions, self.version))
     }
 }
 

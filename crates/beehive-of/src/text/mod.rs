@@ -8,7 +8,7 @@
 //! let flow = Flow::parse("priority=100,tcp,nw_src=10.0.0.0/8,tp_dst=80,actions=set_field:02:00:00:00:00:09->eth_dst,output:3",
 //!     Version::V1_3).unwrap();
 //! let mut out = BytesMut::new();
-//! flow.message().encode_into(Version::V1_3, 1, &mut out).unwrap();
+//! flow.encode_into(1, &mut out).unwrap();
 //! assert_eq!(
 //!     flow.to_string(),
 //!     "priority=100,tcp,nw_src=10.0.0.0/8,tcp_dst=80 actions=set_field:02:00:00:00:00:09->eth_dst,output:3",
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! [`Flow::parse`] takes what `ovs-ofctl add-flow` takes. What it returns is a message of a version: some actions are
-//! written in another way there, as Open vSwitch does it. [`show_flow`], [`show_fields`] and [`show_actions`] go the
-//! other way, for messages from anywhere; what has no name in that syntax is written as `experimenter(..)` or
+//! written in another way there, as Open vSwitch does it. [`show_flow`], [`show_entry`], [`show_fields`],
+//! [`show_program`], [`show_actions`] and [`show_instructions`] go the other way, for messages from anywhere; what has no name in that syntax is written as `experimenter(..)` or
 //! `unknown(..)`, which `ovs-ofctl` does not read.
 //!
 //! Every field and every action of Open vSwitch 3.1 is read (`ovs-fields`(7), `ovs-actions`(7)), by its short names and
@@ -28,7 +28,7 @@
 //!
 //! | what | why not |
 //! |---|---|
-//! | names of ports and tables: `in_port=eth0`, `table=classifier` | only the switch knows their numbers |
+//! | names of ports and tables: `in_port=eth0`, `output:eth1`, `table=classifier` | only the switch knows their numbers |
 //! | `skb_priority` | no message has it |
 //! | `debug_recirc`, `debug_slow` | for Open vSwitch's own tests; a switch in use refuses them |
 //! | bits of options of tunnels in a match: `tun_metadata0[0..7]=1` | how long the option is, is the switch's affair; `tun_metadata0=0x01/0xff` says the same |
@@ -67,6 +67,7 @@ mod action_parse;
 mod action_show;
 mod connection_parse;
 mod encapsulation;
+mod entry;
 mod error;
 mod field_names;
 mod flow;
@@ -80,6 +81,7 @@ mod token;
 mod value;
 
 pub use action_show::{show_actions, show_instructions};
+pub use entry::{show_entry, show_program};
 pub use error::{Problem, TextError};
 pub use flow::{Flow, show_flow};
 pub use match_show::show_fields;

@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
-use beehive_of::text::{Flow, Problem, show_flow};
+use beehive_of::message::{
+    Canonical, Counter, Extended, FlowCounters, FlowEntry, Match, Message, NiciraMessage,
+};
+use beehive_of::text::{Flow, Problem, show_entry, show_flow, show_program};
 use beehive_of::{EncodeError, Frame, Version, message};
 use bytes::BytesMut;
 
@@ -465,5 +468,81 @@ fn what_is_named_by_its_class_is_written_by_its_meaning() {
         names.iter().chain(&more).flat_map(|name| (0..6u8).map(move |version| (name, version)))
     {
         crate::harness::text(&[&[version], format!("{name} actions=drop").as_bytes()].concat());
+    }
+}
+
+#[test]
+fn names_of_ports_and_actions_that_1_0_lacks_are_told_as_such() {
+    for version in Version::ALL {
+        let error = Flow::parse("in_port=1 actions=output:eth1", version).unwrap_err();
+        assert_eq!((error.token(), error.problem()), ("eth1", Problem::Port), "{version}");
+    }
+    for action in ["meter:3", "clear_actions", "write_actions(output:1)"] {
+        let text = format!("actions={action}");
+        let error = Flow::parse(&text, Version::V1_0).unwrap_err();
+        assert!(error.to_string().contains("OpenFlow 1.0 cannot express "), "{error}");
+    }
+}
+
+/// What is wanted of a flow does not depend on the message that it goes out in.
+#[test]
+fn a_flow_is_encoded_and_compared_as_it_is_whatever_its_message() {
+    for text in ["priority=7,tcp,tp_dst=80 actions=output:2", "ipv6,ipv6_dst=fe80::1,reg0=7 actions=output:2"]
+    {
+        // 1.1 has neither the fields nor Nicira's message.
+        let versions = Version::ALL.into_iter().filter(|version| *version != Version::V1_1);
+        let flows: Vec<Flow> = versions.map(|version| Flow::parse(text, version).unwrap()).collect();
+        for flow in &flows {
+            let (mut out, mut expected) = (BytesMut::new(), BytesMut::new());
+            flow.encode_into(7, &mut out).unwrap();
+            flow.message().encode_into(flow.version(), 7, &mut expected).unwrap();
+            assert_eq!(out, expected, "{text}");
+            assert_eq!(flow.canonical_match(), flows[4].canonical_match(), "{text}");
+            assert_eq!(flow.canonical_program(), flows[4].canonical_program(), "{text}");
+        }
+        let flow = &flows[0];
+        let of_message = match flow.message() {
+            Message::FlowMod(sent) => Canonical::of_match(&sent.match_fields),
+            Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(sent))) => {
+                Canonical::of_match(&Match::Fields(sent.match_fields))
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(flow.canonical_match(), of_message, "{text}");
+    }
+}
+
+#[test]
+fn an_entry_is_told_in_every_version_and_read_again() {
+    let counters = [
+        (0, &[0, 0, 0, 9, 0x1d, 0xcd, 0x65, 0][..]),
+        (4, &[0, 0, 0, 0, 0, 0, 0, 3]),
+        (5, &[0, 0, 0, 0, 0, 0, 0, 180]),
+    ]
+    .map(|(number, value)| Counter { class: 0x8002, number, value });
+    for version in Version::ALL {
+        let text = "idle_timeout=5,priority=7,tcp,tp_dst=80 actions=output:2";
+        let flow = Flow::parse(text, version).unwrap();
+        let Message::FlowMod(sent) = flow.message() else { panic!("{text}") };
+        let mut entry = FlowEntry {
+            idle_timeout: 5,
+            priority: 7,
+            match_fields: sent.match_fields,
+            actions: sent.actions,
+            instructions: sent.instructions,
+            ..Default::default()
+        };
+        match version {
+            Version::V1_5 => entry.counters = FlowCounters((&counters).into()),
+            _ => {
+                (entry.duration_sec, entry.duration_nsec) = (9, 500_000_000);
+                (entry.packet_count, entry.byte_count) = (3, 180);
+            }
+        }
+        let told = show_entry(&entry, version).to_string();
+        let expected = "duration=9.500s,n_packets=3,n_bytes=180,idle_timeout=5,priority=7,tcp,tcp_dst=80 actions=output:2";
+        assert_eq!(told, expected, "{version}");
+        assert_eq!(Flow::parse(&told, version).as_ref(), Ok(&flow));
+        assert_eq!(show_program(&entry.actions, &entry.instructions, version).to_string(), "output:2");
     }
 }
