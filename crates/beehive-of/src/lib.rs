@@ -68,7 +68,8 @@
 //! * Names are those of the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
 #![doc = include_str!("../COVERAGE.md")]
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+// One of its programs wants JSON.
+#![cfg_attr(all(doctest, feature = "serde"), doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
