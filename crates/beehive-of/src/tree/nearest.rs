@@ -13,13 +13,9 @@ pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
     }
     let lower = name.to_ascii_lowercase();
     let near = known.filter_map(|known| {
-        let distance = if known.starts_with(&lower) || lower.starts_with(known) && known.len() > 2 {
-            1
-        } else if same_letters(&lower, known) {
-            1
-        } else {
-            distance(&lower, known)
-        };
+        let begins =
+            known.len().min(lower.len()) > 2 && (known.starts_with(&lower) || lower.starts_with(known));
+        let distance = if begins || same_letters(&lower, known) { 1 } else { distance(&lower, known) };
         (distance <= (name.len() / 3).max(1)).then_some((distance, known))
     });
     near.min_by_key(|(distance, _)| *distance).map(|(_, known)| String::from(known))
@@ -69,6 +65,7 @@ mod tests {
         assert_eq!(of("matches").as_deref(), Some("match"));
         assert_eq!(of("tcp_dts").as_deref(), Some("tcp_dst"));
         assert_eq!(of("importance"), None);
+        assert_eq!(of(""), None);
         assert_eq!(of(&"x".repeat(100)), None);
     }
 }

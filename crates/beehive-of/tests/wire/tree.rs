@@ -200,6 +200,18 @@ mod refused {
     }
 
     #[test]
+    fn a_message_inside_has_the_version_of_the_one_around_it() {
+        let bundle = |inner: &str| {
+            let inner = format!(r#""message":{{{inner}"type":"barrier_request","xid":0}}"#);
+            told_in("1.4", &format!(r#""type":"bundle_add_message","bundle_id":1,{inner}"#))
+        };
+        let usual = bundle("").unwrap();
+        assert_eq!(bundle(r#""version":"1.4","#).as_ref(), Ok(&usual));
+        assert_eq!(bundle(r#""padded":false,"#).as_ref(), Ok(&usual));
+        assert!(bundle(r#""version":"1.3","#).unwrap_err().starts_with("`message.version` cannot be `1.3`"));
+    }
+
+    #[test]
     fn names_in_capitals_and_one_flag_alone_are_read() {
         let flow = |out_port: &str, flags: &str| {
             told(&format!(
