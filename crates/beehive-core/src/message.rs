@@ -70,7 +70,7 @@ pub trait MessagePart<const N: usize> {
     type Part: Encoded;
 }
 
-/// As [`Encoded`], for derived code that is to say nothing where a type is not: the compiler takes a bound with a lifetime of
+/// As `Encoded`, for derived code that is to say nothing where a type is not: the compiler takes a bound with a lifetime of
 /// its own for one that may hold.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
