@@ -116,6 +116,12 @@ impl UnderWay {
         self.causes.load(Ordering::Acquire) == 0
     }
 
+    /// Begins something that holds no credits. It is done when the cause is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> Arc<Cause> {
+        self.causes.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Cause { taken: None, under_way: self.clone() })
+    }
+
     /// Waits until nothing is under way. Cancel-safe.
     pub(crate) async fn done(&self) {
         loop {

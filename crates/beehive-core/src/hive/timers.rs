@@ -3,7 +3,7 @@
 use crate::app::{Handlers, Handles};
 use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::RunDelivery;
-use crate::hive::credit::{Cause, Credits};
+use crate::hive::credit::{Cause, Credits, UnderWay};
 use crate::hive::cursor;
 use crate::hive::lane::SenderLane;
 use crate::hive::routes::Routes;
@@ -23,6 +23,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
+/// What has been taken, and what says that it is under way.
+type Fired = (Arc<Cause>, Vec<Fire>);
 
 #[derive(Default)]
 struct Due {
@@ -82,16 +84,19 @@ impl Timers {
         self.due.lock().table.len()
     }
 
-    fn take_due(&self, now: Time) -> (Vec<Fire>, Option<Time>) {
+    /// Takes what is due at `now` out of the table, and tells when the next is. What is taken is under way for as long as
+    /// its cause is held, from before it has left the table: at no time does it neither wait nor count as work.
+    fn take_due(&self, now: Time, under_way: &Arc<UnderWay>) -> (Option<Fired>, Option<Time>) {
         let mut due = self.due.lock();
-        let mut fires = Vec::new();
+        let mut fired: Option<Fired> = None;
         while let Some(entry) = due.table.first_entry() {
             if entry.key().0 > now {
-                return (fires, Some(entry.key().0));
+                return (fired, Some(entry.key().0));
             }
-            fires.push(entry.remove());
+            let fired = fired.get_or_insert_with(|| (under_way.begin(), Vec::new()));
+            fired.1.push(entry.remove());
         }
-        (fires, None)
+        (fired, None)
     }
 
     /// Drops all that wait; returns how many.
@@ -110,8 +115,8 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
             return;
         }
         let now = hive.now();
-        let (fires, next) = hive.timers.take_due(now);
-        if !fires.is_empty() {
+        let (fired, next) = hive.timers.take_due(now, &hive.under_way);
+        if let Some((_under_way, fires)) = fired {
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.leaves_stateless = true;
                 fires.into_iter().for_each(|fire| fire(turn))
@@ -203,4 +208,24 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
     }
     turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_been_taken_is_under_way_until_it_has_fired() {
+        let (timers, under_way) = (Timers::default(), Arc::new(UnderWay::default()));
+        let second = |n: u64| Time::from_nanoseconds(n * 1_000_000_000);
+        timers.at(second(1), Box::new(|_| ()));
+        timers.at(second(3), Box::new(|_| ()));
+        let (early, next) = timers.take_due(Time::from_nanoseconds(0), &under_way);
+        assert!(early.is_none() && under_way.is_none() && next == Some(second(1)));
+        let (fired, next) = timers.take_due(second(2), &under_way);
+        assert!(timers.len() == 1 && !under_way.is_none() && next == Some(second(3)));
+        assert_eq!(fired.as_ref().map(|fired| fired.1.len()), Some(1));
+        drop(fired);
+        assert!(under_way.is_none())
+    }
 }
