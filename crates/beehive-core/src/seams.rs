@@ -17,6 +17,10 @@ pub trait Platform: Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
     /// Runs a task.
     fn spawn(&self, task: BoxFuture<()>);
+    /// Whether who asks is a task, and what it spawns runs on its own thread as soon as it waits for something.
+    fn spawns_here(&self) -> bool {
+        false
+    }
     /// Runs something that may take long on a thread of its own.
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>);
     /// Runs something that goes on for as long as the hive, on a thread that nothing else can hold. A simulation, whose
@@ -87,6 +91,12 @@ impl Platform for TokioPlatform {
 
     fn spawn(&self, task: BoxFuture<()>) {
         self.runtime.spawn(task);
+    }
+
+    fn spawns_here(&self) -> bool {
+        // outside of a task, as in `block_on`, a thread looks at its own future only
+        tokio::task::try_id().is_some()
+            && tokio::runtime::Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id())
     }
 
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {

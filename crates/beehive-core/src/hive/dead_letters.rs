@@ -3,6 +3,7 @@
 use crate::cell::HiveId;
 use crate::hive::batch::{Chain, Source};
 use crate::hive::credit::Cause as Held;
+use crate::hive::turn::Place;
 use crate::hive::types::Again;
 use crate::hive::{Address, Hive, HiveInner};
 use crate::limits;
@@ -253,7 +254,7 @@ impl HiveInner {
             chain: Chain::of(chain),
             ..Source::outside(origin, self.platform.random())
         };
-        self.from_outside(source, held, |source, admitted, lane, turn| {
+        self.from_outside(source, held, Place::Runners, |source, admitted, lane, turn| {
             let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
             turn.hive.types.send_again(way.app, &way.name, again, lane, turn)
         })

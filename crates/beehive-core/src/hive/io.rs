@@ -10,7 +10,7 @@ use crate::hive::credit::{Cause, Credits};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::outputs::Outputs;
-use crate::hive::turn::{Place, Turn};
+use crate::hive::turn::{Place, Stateless, Turn};
 use crate::hive::{Address, Hive, wake};
 use crate::limits;
 use crate::message::{Error, Message};
@@ -519,7 +519,7 @@ impl Io {
         self.chain = self.chain.wrapping_add(out.len() as u64);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
-            turn.leaves_stateless = true;
+            turn.stateless = Stateless::InOrder;
             out.freeze(&source, Some(inbox), numbers, by);
             out.route(u16::MAX, lane, turn)
         })

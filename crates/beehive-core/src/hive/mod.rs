@@ -81,7 +81,7 @@ use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::status::AnyApp;
 use crate::hive::timers::Timers;
-use crate::hive::turn::{Place, Turn};
+use crate::hive::turn::{Place, Stateless, Turn};
 use crate::hive::types::Types;
 use crate::hive::witness::Watch;
 use crate::hive::workers::Workers;
@@ -206,7 +206,7 @@ impl Hive {
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
-        inner.route_from_outside(message, None)
+        inner.route_from_outside(message, None, Place::Runners)
     }
 
     /// A message that was encoded, in log records or dead letters, in words (JSON); of what type it is, its name says.
@@ -277,16 +277,20 @@ impl HiveInner {
         self.credits.take_when_free(1).await
     }
 
-    /// Routes a message that came in through the hive itself, for which a credit was taken.
+    /// Routes a message that came in through the hive itself, for which a credit was taken, and has it handled at `place`.
     pub(crate) fn route_from_outside<M: Message>(
         self: &Arc<Self>,
         message: M,
         sink: Option<Arc<dyn AnswerSink<M>>>,
+        place: Place,
     ) {
         let source = Source::outside(self.id, self.platform.random());
         let cause = Cause::new(&self.credits, 1, &self.under_way);
         let kind = self.types.kind::<M>();
-        self.from_outside(source, cause, |source, admitted, lane, turn| {
+        self.from_outside(source, cause, place, |source, admitted, lane, turn| {
+            if sink.is_some() {
+                turn.stateless = Stateless::Apart
+            }
             let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
             kind.route(&batch, 0..1, lane, turn)
         })
@@ -297,6 +301,7 @@ impl HiveInner {
         self: &Arc<Self>,
         source: Source,
         cause: Arc<Cause>,
+        place: Place,
         route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut SenderLane, &mut Turn) -> R,
     ) -> R {
         let mut source = source;
@@ -307,7 +312,7 @@ impl HiveInner {
         });
         // also if something that the message brings along panics: the lane is everybody's
         let _routing = admitted.clone().map(Routing);
-        Turn::with(self, Place::Runners, |turn| {
+        Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
             route(source, admitted, &mut self.lane.clone(), turn)
         })

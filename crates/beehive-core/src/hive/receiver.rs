@@ -7,7 +7,7 @@ use crate::hive::batch::Batch;
 use crate::hive::bee::{Bee, Body, Delivery, Local};
 use crate::hive::care::{Begun, set_aside};
 use crate::hive::delivery::deliver;
-use crate::hive::errand::Errand;
+use crate::hive::errand::{Errand, Errands};
 use crate::hive::gate::Gate;
 use crate::hive::journal::{Emit, Fact};
 use crate::hive::journaled::run_journaled;
@@ -15,7 +15,7 @@ use crate::hive::lane::SenderLane;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::traffic::Peer;
 use crate::hive::transaction::{Executed, Run, execute, fail, let_go, release, release_made_of};
-use crate::hive::turn::Turn;
+use crate::hive::turn::{Stateless, Turn};
 use crate::hive::types::Receiver;
 use crate::hive::{unowned, unwinding, watched, witness};
 use crate::limits;
@@ -164,7 +164,9 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
         if count == 0 {
             return;
         }
-        if turn.leaves_stateless && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index)) {
+        if turn.stateless != Stateless::Here
+            && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index))
+        {
             return self.leave(batch, run.first..end, position, lane, turn);
         }
         // looked at in this order: what an errand puts off is put off before the errand is done
@@ -325,7 +327,10 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
                 }
             }),
         };
-        lane.leave(self.app.index, errand, turn)
+        match turn.stateless {
+            Stateless::Apart => Errands::of(self.app.index).leave(errand, turn),
+            Stateless::InOrder | Stateless::Here => lane.leave(self.app.index, errand, turn),
+        }
     }
 
     /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit

@@ -2,6 +2,7 @@
 
 use crate::hive::batch::{AnswerRun, AnswerSink, Batch};
 use crate::hive::credit::Cause;
+use crate::hive::turn::Place;
 use crate::hive::{Hive, wake};
 use crate::message::{Error, Message};
 use crate::state::guard;
@@ -216,8 +217,10 @@ impl Hive {
             inner.room_for_one().await;
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
+            // who asks waits: its worker is free for the answer, and no other thread has to be woken
+            let place = if inner.platform.spawns_here() { Place::Worker } else { Place::Runners };
             // the question lives on where the message goes, and nowhere else
-            inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))));
+            inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
             tokio::select! {
                 answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
                 () = self.stopped() => Err(RequestError::Unavailable),

@@ -11,6 +11,7 @@ use crate::hive::credit::Cause;
 use crate::hive::journal::Record;
 use crate::hive::link::Link;
 use crate::hive::runtime::AppRuntime;
+use crate::hive::turn::Place;
 use crate::hive::{Hive, HiveInner};
 use crate::message::Message;
 use crate::state::{ConfigError, ConfigSource, names};
@@ -277,7 +278,7 @@ impl HiveInner {
         self.room_for_one().await;
         let source = Source::outside(self.id, self.platform.random());
         let cause = Cause::new(&self.credits, 1, &self.under_way);
-        self.from_outside(source, cause, |source, admitted, lane, turn| {
+        self.from_outside(source, cause, Place::Runners, |source, admitted, lane, turn| {
             let batch =
                 Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });
             kind.send(&batch, 0..1, Address::App(app), lane, turn)

@@ -8,7 +8,7 @@ use crate::hive::cursor;
 use crate::hive::lane::SenderLane;
 use crate::hive::routes::Routes;
 use crate::hive::runtime::AppRuntime;
-use crate::hive::turn::{Place, Turn};
+use crate::hive::turn::{Place, Stateless, Turn};
 use crate::hive::types::{MessageType, Types};
 use crate::hive::{Address, HiveInner, wake};
 use crate::key::Key;
@@ -118,7 +118,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
         let (fired, next) = hive.timers.take_due(now, &hive.under_way);
         if let Some((_under_way, fires)) = fired {
             Turn::with(&hive, Place::Runners, |turn| {
-                turn.leaves_stateless = true;
+                turn.stateless = Stateless::InOrder;
                 fires.into_iter().for_each(|fire| fire(turn))
             });
             continue;

@@ -34,6 +34,18 @@ pub(crate) enum Place {
     Runners,
 }
 
+/// Who runs the stateless handlers of what a turn routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stateless {
+    /// The turn.
+    Here,
+    /// Those who run the bees, in the order of the sender: whoever begins the turn must not run handlers.
+    InOrder,
+    /// Those who run the bees, whatever else the sender has left to them: many who know nothing of each other send by its
+    /// name, and each waits for what becomes of it.
+    Apart,
+}
+
 /// What is kept from turn to turn, so that a turn allocates nothing.
 pub(crate) struct Scratch {
     /// Of the hive it was made for.
@@ -67,8 +79,8 @@ pub(crate) struct Turn<'h> {
     done: usize,
     /// Stateless handlers that run inside one another.
     pub(crate) depth: usize,
-    /// Who begins it must not run handlers: stateless ones are left to those who run the bees.
-    pub(crate) leaves_stateless: bool,
+    /// Who runs stateless handlers.
+    pub(crate) stateless: Stateless,
     /// What was too deep for one stack is being routed; this is too deep again, or comes after what is.
     pub(crate) unfinished: Option<Vec<Errand>>,
     /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
@@ -157,7 +169,7 @@ impl<'h> Turn<'h> {
             slot,
             done: 0,
             depth: 0,
-            leaves_stateless: false,
+            stateless: Stateless::Here,
             unfinished: None,
             begins: false,
             woken: Bees::new(),

@@ -64,6 +64,21 @@ impl Places {
 #[derive(Message)]
 struct Nowhere;
 
+/// To nobody in particular.
+#[derive(Message)]
+#[message(reply = ())]
+struct Behave(Manner);
+
+#[derive(App)]
+struct Anybody {}
+#[handlers]
+impl Anybody {
+    #[rcv(stateless)]
+    fn behave(&mut self, msg: &Behave) {
+        msg.0.behave()
+    }
+}
+
 fn well(place: u64) -> Visit {
     Visit { place, manner: Manner::Well }
 }
@@ -172,6 +187,38 @@ fn handlers_that_block_delay_their_own_places_only() {
 #[test]
 fn a_handler_that_spins_delays_its_own_place_only() {
     stuck([Manner::Spins(1_500), Manner::Well])
+}
+
+/// A handler without a bee does not run on the task that asks: that one is told in time, and so are others who ask the same.
+#[test]
+fn stateless_handlers_that_are_stuck_delay_nobody_else_who_asks_them() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder().app::<Places>().app::<Anybody>(), On::Memory);
+        for manner in [Manner::Blocks(1_500), Manner::Spins(1_500)] {
+            let (asking, limit) = (hive.clone(), Duration::from_millis(200));
+            let stuck = tokio::spawn(async move {
+                let asked = Instant::now();
+                let answer = asking.request_within(limit, Behave(manner)).await;
+                (answer, asked.elapsed())
+            });
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let mut took = Vec::new();
+            for _ in 0..50 {
+                let asked = Instant::now();
+                assert_eq!(hive.request(Behave(Manner::Well)).await, Ok(()));
+                took.push(asked.elapsed());
+                tokio::time::sleep(Duration::from_millis(2)).await
+            }
+            let slow = percentile(took, 900);
+            assert!(slow < SERVED, "{manner:?}: {slow:?}");
+            others_are_served(&hive, &format!("{manner:?}"), Duration::from_millis(400)).await;
+            let (answer, after) = stuck.await.unwrap();
+            assert_eq!(answer, Err(RequestError::Timeout { after: limit }));
+            assert!(after < limit + Duration::from_millis(200), "{manner:?}: told after {after:?}");
+            credits_are_back(&hive).await
+        }
+        hive.stop(Duration::from_secs(5)).await;
+    })
 }
 
 /// The stuck ones come first, the others behind them in the same batch.

@@ -131,6 +131,9 @@ impl Platform for Ahead {
     fn spawn(&self, task: BoxFuture<()>) {
         self.0.spawn(task)
     }
+    fn spawns_here(&self) -> bool {
+        self.0.spawns_here()
+    }
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
         self.0.spawn_blocking(task)
     }
