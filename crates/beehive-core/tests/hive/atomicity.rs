@@ -284,6 +284,7 @@ fn an_error_is_no_dead_letter_and_dead_letters_are_bounded() {
             assert!(matches!(letter.error.kind(), ErrorKind::Panicked | ErrorKind::Unmapped));
             assert!(letter.message.ends_with("Change") && letter.can_be_sent_again());
         }
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }

@@ -175,6 +175,7 @@ fn stuck(manners: [Manner; 2]) {
         assert_eq!(hive.request_within(Duration::from_secs(20), well(1)).await, Ok(2));
         credits_are_back(&hive).await;
         assert!(hive.status().relieved > 0);
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -334,6 +335,7 @@ fn a_hundred_places_that_are_stuck_at_once_do_not_stop_the_others() {
         for place in 0..100 {
             assert_eq!(hive.request_within(Duration::from_secs(20), well(place)).await, Ok(2));
         }
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -360,6 +362,7 @@ fn more_threads_than_are_told_apart_do_not_hide_a_stuck_handler() {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         others_are_served(&hive, "more threads than slots", Duration::from_millis(700)).await;
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -603,6 +606,7 @@ fn a_message_that_panics_again_when_it_is_kept_as_a_dead_letter_harms_no_other()
         hive.idle().await;
         assert_eq!(hive.request(Loads(1)).await.unwrap(), (9, 9));
         assert_eq!(hive.dead_letters().len(), 1);
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }

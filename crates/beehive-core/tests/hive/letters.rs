@@ -156,6 +156,8 @@ fn a_letter_says_what_where_why_and_because_of_whom() {
         assert_eq!(of_parcel.cause.handler, Some(("workshop", "order", "Order")));
         // they came in together, and began a chain each
         assert_eq!(of_parcel.cause.chain, of_order.cause.chain.wrapping_sub(1));
+        // the stop would wait for it to read its answers
+        drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
