@@ -363,12 +363,12 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let Ok(visit) = visit else { return };
     let Some((sweep, _)) = &visit.turns else { return };
     let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
-    let lost = |_: &Error, draft: &mut Draft, _: &mut SenderLane, turn: &mut Turn| {
+    let mut lost = |_: &Error, draft: &mut Draft, _: &mut SenderLane, turn: &mut Turn| {
         // the cell has had its turn
         draft.visits.push(visited.clone());
         hold_done(&visit, turn)
     };
-    record(bee, body, delivery, Vec::new(), turn, lost, |state, draft, lane, now, turn| {
+    let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
         let numbers = turn.gate.as_ref().map_or(Numbers::NONE, |gate| gate.numbers);
         let batch = turns_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
         let count = batch.messages.len();
@@ -415,7 +415,8 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         }
         draft.visits.push(visited.clone());
         hold_done(&visit, turn)
-    })
+    };
+    record(bee, body, delivery, Vec::new(), turn, &mut lost, &mut run)
 }
 
 fn hold_done<M: Message>(visit: &Arc<Visit<M>>, turn: &mut Turn) {

@@ -18,18 +18,18 @@ pub(crate) fn deliver<A: Handlers>(
     delivery: Delivery<A>,
     lane: &mut SenderLane,
     turn: &mut Turn,
-    missing: impl FnOnce(&CellSet) -> Option<Vec<CellSet>>,
+    missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
-    let (mut delivery, mut missing) = (delivery, Some(missing));
+    let (mut delivery, mut is_asked) = (delivery, false);
     if !lane.blocks(app.index, &delivery.cells) {
         // a bee may retire between the look-up and the push; its cells then get another
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),
                 None => {
-                    let sets = match missing.take() {
-                        Some(missing) => missing(&delivery.cells),
-                        None => Some(vec![delivery.cells.clone()]),
+                    let sets = match std::mem::replace(&mut is_asked, true) {
+                        false => missing(&delivery.cells),
+                        true => Some(vec![delivery.cells.clone()]),
                     };
                     let owners = sets.map(|sets| app.claim(sets, turn.hive));
                     owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)

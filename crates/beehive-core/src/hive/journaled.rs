@@ -53,7 +53,7 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     let count = delivery.count;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
-    let (new, inputs) =
+    let (mut new, inputs) =
         tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);
     if turn.hive.witness.is_some() {
         for index in (delivery.first..delivery.first + count).filter(|index| !new.contains(index)) {
@@ -65,10 +65,11 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
         return delivery.batch.committed(0);
     }
     let (app, first) = (&bee.app, delivery.first);
-    let lost = |error: &Error, _: &mut Draft, lane: &mut SenderLane, turn: &mut Turn| {
+    let mut lost = |error: &Error, _: &mut Draft, lane: &mut SenderLane, turn: &mut Turn| {
         end_with_error::<A, M>(app, &batch, first, position, error, lane, turn)
     };
-    record(bee, body, delivery, inputs, turn, lost, |state, draft, lane, now, turn| {
+    let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
+        let new = std::mem::take(&mut new);
         let run = Run { cells: &cells, position, now };
         let fact = |index: Option<&u32>| batch.source.fact(index.copied().unwrap_or(first), bee.app.index);
         let (one, other) = (fact(new.first()), fact(new.last()));
@@ -93,7 +94,8 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
             ))
         }
         release(&bee.app, Some(bee.id), &batch, position, done, lane, turn)
-    });
+    };
+    record(bee, body, delivery, inputs, turn, &mut lost, &mut run);
     if let Some(began) = began {
         body.traffic.timed(count, turn.hive.now().since(began))
     }
@@ -138,15 +140,15 @@ fn one_at_a_time<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Makes one record of what `run` does. `lost` is called instead when that cannot be recorded, and nothing is left of it.
+/// Makes one record of what `run` does, which is called once. `lost` is called instead when that cannot be recorded, and nothing is left of it.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
     inputs: Vec<Input>,
     turn: &mut Turn,
-    lost: impl FnOnce(&Error, &mut Draft, &mut SenderLane, &mut Turn),
-    run: impl FnOnce(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
+    lost: &mut dyn FnMut(&Error, &mut Draft, &mut SenderLane, &mut Turn),
+    run: &mut dyn FnMut(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
 ) {
     body.now = body.now.max(turn.moment());
     let now = body.now;

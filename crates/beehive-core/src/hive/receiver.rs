@@ -203,8 +203,8 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
                     return self.hold(batch, delivery, turn);
                 }
                 self.open(batch);
-                let missing = |cells: &CellSet| self.missing(batch, run.first, cells, ahead);
-                if deliver(&self.app, delivery, lane, turn, missing) {
+                let mut missing = |cells: &CellSet| self.missing(batch, run.first, cells, ahead);
+                if deliver(&self.app, delivery, lane, turn, &mut missing) {
                     self.app.handlers[A::HANDLER].waited.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -234,7 +234,7 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
                     return receiver.refuse(&batch, range, delivery.position, true, lane, turn);
                 }
                 receiver.open(&batch);
-                deliver(&receiver.app, delivery, lane, turn, |cells| Some(vec![cells.clone()]));
+                deliver(&receiver.app, delivery, lane, turn, &mut |cells| Some(vec![cells.clone()]));
             })
         }
     }

@@ -23,6 +23,7 @@ use crate::state::column::Columns;
 use crate::state::image::{CellImage, DecodeError, decode, encode_many};
 use crate::time::Time;
 use parking_lot::Mutex;
+use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -166,9 +167,10 @@ impl<A: App> AppRuntime<A> {
             body.app.import(self.seed, &cell)?;
         }
         let elsewhere = A::DICTS.iter().any(|dict| {
-            let whole = self.whole_cell(dict.index);
-            let mut held = body.app.cells_of(dict.index).into_iter();
-            held.any(|(cell, _)| !cells.contains(&whole.unwrap_or(cell)))
+            let (whole, mut elsewhere) = (self.whole_cell(dict.index), false);
+            let mut look = |cell, _: &dyn Any| elsewhere |= !cells.contains(&whole.unwrap_or(cell));
+            body.app.cells_of(dict.index, &mut look);
+            elsewhere
         });
         if elsewhere {
             let why =

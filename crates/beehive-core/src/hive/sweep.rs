@@ -23,7 +23,6 @@ use crate::hive::{Address, unwinding, words};
 use crate::key::Key;
 use crate::message::{Each, Error, Message};
 use crate::state::column::Columns;
-use crate::state::image::decode;
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::any::Any;
@@ -205,17 +204,15 @@ impl<M: Message> Visit<M> {
     }
 }
 
-/// Hears of the cells of one visit.
-struct Cells<M: Message>(Arc<Report<M>>);
-
-impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Cells<M> {
+/// Hears of the cells that are visited.
+impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
     fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: u32) {}
     fn answers(&self, _: AnswerRun<Each<K, M>>, _: &Option<Arc<Cause>>) {}
     fn observed(&self, _: &Batch<Each<K, M>>, _: u32, result: Result<(), Error>) {
         if let Err(error) = result {
-            self.0.failed.lock().get_or_insert(error);
+            self.failed.lock().get_or_insert(error);
         }
-        self.0.done()
+        self.done()
     }
     fn unanswered(&self, _: &Batch<Each<K, M>>, _: u32) {}
     fn counts(&self) -> bool {
@@ -394,7 +391,10 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             visit.done();
             continue;
         }
-        let here = app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee));
+        let here = match mapper.cells() {
+            [own] => app.routes.leads_to(*own, bee),
+            cells => app.owner(cells).is_some_and(|owner| Arc::ptr_eq(&owner, bee)),
+        };
         if here {
             let one = Delivery {
                 run: run_delivery::<A, Each<K, M>>,
@@ -428,17 +428,18 @@ pub(crate) fn turns_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let app = &bee.app;
     // where a dictionary is one cell, its entries are visited with that cell
     let swept = app.swept(A::HANDLER).map(|dict| (dict, app.whole_cell(dict)));
-    let messages = swept.map_or(Vec::new(), |(dict, whole)| {
-        let visited = |cell: &CellId| cells.binary_search(whole.as_ref().unwrap_or(cell)).is_ok();
-        let entries = state.cells_of(dict).into_iter().filter(|(cell, _)| visited(cell));
-        entries
-            .filter_map(|(_, key)| {
-                Some(Each { key: decode("a key", &key).ok()?, msg: visit.message.clone() })
-            })
-            .collect()
-    });
+    let mut messages = Vec::new();
+    if let Some((dict, whole)) = swept {
+        state.cells_of(dict, &mut |cell, key| {
+            if cells.binary_search(&whole.unwrap_or(cell)).is_ok()
+                && let Some(key) = key.downcast_ref::<K>()
+            {
+                messages.push(Each { key: key.clone(), msg: visit.message.clone() })
+            }
+        })
+    }
     let source =
         Source { sender: Address::App(app.index), bee: Some(bee.id), numbers, ..visit.source.clone() };
-    let sink = visit.report.clone().map(|report| Arc::new(Cells(report)) as Arc<dyn AnswerSink<Each<K, M>>>);
+    let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);
     Arc::new(Batch { messages, source, sink, admitted: None })
 }

@@ -62,6 +62,10 @@ pub(crate) struct Scratch {
 /// of many, and a turn on a worker ends in time.
 const MESSAGES_PER_LOOK: usize = 16;
 
+/// Bees that wait for the end of the turn that wakes them; more are left to the runners at once, so that a message to
+/// everybody is handled while it is still put on its way.
+const WOKEN_MAX: usize = 1024;
+
 /// After a look that comes as late as this, the next is one message later.
 const SLOW_LOOK: Duration = Duration::from_millis(1);
 
@@ -202,7 +206,12 @@ impl<'h> Turn<'h> {
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         match self.begins {
-            true => self.woken.push_back(bee),
+            true => {
+                self.woken.push_back(bee);
+                if self.woken.len() >= WOKEN_MAX {
+                    self.hive.give_to_runners(std::mem::take(&mut self.woken))
+                }
+            }
             false => self.hive.wake(self.slot, bee),
         }
     }

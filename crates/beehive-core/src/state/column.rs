@@ -46,8 +46,8 @@ pub trait Column: Send + Sync {
     fn export(&self, out: &mut Vec<CellImage>);
     /// Puts a cell in place; returns its id under `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
-    /// Appends the encoded key of every cell with its id, in key order.
-    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>);
+    /// Calls `with` for every cell, in key order: with its id, and its key, of whatever type that is.
+    fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any));
     /// What its cells are encoded like.
     fn shape(&self) -> Shape;
     /// Appends every cell in words: dictionary and key, and what is in it.
@@ -311,22 +311,20 @@ pub(crate) trait Columns: State {
         words.0
     }
 
-    /// The cells of one dictionary: id and encoded key, in key order.
-    fn cells_of(&mut self, dict: u32) -> Vec<(CellId, Vec<u8>)> {
-        struct Cells {
+    /// Calls `with` for every cell of one dictionary, in key order: with its id, and its key, of whatever type that is.
+    fn cells_of(&mut self, dict: u32, with: &mut dyn FnMut(CellId, &dyn Any)) {
+        struct Cells<'w> {
             dict: u32,
-            out: Vec<(CellId, Vec<u8>)>,
+            with: &'w mut dyn FnMut(CellId, &dyn Any),
         }
-        impl Visitor for Cells {
+        impl Visitor for Cells<'_> {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 if index == self.dict {
-                    column.cells(&mut self.out)
+                    column.cells(self.with)
                 }
             }
         }
-        let mut cells = Cells { dict, out: Vec::new() };
-        self.visit(&mut cells);
-        cells.out
+        self.visit(&mut Cells { dict, with })
     }
 }
 impl<S: State> Columns for S {}

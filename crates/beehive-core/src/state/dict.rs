@@ -11,6 +11,7 @@ use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::{LentLog, Mark};
+use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -475,8 +476,8 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
         Ok(id)
     }
 
-    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
-        out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any)) {
+        self.cells.sorted().into_iter().for_each(|slot| with(slot.id, &slot.key))
     }
 
     fn shape(&self) -> Shape {

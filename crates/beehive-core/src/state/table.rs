@@ -12,6 +12,7 @@ use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::Mark;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A dictionary of an app whose cells hold rows: `at(key)` names the cell, the rows inside it are free and ordered.
@@ -306,8 +307,8 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
         Ok(id)
     }
 
-    fn cells(&self, out: &mut Vec<(CellId, Vec<u8>)>) {
-        out.extend(self.cells.sorted().into_iter().map(|s| (s.id, encode(&s.key))))
+    fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any)) {
+        self.cells.sorted().into_iter().for_each(|slot| with(slot.id, &slot.key))
     }
 
     fn shape(&self) -> Shape {
