@@ -164,6 +164,7 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
         if count == 0 {
             return;
         }
+        turn.meets(&self.app.handlers[A::HANDLER]);
         if turn.stateless != Stateless::Here
             && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index))
         {

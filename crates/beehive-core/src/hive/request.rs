@@ -218,7 +218,7 @@ impl Hive {
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
             // who asks waits: its worker is free for the answer, and no other thread has to be woken
-            let place = if inner.platform.spawns_here() { Place::Worker } else { Place::Runners };
+            let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
             // the question lives on where the message goes, and nowhere else
             inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
             tokio::select! {

@@ -26,8 +26,9 @@ use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What is counted about a handler.
 #[derive(Default)]
@@ -40,8 +41,31 @@ pub(crate) struct HandlerCounters {
     pub(crate) waited: AtomicU64,
     /// Messages that it took too long for.
     pub(crate) stuck: AtomicU64,
-    /// It has held a thread: what it handles is shown from then on.
-    pub(crate) slow: AtomicBool,
+    /// When it last held a thread, in nanoseconds; zero: it never has.
+    held_at: AtomicU64,
+}
+
+/// For so long after it has held a thread, a handler runs nothing on the worker of somebody who waits.
+const HELD_LATELY: Duration = Duration::from_secs(1);
+
+impl HandlerCounters {
+    /// It holds a thread.
+    pub(crate) fn hold(&self, now: Time) {
+        self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
+    }
+
+    /// Whether it has ever held a thread: what it handles is shown from then on.
+    #[inline(always)]
+    pub(crate) fn has_held(&self) -> bool {
+        self.held_at.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether it has held a thread of late.
+    #[inline(always)]
+    pub(crate) fn has_held_lately(&self, now: Time) -> bool {
+        let at = self.held_at.load(Ordering::Relaxed);
+        at != 0 && now.since(Time::from_nanoseconds(at)) < HELD_LATELY
+    }
 }
 
 pub(crate) struct AppRuntime<A: App> {

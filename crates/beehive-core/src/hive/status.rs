@@ -10,6 +10,7 @@ use crate::seams::BoxFuture;
 use crate::snapshot::{SnapshotStatus, Snapshots};
 use crate::state::column::Columns;
 use crate::state::{CellImage, ConfigError, DecodeError};
+use crate::time::Time;
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(crate) trait AnyApp: Inspected + Send + Sync {
     /// `sizes`: also the bytes of the state of its busiest bees.
     /// `apps`: the names of all apps, by number.
     /// A handler holds its thread; it does so for too long.
-    fn note_held(&self, handler: usize, too_long: bool);
+    fn note_held(&self, handler: usize, now: Time, too_long: bool);
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     /// Forgets all bees; returns how many runs of messages waited for them.
@@ -217,9 +218,9 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         A::REPORT.get(handler).map_or("?", |r| r.message)
     }
 
-    fn note_held(&self, handler: usize, too_long: bool) {
+    fn note_held(&self, handler: usize, now: Time, too_long: bool) {
         let Some(counters) = self.handlers.get(handler) else { return };
-        counters.slow.store(true, Ordering::Relaxed);
+        counters.hold(now);
         if too_long {
             counters.stuck.fetch_add(1, Ordering::Relaxed);
         }

@@ -26,7 +26,7 @@ impl HiveInner {
     /// A handler holds its thread: what it handles from now on is shown.
     pub(crate) fn note_held(&self, what: u64) {
         if let Some(app) = self.apps.read().get((what >> 32) as usize) {
-            app.note_held(what as u32 as usize, false)
+            app.note_held(what as u32 as usize, self.now(), false)
         }
     }
 
@@ -35,7 +35,7 @@ impl HiveInner {
         let shown = self.workers.shown(slot);
         let (app, number) = ((what >> 32) as usize, what as u32 as usize);
         let Some(app) = self.apps.read().get(app).cloned() else { return };
-        app.note_held(number, true);
+        app.note_held(number, self.now(), true);
         let words = shown.batch.map(|batch| batch.words(shown.at as usize, limits::STUCK_WORDS_BYTES_MAX));
         let status = StuckStatus {
             app: app.name(),

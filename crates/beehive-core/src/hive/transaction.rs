@@ -126,8 +126,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| snapshot::open(s, now));
     hive.begin_run(slot, app.index, A::HANDLER);
     // to show the messages, too, costs as much as a short handler
-    let shown =
-        app.handlers[A::HANDLER].slow.load(Ordering::Relaxed).then(|| batch.clone() as Arc<dyn AnyBatch>);
+    let shown = app.handlers[A::HANDLER].has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
     hive.show_run(slot, cells.first().copied(), batch.source.chain.number(range.start), shown);
     let ctx = turn.ctx();

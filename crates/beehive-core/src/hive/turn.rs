@@ -5,6 +5,7 @@ use crate::hive::credit::Cause;
 use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
 use crate::hive::outputs::Outputs;
+use crate::hive::runtime::HandlerCounters;
 use crate::hive::unwinding;
 use crate::hive::workers::Bees;
 use crate::hive::{EmitKey, HiveInner};
@@ -30,6 +31,9 @@ pub(crate) trait Runnable: Send + Sync {
 pub(crate) enum Place {
     /// On the worker that the task is on, as soon as the task waits for something.
     Worker,
+    /// There, too, but for handlers that have held a thread of late: who waits looks at the clock, and so do others who wait
+    /// on that worker.
+    WorkerIfQuick,
     /// On the hive's runners.
     Runners,
 }
@@ -91,6 +95,7 @@ pub(crate) struct Turn<'h> {
     begins: bool,
     woken: Bees,
     follows: bool,
+    if_quick: bool,
     /// When it is over, on a worker.
     until: Option<Time>,
     /// After how many messages it looks at the clock again.
@@ -111,7 +116,8 @@ impl<'h> Turn<'h> {
     ) -> R {
         let mut turn = Turn::new(hive);
         // inside a handler this worker may be held for who knows how long
-        turn.follows = place == Place::Worker && !guard::in_transaction();
+        turn.follows = place != Place::Runners && !guard::in_transaction();
+        turn.if_quick = place == Place::WorkerIfQuick;
         turn.begins = true;
         let result = begin(&mut turn);
         turn.cause = None;
@@ -178,6 +184,7 @@ impl<'h> Turn<'h> {
             begins: false,
             woken: Bees::new(),
             follows: false,
+            if_quick: false,
             until: None,
             look_at: 0,
             cause: None,
@@ -213,6 +220,14 @@ impl<'h> Turn<'h> {
                 }
             }
             false => self.hive.wake(self.slot, bee),
+        }
+    }
+
+    /// What is routed now is for a handler of which this is known.
+    #[inline(always)]
+    pub(crate) fn meets(&mut self, handler: &HandlerCounters) {
+        if self.if_quick && handler.has_held_lately(self.now) {
+            self.follows = false
         }
     }
 
