@@ -4,6 +4,7 @@
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
 use crate::http::switches::{node, query};
+use crate::http::turns::{Turn, ask_each, next};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -22,9 +23,6 @@ use utoipa::IntoParams;
 const FLOWS_MAX: usize = 100_000;
 /// How long the switches may take, all together.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Pause between two looks at whether a switch has told its flows.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-
 /// Which flows are asked about.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -47,12 +45,21 @@ pub(super) async fn flows(
     let deadline = Instant::now() + PATIENCE;
     let names = Names::of(&served.hive);
     let mut answer = Flows::default();
-    for node in nodes(&served, switch.as_deref())? {
-        let Some(described) = describe(&served.hive, node).await? else { continue };
-        let found = match described.driver {
-            Some(driver) => found(&served.hive, driver, deadline).await,
-            None => None,
-        };
+    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, mut turn| {
+        let hive = served.hive.clone();
+        async move {
+            turn.begin().await;
+            let Some(described) = describe(&hive, node).await? else { return Ok(None) };
+            let found = match described.driver {
+                Some(driver) => found(&hive, driver, &mut turn, deadline).await,
+                None => None,
+            };
+            // with its turn: what waits to be compared is bounded, too
+            Ok(Some((described, found, turn)))
+        }
+    });
+    while let Some((node, told)) = next(&mut asked).await? {
+        let Some((described, found, _turn)) = told else { continue };
         if found.is_none() {
             answer.unread.push(node.to_string())
         }
@@ -78,6 +85,10 @@ pub(super) async fn flows(
             break;
         }
     }
+    // each came when its switch had told it; within one they are in order
+    answer.flows.sort_by(|a, b| a.switch.cmp(&b.switch));
+    answer.refused.sort_by(|a, b| a.switch.cmp(&b.switch));
+    answer.unread.sort();
     Ok(Json(answer))
 }
 
@@ -90,29 +101,15 @@ pub(super) async fn verify(
     let switch = query(which)?.into_switch();
     let deadline = Instant::now() + PATIENCE;
     let mut answer = Verified::default();
-    for node in nodes(&served, switch.as_deref())? {
-        let Some(before) = describe(&served.hive, node).await? else { continue };
-        match served.hive.request(VerifyFlows { node }).await {
-            Ok(()) => {}
-            Err(RequestError::Handler(_)) => {
-                // it has left in the meantime
-                answer.unread.push(node.to_string());
-                continue;
-            }
-            Err(error) => return Err(Failure::unavailable(error)),
-        }
-        let reading = loop {
-            match describe(&served.hive, node).await? {
-                Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
-                    break Some(now.reading);
-                }
-                _ if Instant::now() >= deadline => break None,
-                _ => tokio::time::sleep(LOOK_INTERVAL).await,
-            }
-        };
+    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, turn| {
+        put_right(served.hive.clone(), node, turn, deadline)
+    });
+    while let Some((node, put_right)) = next(&mut asked).await? {
         let switch = node.to_string();
-        match reading {
-            Some(r) => answer.switches.push(Reading {
+        match put_right {
+            PutRight::Gone => {}
+            PutRight::Untold => answer.unread.push(switch),
+            PutRight::Done(r) => answer.switches.push(Reading {
                 switch,
                 kept: r.kept,
                 adopted: r.adopted,
@@ -120,10 +117,39 @@ pub(super) async fn verify(
                 withdrawn: r.withdrawn,
                 foreign: r.foreign,
             }),
-            None => answer.unread.push(switch),
         }
     }
+    answer.switches.sort_by(|a, b| a.switch.cmp(&b.switch));
+    answer.unread.sort();
     Ok(Json(answer))
+}
+
+/// What became of the flows of one switch.
+enum PutRight {
+    /// It is not there.
+    Gone,
+    /// It does not tell its flows, or has left meanwhile.
+    Untold,
+    Done(beehive_nom::object::Reading),
+}
+
+async fn put_right(hive: Hive, node: NodeId, mut turn: Turn, deadline: Instant) -> Result<PutRight, Failure> {
+    turn.begin().await;
+    let Some(before) = describe(&hive, node).await? else { return Ok(PutRight::Gone) };
+    match hive.request(VerifyFlows { node }).await {
+        Ok(()) => {}
+        Err(RequestError::Handler(_)) => return Ok(PutRight::Untold),
+        Err(error) => return Err(Failure::unavailable(error)),
+    }
+    loop {
+        match describe(&hive, node).await? {
+            Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
+                return Ok(PutRight::Done(now.reading));
+            }
+            _ if Instant::now() >= deadline => return Ok(PutRight::Untold),
+            _ => tokio::time::sleep(turn.look()).await,
+        }
+    }
 }
 
 /// The switches that are meant.
@@ -150,14 +176,14 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
 }
 
 /// What the switch has, by way of its driver; none: it does not tell in time.
-async fn found(hive: &Hive, driver: Address, deadline: Instant) -> Option<Vec<FoundFlow>> {
+async fn found(hive: &Hive, driver: Address, turn: &mut Turn, deadline: Instant) -> Option<Vec<FoundFlow>> {
     let mut io = hive.io();
     let asker = io.address();
     io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
     let mut found = Vec::new();
     loop {
-        let mail = tokio::time::timeout_at(deadline, io.receive()).await.ok()?;
+        let mail = turn.unless_silent(deadline, io.receive()).await?;
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
             if found.len() <= FLOWS_MAX {
                 found.extend_from_slice(&part.flows)

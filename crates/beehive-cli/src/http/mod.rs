@@ -16,6 +16,7 @@ mod status;
 mod switches;
 pub(crate) mod token;
 mod top;
+mod turns;
 mod visitors;
 
 pub(crate) use guard::Guard;

@@ -1,6 +1,6 @@
 //! The commands that ask a running controller.
 
-use crate::running::{Running, joined, tell, told};
+use crate::running::{Running, joined, parts, tell, telling, told};
 use rustix::process::Signal;
 use std::process::{Command, Output};
 
@@ -107,6 +107,27 @@ fn flows_of_a_switch_that_does_not_tell_are_unknown_and_that_is_drift() {
     let flows = flows["flows"].as_array().expect("flows");
     let guard = flows.iter().find(|flow| flow["app"] == "firewall").expect("what should be there is told");
     assert_eq!((&guard["state"], &guard["cause"]), (&"unknown".into(), &"NodeJoined".into()));
+}
+
+#[test]
+fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
+    let controller = Running::start(&[]);
+    // more than are asked at the same time
+    let silent: Vec<_> = (1..=20).map(|datapath| joined(&controller.switches, datapath)).collect();
+    for datapath in [0xa1, 0xa2] {
+        telling(joined(&controller.switches, datapath));
+    }
+    let (code, text, words) = tell(&controller, &["flows", "--json"]);
+    assert_eq!(code, Some(0), "{words}");
+    let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let names: Vec<_> = (1..=20).map(|datapath: u64| format!("{datapath:016x}")).collect();
+    assert_eq!(flows["unread"], serde_json::json!(names));
+    let head = "POST /api/v1/flows/verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let verified: serde_json::Value = serde_json::from_str(&parts(&controller.ask(head)).1).expect("JSON");
+    let switches = verified["switches"].as_array().expect("switches");
+    let verified: Vec<_> = switches.iter().filter_map(|switch| switch["switch"].as_str()).collect();
+    assert_eq!(verified, ["00000000000000a1", "00000000000000a2"]);
+    drop(silent);
 }
 
 #[test]

@@ -150,6 +150,26 @@ pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
     stream
 }
 
+/// Tells no flows whenever it is asked for them, until the controller ends.
+pub(crate) fn telling(mut switch: TcpStream) {
+    std::thread::spawn(move || {
+        let mut head = [0; 8];
+        while switch.read_exact(&mut head).is_ok() {
+            let mut body = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]])) - 8];
+            let xid = &head[4..];
+            let answer = match switch.read_exact(&mut body).map(|()| head[1]) {
+                Ok(2) => [&[1, 3, 0, 8], xid].concat(),
+                Ok(16) => [&[1, 17, 0, 12], xid, &[0, 1, 0, 0]].concat(),
+                Ok(18) => [&[1, 19, 0, 8], xid].concat(),
+                _ => continue,
+            };
+            if switch.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    });
+}
+
 /// Runs another subcommand on a running controller: how it ended, and what it printed.
 pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_beehive"))
