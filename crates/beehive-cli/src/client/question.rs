@@ -5,6 +5,9 @@ use crate::api::Failed;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
+/// Bytes that are shown of what is not understood.
+const SHOWN_MAX: usize = 100;
+
 /// How it is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
@@ -51,7 +54,12 @@ impl Question {
         }
         Err(match serde_json::from_slice::<Failed>(&body) {
             Ok(failed) => failed.error.message,
-            Err(_) => format!("{address}: HTTP status {status}: {}", body.trim_ascii().escape_ascii()),
+            Err(_) => {
+                let start = body.trim_ascii().get(..SHOWN_MAX).unwrap_or(body.trim_ascii()).escape_ascii();
+                format!(
+                    "what serves HTTP at {address} is not Beehive: it answers with status {status} and `{start}`"
+                )
+            }
         })
     }
 
@@ -63,7 +71,8 @@ impl Question {
         bytes_max: u64,
     ) -> Result<(u16, Vec<u8>), String> {
         let settings = ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false);
-        let agent = ureq::Agent::new_with_config(settings.build());
+        // a proxy of the environment is for the web, knows no way to this machine, and should see no token
+        let agent = ureq::Agent::new_with_config(settings.proxy(None).build());
         let address = &controller.http;
         let url = format!("http://{address}{}", self.path);
         let shown = controller.token()?.map(|token| format!("Bearer {token}"));

@@ -59,6 +59,46 @@ fn whoever_asks_a_controller_heeds_the_environment() {
 }
 
 #[test]
+fn a_proxy_of_the_environment_is_not_asked() {
+    let controller = Running::start(&[]);
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    proxy.set_nonblocking(true).expect("a socket");
+    let place = format!("http://{}", proxy.local_addr().expect("an address"));
+    for name in ["http_proxy", "HTTP_PROXY", "ALL_PROXY"] {
+        let mut asker = Command::new(env!("CARGO_BIN_EXE_beehive"));
+        asker.args(["switches", "--http", &controller.http]).env(name, &place);
+        // a proxy would be waited for
+        let asked = std::thread::spawn(move || asker.output());
+        let began = std::time::Instant::now();
+        while !asked.is_finished() {
+            assert!(proxy.accept().is_err(), "{name}: it sees the question, and the token");
+            assert!(began.elapsed() < std::time::Duration::from_secs(20), "{name}: no answer");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let Output { status, stderr, .. } = asked.join().expect("no panic").expect("starts");
+        assert!(status.success(), "{name}: {}", String::from_utf8_lossy(&stderr));
+    }
+}
+
+#[test]
+fn what_is_not_a_controller_is_said_in_a_line() {
+    use std::io::{Read, Write};
+    let other = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = other.local_addr().expect("an address").to_string();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = other.accept().expect("is asked");
+        let _ = stream.read(&mut [0; 4096]);
+        let page = "<html>\n".repeat(1_000);
+        let head = format!("HTTP/1.1 404 Not Found\r\nContent-Length: {}\r\n\r\n", page.len());
+        let _ = stream.write_all((head + &page).as_bytes());
+    });
+    let (done, _, words) = told(&["switches", "--http", &address]);
+    answering.join().expect("answered");
+    let says = format!("what serves HTTP at {address} is not Beehive: it answers with status 404");
+    assert!(!done && words.contains(&says) && words.len() < 400, "{words}");
+}
+
+#[test]
 fn maps_are_shown_without_a_controller() {
     let (done, maps, _) = told(&["maps", "--app", "hub"]);
     assert!(done && maps.starts_with("hub\n") && maps.contains("stateless"), "{maps}");
