@@ -151,7 +151,9 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
                 (true, 0) | (false, 129) => conversation.destination_port = identifier,
-                (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => return read_failure(about),
+                (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
+                    return read_failure(about, destination);
+                }
                 // RFC 4861, 7.1: what has come through a router is none
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::Neighbours,
                 // one that is its own reverse would be answered by itself
@@ -164,10 +166,12 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     Traffic::Conversation(conversation)
 }
 
-fn read_failure(about: &[u8]) -> Traffic {
+/// An error that `told` hears of `about`, a packet.
+fn read_failure(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {
-        Traffic::Conversation(conversation) => Traffic::Failure(conversation),
+        // who has sent the packet is told, and nobody else (RFC 792; RFC 4443, 2.2)
+        Traffic::Conversation(conversation) if conversation.source == told => Traffic::Failure(conversation),
         _ => Traffic::Other,
     }
 }

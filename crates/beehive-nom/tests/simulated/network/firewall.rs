@@ -5,6 +5,7 @@ use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{Conversation, DelFlows, Flow, FlowMatch, NodeId, PortNo};
 use beehive_nom::parts::OwnsFlows;
+use bytes::Bytes;
 
 const A: Host = host(1, 1, 1);
 const B: Host = host(1, 2, 2);
@@ -65,6 +66,43 @@ async fn answers_pass_and_the_switch_forwards_what_is_open_alone() {
     assert!(network.switch(1).flows().iter().any(|flow| flow.owner == LearningSwitch::OWNER));
     assert_eq!(network.send(B, &B.udp(80, A, 5001)).await, NOWHERE);
     assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
+}
+
+/// Any router may say that a packet went nowhere, but to nobody else than its sender: else it would be a way past all rules.
+#[tokio::test]
+async fn failures_are_told_to_whoever_sent_what_failed() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let question = A.udp(5000, B, 80);
+    let failure = B.failure(A, &question);
+    assert_eq!(network.send(B, &failure).await, NOWHERE, "nothing is open");
+    assert_eq!(network.send(A, &question).await, TO_B);
+    assert_eq!(network.send(B, &failure).await, TO_A);
+    assert_eq!(network.send(C, &C.failure(A, &question)).await, TO_A);
+    assert_eq!(network.send(A, &A.failure(B, &B.udp(80, A, 5000))).await, TO_B);
+    assert_eq!(network.send(C, &C.failure(B, &question)).await, NOWHERE, "B has sent no such thing");
+    assert_eq!(network.send(B, &B.failure(A, &A.udp(5001, B, 80))).await, NOWHERE, "another conversation");
+}
+
+/// Later fragments do not say their ports: they pass between those who speak by that protocol.
+#[tokio::test]
+async fn fragments_pass_where_a_conversation_may_be_theirs() {
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let later = |packet: Bytes| {
+        let mut packet = packet.to_vec();
+        packet[14 + 7] = 2; // offset, in eights of bytes
+        Bytes::from(packet)
+    };
+    let (there, back) = (later(A.udp(5000, B, 80)), later(B.udp(80, A, 5000)));
+    assert_eq!(network.send(A, &there).await, NOWHERE, "nothing is open");
+    assert_eq!(network.send(A, &A.udp(5000, B, 80)).await, TO_B);
+    assert_eq!(network.send(A, &there).await, TO_B);
+    assert_eq!(network.send(B, &back).await, TO_A);
+    assert_eq!(network.send(C, &later(C.udp(5000, B, 80))).await, NOWHERE);
+    let mut other = there.to_vec();
+    other[14 + 9] = 6; // TCP
+    assert_eq!(network.send(A, &other.into()).await, NOWHERE);
 }
 
 /// A port that goes up and down has its own flows withdrawn all the time: what others say to each other does not notice.

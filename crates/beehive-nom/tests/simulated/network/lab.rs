@@ -50,6 +50,16 @@ impl Host {
         bytes.into()
     }
 
+    /// What says to `other` that a packet, `about`, has not come to where it should.
+    pub(crate) fn failure(self, other: Host, about: &Bytes) -> Bytes {
+        let why = etherparse::icmpv4::DestUnreachableHeader::Port;
+        let step = self.to(other.mac()).ipv4(self.ip(), other.ip(), 64);
+        let mut bytes = Vec::new();
+        let step = step.icmpv4(etherparse::Icmpv4Type::DestinationUnreachable(why));
+        step.write(&mut bytes, about.get(14..).expect("a packet")).expect("fits");
+        bytes.into()
+    }
+
     /// A question of everybody, who has the address of `other`.
     pub(crate) fn arp(self, other: Host) -> Bytes {
         let packet = etherparse::ArpPacket::new(
