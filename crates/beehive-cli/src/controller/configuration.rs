@@ -4,6 +4,8 @@ use super::Failure;
 use super::choice::{self, AppChoice};
 use beehive_core::nearest_name;
 use serde::Deserialize;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The table `[controller]`. What is left out has its default.
@@ -159,11 +161,13 @@ const LENGTH_MAX: u64 = 1024 * 1024;
 /// Reads a file: the controller's own settings, and the tables of the apps, `own` among them.
 pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
-    let length = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?.len();
-    if length > LENGTH_MAX {
-        return Err(format!("{name}: {length} bytes are more than a configuration has").into());
+    let mut text = String::new();
+    // what is no file proper may not say how long it is
+    let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
+    let length = begun.and_then(|mut begun| begun.read_to_string(&mut text));
+    if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
+        return Err(format!("{name}: {LENGTH_MAX} bytes, and more, are more than a configuration has").into());
     }
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
     parse(&text, own).map_err(|error| format!("{name}: {error}").into())
 }
 

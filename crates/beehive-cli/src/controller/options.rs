@@ -11,6 +11,7 @@ use beehive_nom::driver::openflow::{
 };
 use beehive_nom::object::NodeId;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ pub(crate) struct ControllerArgs {
 
     /// Let in a switch only if its certificate names it: a name in it (CN, or an alternative name) has the datapath
     /// identifier, 16 hexadecimal digits, as one of its words
-    #[arg(long, env = "BEEHIVE_SWITCH_TLS_BIND")]
+    #[arg(long, env = "BEEHIVE_SWITCH_TLS_BIND", value_parser = BoolishValueParser::new())]
     switch_tls_bind: bool,
 
     /// Where to listen for switches without TLS, besides --listen with it; may be given several times
@@ -73,7 +74,7 @@ pub(crate) struct ControllerArgs {
     http_token_file: Option<PathBuf>,
 
     /// Allow HTTP without a token on an address that others can reach, although nothing protects it
-    #[arg(long, env = "BEEHIVE_HTTP_INSECURE")]
+    #[arg(long, env = "BEEHIVE_HTTP_INSECURE", value_parser = BoolishValueParser::new())]
     http_insecure: bool,
 
     /// Names, besides localhost and plain addresses, under which HTTP is asked for; may be given several times
@@ -199,6 +200,20 @@ impl Options {
             .into());
         }
         let http_hosts = first_of(arguments.http_host, controller.http_hosts.clone(), &[]);
+        if let Some(name) = http_hosts.iter().find(|name| !is_host_name(name)) {
+            return Err(
+                format!("--http-host `{name}`: no name of a host; write sdn.example, and no port").into()
+            );
+        }
+        let places: Vec<_> =
+            listen.iter().chain(&listen_plain).copied().chain(http.map(|http| http.address)).collect();
+        let twice = |(at, place): &(usize, &SocketAddr)| place.port() != 0 && places[..*at].contains(place);
+        if let Some((_, place)) = places.iter().enumerate().find(twice) {
+            return Err(format!(
+                "{place} is named twice: each --listen, --listen-plain and --http is another one"
+            )
+            .into());
+        }
         let log = arguments.log.or(controller.log.clone()).unwrap_or_else(|| "info".into());
         let config = arguments.config;
         Ok(Options {
@@ -314,6 +329,11 @@ fn first_of(flags: Vec<String>, file: Option<Vec<String>>, defaults: &[&str]) ->
         (true, Some(file)) => file,
         (true, None) => defaults.iter().map(ToString::to_string).collect(),
     }
+}
+
+/// Whether this can be what a request says that it is for, without its port.
+fn is_host_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
 }
 
 fn address(flag: &str, text: &str) -> Result<SocketAddr, Failure> {

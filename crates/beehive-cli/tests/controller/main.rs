@@ -9,8 +9,9 @@ mod threats;
 
 use running::{Folder, Running, greeted, joined, refused};
 use rustix::process::Signal;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 #[test]
@@ -74,7 +75,16 @@ fn what_is_not_known_is_refused() {
     assert!(words.contains("there is no key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
     assert!(words.contains(&format!("{}: [controller]: apps = [] names none", file.display())), "{words}");
+    let words = with(&("#".repeat(1 << 20) + "\n["));
+    assert!(words.contains("more than a configuration has"), "{words}");
     std::fs::remove_file(&file).expect("was written");
+    for name in ["", "sdn.example:8653", "http://sdn.example", "sdn example"] {
+        // else it would run: this is looked at later
+        let words = refused(&["--http-host", name, "--log", "=="]);
+        assert!(words.contains("no name of a host; write sdn.example"), "{words}");
+    }
+    let words = refused(&["--listen", "127.0.0.1:9", "--http", "127.0.0.1:9"]);
+    assert!(words.contains("127.0.0.1:9 is named twice"), "{words}");
     assert!(refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
     assert!(refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
     assert!(refused(&["--log", "=="]).contains("--log"));
@@ -93,11 +103,63 @@ fn tls_and_lists_are_refused_in_words_where_they_make_no_sense() {
 }
 
 #[test]
+fn a_configuration_is_as_long_as_it_is_and_not_as_it_says() {
+    let folder = Folder::new("pipe");
+    let pipe = folder.0.join("beehive.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
+    let path = pipe.clone();
+    // it is told to be too long while it is said
+    let saying = std::thread::spawn(move || std::fs::write(path, "#".repeat(2 << 20) + "\n["));
+    let words = refused(&["--config", pipe.to_str().expect("a name")]);
+    assert!(words.contains("more than a configuration has"), "{words}");
+    let _ = saying.join().expect("no panic");
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file() {
+    let folder = Folder::new("order");
+    let text = "[controller]\napps = [\"hub\", \"nonsense\"]\nlisten = [\"nowhere\"]\nhttp = \"nowhere\"\n\
+        echo_interval_ms = 3600000\n[apps.hosts]\nage_s = 60\n";
+    let file = folder.file("beehive.toml", text, 0o600);
+    let controller = Running::start(&["--config", &file, "--app", "learning-switch"]);
+    let mut switch = joined(&controller.switches, 7);
+    // by default it would be asked whether it is there after a second
+    switch.set_read_timeout(Some(Duration::from_millis(2500))).expect("a time");
+    let asked = switch.read(&mut [0; 64]);
+    assert!(asked.is_err(), "a setting of the file has no effect: {asked:?}");
+    let (_, _, log) = controller.end(Signal::TERM);
+    assert!(log.contains("[apps.hosts] has no effect"), "{log}");
+    let words = with_environment(&["--config", &file, "--listen", "nowhere too"]);
+    assert!(words.contains("--listen nowhere too"), "{words}");
+}
+
+/// What a controller says that refuses `arguments`, with apps and a place for HTTP in its environment.
+fn with_environment(arguments: &[&str]) -> String {
+    let mut command = running::beehive(arguments);
+    command
+        .env("BEEHIVE_APP", "learning-switch")
+        .env("BEEHIVE_HTTP", "off")
+        .env("BEEHIVE_HTTP_INSECURE", "1");
+    let output = command.output().expect("starts");
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).expect("words")
+}
+
+#[test]
 fn lists_of_switches_and_addresses_are_heeded() {
     let controller = Running::start(&["--switch-allow", "1,0x2a", "--switch-allow-from", "127.0.0.0/8"]);
     let _switch = joined(&controller.switches, 0x2a);
-    let metrics = controller.get("/metrics", "localhost");
-    assert!(metrics.contains("\nbeehive_switch_unlisted_total 0\n"), "{metrics}");
+    let unlisted = |count: u32| {
+        let metrics = controller.get("/metrics", "localhost");
+        assert!(metrics.contains(&format!("\nbeehive_switch_unlisted_total {count}\n")), "{metrics}");
+    };
+    unlisted(0);
+    let mut stranger = greeted(&controller.switches);
+    // the features of switch 3: it has no ports
+    let features = [&[1, 6, 0, 32, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3][..], &[0; 16]].concat();
+    stranger.write_all(&features).expect("says who it is");
+    let _ = stranger.read_to_end(&mut Vec::new());
+    unlisted(1);
     let elsewhere = Running::start(&["--switch-allow-from", "192.0.2.7"]);
     let mut stream = TcpStream::connect(&elsewhere.switches).expect("connects");
     let mut answer = Vec::new();
