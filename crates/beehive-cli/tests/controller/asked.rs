@@ -1,8 +1,9 @@
 //! The commands that ask a running controller.
 
-use crate::running::{Running, joined, parts, tell, telling, told};
+use crate::running::{Folder, Running, joined, parts, tell, telling, told};
 use rustix::process::Signal;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
 #[test]
 fn top_and_provenance_tell_what_a_running_controller_does() {
@@ -122,6 +123,12 @@ fn switches_and_ports_are_listed() {
         "switch": "000000000000002a", "port": "2", "name": "eth", "address": "02:09:00:00:00:02", "up": true
     });
     assert_eq!((json["ports"].as_array().map(Vec::len), &json["ports"][1]), (Some(2), &expected));
+    let _other = joined(&controller.switches, 0x2c);
+    let (_, text, _) = tell(&controller, &["ports", "--json", "--switch", "2c"]);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let switches: Vec<_> =
+        json["ports"].as_array().expect("ports").iter().map(|port| &port["switch"]).collect();
+    assert_eq!(switches, ["000000000000002c"; 2]);
     let (code, _, words) = tell(&controller, &["ports", "--switch", "2b"]);
     assert_eq!(code, Some(1));
     assert!(words.contains("there is no switch 000000000000002b"), "{words}");
@@ -151,7 +158,10 @@ fn flows_of_a_switch_that_does_not_tell_are_unknown_and_that_is_drift() {
 
 #[test]
 fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
-    let controller = Running::start(&[]);
+    let folder = Folder::new("silent");
+    // they stay, though they do not say that they are there
+    let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
+    let controller = Running::start(&["--config", &file]);
     // more than are asked at the same time
     let silent: Vec<_> = (1..=20).map(|datapath| joined(&controller.switches, datapath)).collect();
     for datapath in [0xa1, 0xa2] {
@@ -162,12 +172,39 @@ fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let names: Vec<_> = (1..=20).map(|datapath: u64| format!("{datapath:016x}")).collect();
     assert_eq!(flows["unread"], serde_json::json!(names));
+    // nothing is known to be wrong with their flows, nor to be right
+    assert_eq!(tell(&controller, &["flows", "--drift", "--switch", "1"]).0, Some(3));
+    let (code, text, _) = tell(&controller, &["flows", "--drift", "--json", "--switch", "a1"]);
+    let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((code, &flows["unread"]), (Some(0), &serde_json::json!([])), "it was asked alone");
     let head = "POST /api/v1/flows/verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let verified: serde_json::Value = serde_json::from_str(&parts(&controller.ask(head)).1).expect("JSON");
     let switches = verified["switches"].as_array().expect("switches");
     let verified: Vec<_> = switches.iter().filter_map(|switch| switch["switch"].as_str()).collect();
     assert_eq!(verified, ["00000000000000a1", "00000000000000a2"]);
     drop(silent);
+}
+
+#[test]
+fn whoever_watches_goes_on_when_the_controller_comes() {
+    let place = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let place = place.expect("a free port").to_string();
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_beehive"))
+        .args(["switches", "--json", "--watch", "1", "--http", &place])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut words = BufReader::new(watching.stderr.take().expect("piped"));
+    let mut line = String::new();
+    words.read_line(&mut line).expect("words");
+    assert!(line.contains("no controller answers"), "{line}");
+    let controller = Running::with(&["--http", &place]);
+    let lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
+    let told: Vec<_> = lines.take(2).map(|line| line.expect("words")).collect();
+    assert_eq!(told, ["{\"switches\":[]}"; 2]);
+    watching.kill().and_then(|()| watching.wait()).expect("was running");
+    assert!(controller.end(Signal::TERM).0);
 }
 
 #[test]

@@ -105,6 +105,24 @@ fn who_has_the_file_read_again_is_told_what_came_of_it() {
     assert!(controller.end(Signal::TERM).0);
 }
 
+/// Links are known by it: with another one all would be lost.
+#[test]
+fn a_secret_that_the_file_no_longer_has_stays() {
+    let folder = Folder::new("kept");
+    let file = folder.file(NAME, "", 0o600);
+    let controller = Running::start(&["--app", "discovery,learning-switch", "--config", &file]);
+    for (text, changed) in [
+        ("", json!([])),
+        ("[apps.discovery]\nsecret = \"correct-horse\"\n", json!(["discovery"])),
+        ("", json!([])),
+    ] {
+        folder.file(NAME, text, 0o600);
+        let (status, told) = reload(&controller);
+        assert_eq!((status.as_str(), &told["apps"]), ("200", &changed), "{text}");
+    }
+    assert!(controller.end(Signal::TERM).0);
+}
+
 #[test]
 fn without_a_file_nothing_can_be_read_again() {
     let controller = Running::start(&[]);

@@ -79,6 +79,7 @@ fn s18_others_are_answered_with_a_token_only() {
         asked += 1;
     }
     assert!(asked > 10);
+    assert!(reachable.get("/metrics", "localhost").contains("\r\nwww-authenticate: Bearer\r\n"));
     let beehive = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beehive"));
         command.args(["switches", "--http", &address]).args(more);
@@ -101,6 +102,10 @@ fn s18_by_default_only_this_machine_reaches_it() {
         std::fs::read_to_string(format!("/proc/{}/net/tcp", controller.child.id())).expect("Linux");
     let port: u16 = controller.http.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
     assert!(listening.contains(&format!(" 0100007F:{port:04X} 00000000:0000 0A")), "{listening}");
+    // nobody asked for that port: where it is taken another one will do, of this machine only, too
+    let other = Running::with(&[]);
+    assert!(other.http.starts_with("127.0.0.1:") && other.http != controller.http, "{}", other.http);
+    assert!(other.get("/health", "localhost").starts_with("HTTP/1.1 200"));
 }
 
 #[test]
@@ -272,6 +277,36 @@ fn s20_who_is_slow_or_many_keeps_nobody_waiting() {
         let count = switch.read(&mut some).expect("an echo");
         assert!(count > 0, "the connection is over");
         answers.extend_from_slice(&some[..count]);
+    }
+}
+
+#[test]
+fn s20_so_many_requests_are_answered_at_the_same_time() {
+    let folder = Folder::new("busy");
+    let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
+    let controller = Running::start(&["--config", &file]);
+    let _silent = joined(&controller.switches, 7);
+    // each takes as long as a switch may take to tell its flows
+    let asking: Vec<_> = (0..32)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&controller.http).expect("connects");
+            stream.write_all(&get("/api/v1/flows", "")).expect("asks");
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    let answer = loop {
+        let answer = controller.get("/api/v1/switches", "localhost");
+        if parts(&answer).0 != "200" || begun.elapsed() > Duration::from_secs(5) {
+            break parts(&answer);
+        }
+    };
+    assert!(answer.0 == "503" && answer.1.contains("\"busy\""), "{answer:?}");
+    drop(asking);
+    // who is gone takes nobody's place
+    while parts(&controller.get("/health", "localhost")).0 != "200" {
+        assert!(begun.elapsed() < Duration::from_secs(20), "still busy");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
