@@ -56,7 +56,14 @@ impl Pass<'_, '_> {
             }
             Expr::Struct(s) => self.all(s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()), out),
             Expr::Index(i) => {
-                let mut value = self.expression(&i.expr, out);
+                let mut value = match self.named_field(&i.expr) {
+                    // the compiler says that a dictionary has none, and of a configuration it may be used
+                    Some(field) => {
+                        out.push(Node::Effect);
+                        Value::tainted(Why::Field(field.to_string()), field.span())
+                    }
+                    None => self.expression(&i.expr, out),
+                };
                 let index = self.expression(&i.index, out);
                 value.and(index);
                 value.partial = value.partial.or(Some(i.span()));

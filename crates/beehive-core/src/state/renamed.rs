@@ -2,9 +2,11 @@
 
 use crate::key::Key;
 use crate::message::Value;
+use crate::spared::unbuildable;
 use crate::state::dict::Dict;
 use crate::state::rows::RowKey;
 use crate::state::table::Table;
+use std::ops::{Index, IndexMut};
 
 /// A dictionary that has `insert`: none does.
 #[diagnostic::on_unimplemented(
@@ -23,6 +25,60 @@ pub trait HasInsert {}
     note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait HasContainsKey {}
+
+/// A dictionary that has `[..]`: none does.
+#[diagnostic::on_unimplemented(
+    message = "a dictionary has no `[..]`",
+    label = "of a `Dict` it is `get`",
+    note = "`self.dict.get(&key)` is the value of a key, if it has one; `self.dict.entry(key).or_default()` the place of one; \
+            `self.table.at(key)` are the rows of a key",
+    note = "more: beehive::guide::errors::self_escapes"
+)]
+pub trait HasIndex {}
+
+#[doc(hidden)]
+impl<K, V, Q> Index<Q> for Dict<K, V>
+where
+    Self: HasIndex,
+{
+    type Output = V;
+
+    fn index(&self, _: Q) -> &V {
+        unbuildable!()
+    }
+}
+
+#[doc(hidden)]
+impl<K, V, Q> IndexMut<Q> for Dict<K, V>
+where
+    Self: HasIndex,
+{
+    fn index_mut(&mut self, _: Q) -> &mut V {
+        unbuildable!()
+    }
+}
+
+#[doc(hidden)]
+impl<K, R, V, Q> Index<Q> for Table<K, R, V>
+where
+    Self: HasIndex,
+{
+    type Output = V;
+
+    fn index(&self, _: Q) -> &V {
+        unbuildable!()
+    }
+}
+
+#[doc(hidden)]
+impl<K, R, V, Q> IndexMut<Q> for Table<K, R, V>
+where
+    Self: HasIndex,
+{
+    fn index_mut(&mut self, _: Q) -> &mut V {
+        unbuildable!()
+    }
+}
 
 #[doc(hidden)]
 #[allow(missing_docs)]
