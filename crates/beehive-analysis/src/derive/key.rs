@@ -14,6 +14,7 @@ struct Options {
 }
 
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
+    super::refuse_lifetimes(input)?;
     let options = options(input)?;
     let ident = &input.ident;
     // without parameters, and so without arguments

@@ -13,6 +13,7 @@ struct Options {
 }
 
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
+    super::refuse_lifetimes(input)?;
     let Options { reply, name, own_serde } = options(input)?;
     let serde = if own_serde { quote!() } else { mirror::serde(input, Whole::Message)? };
     let message = message(input, &reply, &name);

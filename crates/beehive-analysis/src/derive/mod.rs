@@ -24,10 +24,26 @@ impl Derive {
             Err(e) => return crate::pages::compile_error(&e),
         };
         (self.expand)(&input).unwrap_or_else(|e| {
-            let (error, stand_in) = (crate::pages::compile_error(&e), (self.stand_in)(&input));
+            let (error, stand_in) = (crate::pages::compile_error(&e), (self.stand_in)(&outliving(input)));
             quote::quote!(#error #stand_in)
         })
     }
+}
+
+/// Refuses a type with lifetimes, for it borrows something.
+fn refuse_lifetimes(input: &DeriveInput) -> syn::Result<()> {
+    match input.generics.lifetimes().next() {
+        Some(lifetime) => Err(Error::new_spanned(lifetime, parts::BORROWED)),
+        None => Ok(()),
+    }
+}
+
+/// The same item, whose lifetimes are said not to end.
+fn outliving(mut input: DeriveInput) -> DeriveInput {
+    for lifetime in input.generics.lifetimes_mut() {
+        lifetime.bounds.push(syn::Lifetime::new("'static", proc_macro2::Span::call_site()))
+    }
+    input
 }
 
 /// Expands `#[derive(App)]`.

@@ -53,7 +53,7 @@ pub(super) struct Parts {
     types: Vec<TokenStream>,
 }
 
-const BORROWED: &str = "a field of a message or a key cannot be borrowed, for both travel, are kept and are read again\n\
+pub(super) const BORROWED: &str = "a field of a message or a key cannot be borrowed, for both travel, are kept and are read again\n\
     help: let it own what it holds: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
 impl Parts {

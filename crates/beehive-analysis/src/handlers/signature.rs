@@ -6,7 +6,10 @@ use crate::syntax::is_context;
 use crate::words::plain_words;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Error, FnArg, GenericArgument, ImplItemFn, PathArguments, ReceiverKind, ReturnType, Type};
+use syn::visit_mut::VisitMut;
+use syn::{
+    Error, FnArg, GenericArgument, ImplItemFn, Lifetime, PathArguments, ReceiverKind, ReturnType, Type,
+};
 
 /// The parameters of a handler.
 pub(crate) struct Signature {
@@ -69,7 +72,7 @@ impl Signature {
                 );
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
             };
-            parameters.push(((*r.elem).clone(), t.pat.to_token_stream()));
+            parameters.push((lasting((*r.elem).clone()), t.pat.to_token_stream()));
         }
         if parameters.len() != options.each.is_some() as usize + options.every.is_none() as usize {
             return Err(Error::new_spanned(&signature.ident, shape));
@@ -78,6 +81,18 @@ impl Signature {
         let key = options.each.as_ref().and_then(|_| parameters.next());
         Ok(Signature { key, message: parameters.next(), context })
     }
+}
+
+/// A type without ends to its lifetimes: what borrows is no message, and that is said where it is declared.
+fn lasting(mut ty: Type) -> Type {
+    struct Lasting;
+    impl VisitMut for Lasting {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            *lifetime = Lifetime::new("'static", lifetime.span())
+        }
+    }
+    Lasting.visit_type_mut(&mut ty);
+    ty
 }
 
 /// What a return type answers with, as it is written; empty if nothing.

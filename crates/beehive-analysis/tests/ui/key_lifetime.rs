@@ -1,0 +1,4 @@
+#[derive(Key)]
+enum Id<'a> {
+    Name(Cow<'a, str>),
+}

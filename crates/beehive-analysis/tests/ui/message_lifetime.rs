@@ -1,0 +1,4 @@
+#[derive(Message)]
+struct Msg<'a> {
+    a: &'a str,
+}
