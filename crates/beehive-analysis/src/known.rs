@@ -287,6 +287,11 @@ pub(crate) fn is_upper(name: &str) -> bool {
     name.chars().find(|c| *c != '_').is_some_and(char::is_uppercase)
 }
 
+/// Whether a name is that of a function which traits of the standard library give to many types.
+pub(crate) fn is_standard_function(name: &str) -> bool {
+    PURE_ASSOCIATED.contains(&name)
+}
+
 /// What is known of a function by its path.
 pub(crate) enum Callee {
     /// Deterministic in its arguments.

@@ -1,5 +1,6 @@
 //! The tree that the pass leaves: what of a body a map may need, in the body's own order and control flow.
 
+use crate::missing::Missing;
 use crate::value::{Value, Variables};
 use proc_macro2::{Ident, TokenStream};
 use std::cell::OnceCell;
@@ -155,6 +156,8 @@ pub(crate) struct FunctionMap {
     pub plain: Vec<Ident>,
     /// Dictionaries whose snapshots it reads, at the place of their use.
     pub shared: Vec<Ident>,
+    /// What it calls and the block does not have.
+    pub missing: Vec<Missing>,
     pub tail: Value,
     pub is_method: bool,
     /// Which parameters its map needs; computed once, for callers fan out.

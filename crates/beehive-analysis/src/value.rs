@@ -45,6 +45,8 @@ pub(crate) enum Why {
     Field(String),
     /// Computed by a function the analysis cannot see.
     Call(String),
+    /// A name that no local has: a function that the analysis cannot see, or a misspelt local, and then the one meant.
+    Name(String, Option<String>),
     /// Computed by a method that may read something else.
     Method(String),
     /// Made by a macro the analysis cannot see into.
@@ -61,6 +63,8 @@ pub(crate) enum Why {
     Dropped(String),
     /// A parameter for which some caller passes state.
     Parameter(usize),
+    /// Made by what was refused, which has been said.
+    Refused,
     /// Anything else, in words.
     Other(&'static str),
 }
@@ -98,6 +102,10 @@ impl Why {
                 format!("`{v}` is changed at line {line} by an expression that also depends on state")
             }
             Why::Parameter(_) => "it is a parameter that a caller fills from state".into(),
+            Why::Name(f, _) => format!(
+                "there is no variable `{f}` (line {line}), and a function of that name Beehive cannot see to be deterministic"
+            ),
+            Why::Refused => format!("it is refused (line {line})"),
             Why::Other(s) => format!("{s} (line {line})"),
         }
     }

@@ -22,6 +22,22 @@ macro_rules! unbuildable {
 }
 pub(crate) use unbuildable;
 
+/// A type that stands for one that is not known: with a number that could not be computed, for what was said already, the
+/// compiler knows it to be wrong, and says nothing more about what is of it.
+pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
+
+/// Something that was computed.
+pub struct Sound<const N: usize>;
+
+/// A type, under a condition.
+pub trait As<T: ?Sized> {
+    /// The type.
+    type Type: ?Sized;
+}
+impl<T: ?Sized, const N: usize> As<T> for Sound<N> {
+    type Type = T;
+}
+
 /// Stands for a dictionary that no `#[derive(App)]` has described.
 pub struct Undeclared {
     /// None.

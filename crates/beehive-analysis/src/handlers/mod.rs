@@ -9,6 +9,7 @@ use crate::attempts;
 use crate::diagnostics::Diagnostics;
 use crate::emit::{effects, needed, partial, print};
 use crate::faults::Faults;
+use crate::missing::Missing;
 use crate::node::FunctionMap;
 use crate::pages;
 use crate::pass::typed_parameters;
@@ -218,14 +219,18 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let unit = Unit::new(functions, options.pure, faults);
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
-    let mut plain: Vec<Ident> = vec![];
+    let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
     for h in &handlers {
         derived.push(match &h.options.map {
             Some(map) => {
                 let (mapper, message) = (crate::emit::mapper(), output::message_name());
                 (quote!(#map(#message, #mapper);), Summary { effect: true, ..Summary::default() })
             }
-            None => derive_map(h, unit.handler(h.item), &mut diagnostics, &mut plain),
+            None => {
+                let map = unit.handler(h.item);
+                missing.extend(map.missing.iter().cloned());
+                derive_map(h, map, &mut diagnostics, &mut plain)
+            }
         });
     }
     let mut helpers = TokenStream::new();
@@ -233,6 +238,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     whole.extend(handlers.iter().flat_map(|h| h.options.whole.iter().cloned()));
     for map in unit.helpers() {
         diagnostics.extend(map.errors.iter().cloned());
+        missing.extend(map.missing.iter().cloned());
         if !map.is_method {
             continue;
         }
@@ -278,6 +284,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         plain: &plain,
         whole: &whole,
         shared: &shared,
+        missing: &missing,
         warnings: &warnings,
         diagnostics: &diagnostics,
     }

@@ -3,6 +3,8 @@
 use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::diagnostics::Diagnostics;
 use crate::emit::{allowances, field_constant, mapper};
+use crate::missing::{Missing, refused};
+use crate::syntax::names;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ pub(crate) struct Output<'a> {
     pub plain: &'a [Ident],
     pub whole: &'a [Ident],
     pub shared: &'a [Ident],
+    pub missing: &'a [Missing],
     pub warnings: &'a [Warning],
     pub diagnostics: &'a Diagnostics,
 }
@@ -31,7 +34,7 @@ impl Output<'_> {
     pub(crate) fn tokens(&self) -> TokenStream {
         let failed = !self.diagnostics.is_empty();
         let block = self.documented_block();
-        let errors = self.diagnostics.tokens();
+        let errors = self.errors();
         let warnings = self.warnings.iter().map(warning);
         let handles = self.handlers.iter().zip(self.found).map(|(h, found)| self.handles(h, found, failed));
         let registrations = self.handlers.iter().map(registration);
@@ -76,6 +79,17 @@ impl Output<'_> {
             #(#handles)*
             };
         }
+    }
+
+    /// The findings. After them, what calls something that is not there is not reported again.
+    fn errors(&self) -> TokenStream {
+        let errors = self.diagnostics.tokens();
+        if errors.is_empty() || self.missing.is_empty() {
+            return errors;
+        }
+        let mut name = vec![];
+        names(self.block.self_ty.to_token_stream(), &mut name);
+        refused(&name.join("_"), self.missing, errors)
     }
 
     /// What the constants of fields are where nothing has declared the app: inherent constants come first. A field that is

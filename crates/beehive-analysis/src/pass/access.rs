@@ -122,13 +122,25 @@ impl Pass<'_, '_> {
             self.parameter_keys.push((i, access));
             return;
         }
+        if taint.why == Why::Refused {
+            return;
+        }
         // one mistake, one error: the same value may be a key in several places
         let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
         if let Some(known) = self.key_errors.iter_mut().find(same) {
             // an expression may be looked at twice
-            if !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
+            let is_name = matches!(known.taint.why, Why::Name(_, Some(_)));
+            if !is_name && !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
                 known.keys.push(key.span());
             }
+            return;
+        }
+        if let Why::Name(name, Some(meant)) = &taint.why {
+            let message =
+                format!("there is no variable `{name}` here, and a key of `self.{f}` depends on it");
+            let notes = format!("help: a variable with a similar name is `{meant}`");
+            let keys = vec![taint.span];
+            self.key_errors.push(KeyError { taint, keys, message, notes });
             return;
         }
         let message = format!(
@@ -163,7 +175,7 @@ impl Pass<'_, '_> {
 /// What to do instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, why: &Why) -> String {
     match why {
-        Why::Call(name) | Why::Method(name) | Why::Macro(name) => {
+        Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
             let shown = plain_words(peel_references(key).to_token_stream());
             let name = name.rsplit("::").next().unwrap_or(name);
             format!(

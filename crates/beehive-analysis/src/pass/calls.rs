@@ -3,6 +3,7 @@
 use super::scope::Kind;
 use super::{Pass, typed_parameters};
 use crate::known::{Callee, callee, is_impure_method, is_partial_method, only_reads};
+use crate::missing::Missing;
 use crate::node::{Argument, HelperCall, Node, is_pure};
 use crate::syntax::{is_context, is_self, peel, peel_references};
 use crate::unit::Unavailable;
@@ -76,9 +77,10 @@ impl Pass<'_, '_> {
             Some(item) if item.sig.receiver().is_some() => item,
             Some(_) => {
                 self.error(&c.method, format!("`{name}` takes no `self`; call it as `Self::{name}(..)`"));
-                return Value::tainted(Why::Other("it is computed by an unknown method"), c.method.span());
+                return Value::tainted(Why::Refused, c.method.span());
             }
             None => {
+                self.missing.push(Missing::method(c));
                 self.error(
                     &c.method,
                     format!(
@@ -86,7 +88,7 @@ impl Pass<'_, '_> {
                          help: move it into this block"
                     ),
                 );
-                return Value::tainted(Why::Other("it is computed by an unknown method"), c.method.span());
+                return Value::tainted(Why::Refused, c.method.span());
             }
         };
         let types: Vec<_> = typed_parameters(item).map(|t| &*t.ty).collect();
@@ -125,14 +127,18 @@ impl Pass<'_, '_> {
                         "`{name}` is recursive, so its cells have no finite description\nhelp: use a loop"
                     ),
                 );
-                return Value::tainted(Why::Other("it is recursive"), c.method.span());
+                return Value::tainted(Why::Refused, c.method.span());
             }
         };
         for (i, access) in &map.parameter_keys {
             let (Some(a), Some(Some(taint))) = (c.args.get(*i), taints.get(*i)) else { continue };
-            if let Why::Parameter(outer) = taint.why {
-                self.parameter_keys.push((outer, access.clone()));
-                continue;
+            match taint.why {
+                Why::Parameter(outer) => {
+                    self.parameter_keys.push((outer, access.clone()));
+                    continue;
+                }
+                Why::Refused => continue,
+                _ => {}
             }
             let note = taint.why.note(taint.span.start().line);
             self.error(
@@ -178,6 +184,11 @@ impl Pass<'_, '_> {
             Callee::Pure => true,
             Callee::Unknown => false,
             Callee::Own(name) => match self.unit.function(&name) {
+                None => {
+                    let last = p.path.segments.last();
+                    self.missing.extend(last.and_then(|s| Missing::function(&s.ident, c)));
+                    false
+                }
                 Some(item) if item.sig.receiver().is_some() => {
                     self.error(
                         &c.func,

@@ -118,7 +118,7 @@ impl Pass<'_, '_> {
             }
             Expr::Await(_) | Expr::Async(_) => {
                 self.error(e, SYNCHRONOUS);
-                Value::tainted(Why::Other("it is asynchronous"), e.span())
+                Value::tainted(Why::Refused, e.span())
             }
             other => {
                 match find_name(other.to_token_stream(), "self") {
@@ -129,7 +129,7 @@ impl Pass<'_, '_> {
                     ),
                 }
                 out.push(Node::Effect);
-                Value::tainted(Why::Other("it uses syntax Beehive does not look into"), other.span())
+                Value::tainted(Why::Refused, other.span())
             }
         }
     }
@@ -138,7 +138,7 @@ impl Pass<'_, '_> {
         let Some(i) = p.path.get_ident() else { return self.function_value(p, out) };
         if i == "self" {
             self.error(p, ESCAPE);
-            return Value::tainted(Why::Other("`self` escapes"), i.span());
+            return Value::tainted(Why::Refused, i.span());
         }
         let Some(id) = self.find(i) else { return self.function_value(p, out) };
         if let Some(value) = self.read(id) {
@@ -172,7 +172,11 @@ impl Pass<'_, '_> {
             return Value::default();
         }
         out.push(Node::Effect);
-        Value::tainted(Why::Call(plain_words(p.path.to_token_stream())), p.span())
+        let why = match p.path.get_ident() {
+            Some(name) => Why::Name(name.to_string(), self.similar(name)),
+            None => Why::Call(plain_words(p.path.to_token_stream())),
+        };
+        Value::tainted(why, p.span())
     }
 
     fn field(&mut self, f: &syn::ExprField, out: &mut Vec<Node>) -> Value {

@@ -13,6 +13,7 @@ mod scope;
 mod statements;
 
 use crate::emit::leave::{Control, moved};
+use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::is_context;
 use crate::unit::{Facts, Unit};
@@ -59,6 +60,7 @@ pub(crate) struct Pass<'u, 'a> {
     parameter_keys: Vec<(usize, String)>,
     plain: Vec<Ident>,
     shared: Vec<Ident>,
+    missing: Vec<Missing>,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
@@ -80,6 +82,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             parameter_keys: vec![],
             plain: vec![],
             shared: vec![],
+            missing: vec![],
         }
     }
 
@@ -123,6 +126,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             parameter_keys: std::mem::take(&mut self.parameter_keys),
             plain: std::mem::take(&mut self.plain),
             shared: std::mem::take(&mut self.shared),
+            missing: std::mem::take(&mut self.missing),
             tail,
             is_method: item.sig.receiver().is_some(),
             needed: OnceCell::new(),

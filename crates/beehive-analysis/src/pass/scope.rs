@@ -6,6 +6,7 @@
 //! change through a view (`for x in v.iter_mut()`) is a change of all that the view may point into.
 
 use super::{Pass, Views};
+use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
@@ -87,6 +88,12 @@ impl Pass<'_, '_> {
 
     pub(super) fn find_name(&self, name: &str) -> Option<VariableId> {
         self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
+    }
+
+    /// The variable that was probably meant by a name that none has.
+    pub(super) fn similar(&self, name: &Ident) -> Option<String> {
+        let known = self.scopes.names.iter().flat_map(|s| s.keys().map(String::as_str));
+        similar(&name.to_string(), known).map(str::to_string)
     }
 
     pub(super) fn variable(&self, id: VariableId) -> &Variable {

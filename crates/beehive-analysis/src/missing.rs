@@ -1,0 +1,73 @@
+//! Calls of what the block does not have: after a refusal they stand for nothing, so that the compiler does not miss it again.
+
+use crate::known::is_standard_function;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::{ExprCall, ExprMethodCall};
+
+/// A method, or an associated function, that may be somewhere else or nowhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Missing {
+    name: Ident,
+    arguments: usize,
+    is_method: bool,
+}
+
+impl Missing {
+    /// `self.name(..)`.
+    pub(crate) fn method(call: &ExprMethodCall) -> Missing {
+        Missing { name: call.method.clone(), arguments: call.args.len(), is_method: true }
+    }
+
+    /// `Self::name(..)`, unless a trait of the standard library may have it.
+    pub(crate) fn function(name: &Ident, call: &ExprCall) -> Option<Missing> {
+        let standard = is_standard_function(&name.to_string());
+        (!standard).then(|| Missing { name: name.clone(), arguments: call.args.len(), is_method: false })
+    }
+
+    fn printed(&self) -> TokenStream {
+        let name = Ident::new(&self.name.to_string(), Span::call_site());
+        let types: Vec<Ident> = (0..self.arguments).map(|i| format_ident!("__T{i}")).collect();
+        let receiver = self.is_method.then(|| quote!(&self,));
+        quote! {
+            fn #name<#(#types),*>(#receiver #(_: #types),*) -> ::beehive::__private::Unknown<__REFUSED> {
+                loop {}
+            }
+        }
+    }
+}
+
+/// The errors of a block, and what is missing there: what it returns is of a type that the compiler knows to be wrong, of
+/// which it says nothing more. The methods are those of references, which come after all that there may be.
+pub(crate) fn refused(of: &str, missing: &[Missing], errors: TokenStream) -> TokenStream {
+    let printed = |methods: bool| {
+        let mut seen: Vec<&Ident> = vec![];
+        let mut tokens = TokenStream::new();
+        for m in missing.iter().filter(|m| m.is_method == methods) {
+            if !seen.contains(&&m.name) {
+                seen.push(&m.name);
+                tokens.extend(m.printed())
+            }
+        }
+        tokens
+    };
+    let (methods, functions) = (printed(true), printed(false));
+    if methods.is_empty() && functions.is_empty() {
+        return errors;
+    }
+    let module = format_ident!("__refused_{of}");
+    quote! {
+        #[doc(hidden)]
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        mod #module {
+            const __REFUSED: usize = { #errors 0 };
+            pub(super) trait __Methods { #methods }
+            impl<__T: ?Sized> __Methods for &__T {}
+            impl<__T: ?Sized> __Methods for &mut __T {}
+            pub(super) trait __Functions { #functions }
+            impl<__T: ?Sized> __Functions for __T {}
+        }
+        #[allow(unused_imports)]
+        use #module::{__Functions as _, __Methods as _};
+    }
+}

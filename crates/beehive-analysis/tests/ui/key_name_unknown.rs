@@ -1,0 +1,7 @@
+#[handlers]
+impl T {
+    #[rcv]
+    fn h(&mut self, m: &Msg) {
+        self.d.put(place, m.a);
+    }
+}
