@@ -32,35 +32,40 @@ pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
     }
 }
 
+/// What is printed names what it reads, and what it changes: that may be a view of something needed, and must be declared, too.
+fn require(value: &Value, needed: &mut Variables) {
+    needed.extend(value.uses.iter().chain(&value.changes))
+}
+
 fn collect(nodes: &[Node], needed: &mut Variables) {
     for n in nodes {
         if !keeps(n, needed) {
             continue;
         }
         match n {
-            Node::Let { value, .. } | Node::Pure { value, .. } => needed.extend(&value.uses),
+            Node::Let { value, .. } | Node::Pure { value, .. } => require(value, needed),
             Node::LetElse { value, otherwise, .. } => {
-                needed.extend(&value.uses);
+                require(value, needed);
                 collect(otherwise, needed)
             }
-            Node::Access(a) => needed.extend(&a.value.uses),
+            Node::Access(a) => require(&a.value, needed),
             Node::Condition { value, then, otherwise, .. } => {
-                needed.extend(&value.uses);
+                require(value, needed);
                 collect(then, needed);
                 collect(otherwise, needed)
             }
             Node::OrElse { value, state, then, otherwise, .. } => {
-                needed.extend(&value.uses);
+                require(value, needed);
                 collect(state, needed);
                 collect(std::slice::from_ref(then), needed);
                 collect(std::slice::from_ref(otherwise), needed)
             }
             Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
-                needed.extend(&value.uses);
+                require(value, needed);
                 arms.iter().for_each(|a| collect(&a.1, needed))
             }
             Node::For { value, body, .. } | Node::While { value, body, .. } => {
-                needed.extend(&value.uses);
+                require(value, needed);
                 collect(body, needed)
             }
             Node::Loop { body, .. } | Node::Block { body, .. } => collect(body, needed),
@@ -68,7 +73,7 @@ fn collect(nodes: &[Node], needed: &mut Variables) {
             Node::Helper(h) => {
                 for (needs, a) in needed_parameters(&h.map).iter().zip(&h.arguments) {
                     if *needs {
-                        needed.extend(&a.value.uses)
+                        require(&a.value, needed)
                     }
                 }
             }

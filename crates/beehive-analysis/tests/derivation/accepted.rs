@@ -108,6 +108,16 @@ fn an_answer_is_an_effect() {
     }
 }
 
+/// A variable that may be a view of one that is needed changes that one, too; where the map prints the change, it declares
+/// the variable.
+#[test]
+fn what_a_map_changes_it_declares() {
+    let got = map(
+        "let mut x = m.a; if x > 1 { let mut y = ({ let y = x; y }); y = m.o.unwrap_or(x); } self.d.put(x, 1);",
+    );
+    assert_eq!(got.contains("y=m.o"), got.contains("letmuty"), "{got}");
+}
+
 #[test]
 fn the_map_is_a_slice_of_the_body() {
     let got = map(
