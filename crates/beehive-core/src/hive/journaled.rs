@@ -140,7 +140,8 @@ fn one_at_a_time<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Makes one record of what `run` does, which is called once. `lost` is called instead when that cannot be recorded, and nothing is left of it.
+/// Makes one record of what `run` does, which is called once. `lost` is called instead when that cannot be recorded, and
+/// nothing is left of it.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,

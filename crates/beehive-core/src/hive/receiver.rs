@@ -165,9 +165,14 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
             return;
         }
         turn.meets(&self.app.handlers[A::HANDLER]);
-        if turn.stateless != Stateless::Here
-            && (run.outcome == Outcome::Stateless || lane.has_errands(self.app.index))
-        {
+        let is_stateless = run.outcome == Outcome::Stateless;
+        let leaves = match turn.stateless {
+            Stateless::Here => false,
+            // what the sender has left already comes first
+            Stateless::InOrder => is_stateless || lane.has_errands(self.app.index),
+            Stateless::Apart => is_stateless,
+        };
+        if leaves {
             return self.leave(batch, run.first..end, position, lane, turn);
         }
         // looked at in this order: what an errand puts off is put off before the errand is done
