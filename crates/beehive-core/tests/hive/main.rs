@@ -43,4 +43,5 @@ mod timers;
 mod timers_order;
 mod unreadable;
 mod unwritable;
+mod whereabouts;
 mod witnessed;
