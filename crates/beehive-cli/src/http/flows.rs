@@ -183,7 +183,11 @@ async fn found(hive: &Hive, driver: Address, turn: &mut Turn, deadline: Instant)
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
     let mut found = Vec::new();
     loop {
-        let mail = turn.unless_silent(deadline, io.receive()).await?;
+        let mail = match found.is_empty() {
+            true => turn.unless_silent(deadline, io.receive()).await?,
+            // it keeps its turn: what it has told is in memory
+            false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
+        };
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
             if found.len() <= FLOWS_MAX {
                 found.extend_from_slice(&part.flows)

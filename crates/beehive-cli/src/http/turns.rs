@@ -59,7 +59,8 @@ impl Turn {
         self.begun = Instant::now();
     }
 
-    /// What comes until `deadline`. The turn is another one's as soon as nothing has come for long.
+    /// What comes first, until `deadline`. The turn is another one's if nothing has come for long; whoever speaks then waits
+    /// for a turn again, so that no more than have one are kept in memory.
     pub(super) async fn unless_silent<T>(
         &mut self,
         deadline: Instant,
@@ -71,7 +72,9 @@ impl Turn {
             return Some(come);
         }
         self.place = None;
-        tokio::time::timeout_at(deadline, coming).await.ok()
+        let come = tokio::time::timeout_at(deadline, coming).await.ok()?;
+        tokio::time::timeout_at(deadline, self.begin()).await.ok()?;
+        Some(come)
     }
 
     /// How long to wait before one looks again. The turn is another one's as soon as it takes long.
