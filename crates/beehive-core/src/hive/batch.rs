@@ -7,6 +7,7 @@ use crate::hive::journal::{Emit, Fact};
 use crate::hive::{unwinding, words};
 use crate::key::CellHasher;
 use crate::message::{Error, Message};
+use crate::state::image::{DecodeError, decode, encode};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -184,6 +185,38 @@ impl<M: Message> AnyBatch for Batch<M> {
             admitted.close()
         }
     }
+}
+
+/// Messages that are sent, whose type is not known here. What is seldom done with them is compiled once, and not for each.
+pub(crate) trait Messages: AnyBatch {
+    fn source(&self) -> &Source;
+    fn admitted(&self) -> Option<&Arc<Admitted>>;
+    /// Message `index`, encoded, if there is one. Panics where it cannot be.
+    fn encoded(&self, index: u32) -> Option<Vec<u8>>;
+    /// A message that a log remembers, for those who wait for the answers to these.
+    fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError>;
+}
+
+impl<M: Message> Messages for Batch<M> {
+    fn source(&self) -> &Source {
+        &self.source
+    }
+    fn admitted(&self) -> Option<&Arc<Admitted>> {
+        self.admitted.as_ref()
+    }
+    fn encoded(&self, index: u32) -> Option<Vec<u8>> {
+        self.messages.get(index as usize).map(encode)
+    }
+    fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError> {
+        let messages = vec![decode::<M>(M::NAME, &emit.bytes)?];
+        let source = Source { bee: self.source.bee, handler: self.source.handler, ..Source::again(emit) };
+        Ok(Arc::new(Batch { messages, source, sink: self.sink.clone(), admitted: None }))
+    }
+}
+
+/// A batch whose type was not known.
+pub(crate) fn batch_of<M: Message>(batch: Arc<dyn Any + Send + Sync>) -> Option<Arc<Batch<M>>> {
+    batch.downcast().ok()
 }
 
 /// The answers of one run; most runs are short.

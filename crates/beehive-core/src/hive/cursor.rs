@@ -12,17 +12,17 @@ use crate::hive::batch::{Batch, Source};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::care::{Begun, set_aside};
 use crate::hive::credit::Cause;
+use crate::hive::handler::Handler;
 use crate::hive::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
 use crate::hive::journaled::{Draft, record};
 use crate::hive::lane::SenderLane;
 use crate::hive::link::Link;
 use crate::hive::parked::{Owners, Parked};
-use crate::hive::receiver::{AppReceiver, emit_of, end_with_error, map};
+use crate::hive::receiver::{end_with_error, map, route};
 use crate::hive::runtime::AppRuntime;
-use crate::hive::sweep::{Pace, Visit, sweep_name, turns_of};
+use crate::hive::sweep::{Pace, Visit, sweep_emit, turns_of};
 use crate::hive::transaction::{Run, execute, release};
 use crate::hive::turn::{Place, Turn};
-use crate::hive::types::Receiver;
 use crate::hive::{HiveInner, wake};
 use crate::key::Key;
 use crate::limits;
@@ -121,7 +121,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
-    let (Some(link), Some(message)) = (app.link.clone(), batch.messages.get(index as usize)) else { return };
+    let Some(link) = app.link.clone() else { return };
     let mut fact = batch.source.fact(index, app.index);
     let mut admitted = batch.admitted.clone();
     if fact.lane == 0 {
@@ -134,8 +134,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
     // an app may have several handlers for each cell of one message
     let sweep = Numbers::parts(fact, A::HANDLER | SWEEPS).fact(0, app.index);
-    let emit =
-        Emit { is_sweep: true, ..emit_of(batch, index, message, sweep, sweep_name::<A, K, M>(), None, None) };
+    let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
+    let emit = Emit { is_sweep: true, ..emit };
     let opening = match &mut turn.gate {
         Some(gate) => {
             gate.emits.push(emit);
@@ -393,7 +393,8 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, visited.sweep, cell));
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
-                    end_with_error::<A, Each<K, M>>(app, &batch, index, None, &error, lane, turn);
+                    let by = Handler::of::<A, Each<K, M>>(app);
+                    end_with_error(&by, &batch, index, None, &error, lane, turn);
                     continue;
                 }
                 let run = Run { cells: mapper.cells(), position: None, now };
@@ -410,7 +411,7 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 release(app, Some(bee.id), &batch, None, done, lane, turn)
             } else {
                 // it needs cells of others, too
-                AppReceiver::<A, Each<K, M>>::new(app.clone()).route(&batch, one, None, lane, turn)
+                route::<A, Each<K, M>>(app, &batch, one, None, lane, turn)
             }
         }
         draft.visits.push(visited.clone());

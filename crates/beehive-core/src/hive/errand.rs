@@ -6,14 +6,15 @@
 //! that the sender routes after it waits until it is done, so that it comes to nobody in another order than it would have
 //! with a stack without end.
 
-use crate::hive::batch::Batch;
+use crate::hive::batch::Messages;
 use crate::hive::credit::Cause;
 use crate::hive::lane::SenderLane;
+use crate::hive::routing::Onward;
 use crate::hive::turn::{Runnable, Turn};
 use crate::hive::unwinding;
-use crate::message::Message;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -134,24 +135,28 @@ impl Turn<'_> {
 
     /// Has messages of a batch, for `app`, routed when the stack is free again, before all that the sender routes later.
     #[cold]
-    pub(crate) fn put_off<M: Message>(
+    pub(crate) fn put_off(
         &mut self,
         app: u16,
-        batch: &Arc<Batch<M>>,
+        onward: Arc<dyn Onward>,
+        batch: Arc<dyn Messages>,
+        range: Range<u32>,
+        position: Option<u16>,
         lane: &mut SenderLane,
-        route: impl FnOnce(&Arc<Batch<M>>, &mut SenderLane, &mut Turn) + Send + 'static,
     ) {
-        let batch = batch.clone();
         if let Some(gate) = &mut self.gate {
-            return gate.put_off(Box::new(move |lane, turn| route(&batch, lane, turn)));
+            let route = move |lane: &mut SenderLane, turn: &mut Turn| {
+                onward.route_on(&batch, range, position, lane, turn)
+            };
+            return gate.put_off(Box::new(route));
         }
         // who waits for what becomes of it waits for that, too
-        if let Some(admitted) = &batch.admitted {
+        if let Some(admitted) = batch.admitted() {
             admitted.open()
         }
         let route: Route = Box::new(move |lane, turn| {
-            route(&batch, lane, turn);
-            if let Some(admitted) = &batch.admitted {
+            onward.route_on(&batch, range, position, lane, turn);
+            if let Some(admitted) = batch.admitted() {
                 admitted.close()
             }
         });

@@ -520,7 +520,7 @@ impl Io {
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
             turn.stateless = Stateless::InOrder;
-            out.freeze(&source, Some(inbox), numbers, by);
+            out.freeze(source, Some(inbox), numbers, by);
             out.route(u16::MAX, lane, turn)
         })
     }

@@ -3,10 +3,11 @@
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
 use crate::hive::admission::{Numbers, lane_of};
-use crate::hive::batch::Batch;
+use crate::hive::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::bee::{Bee, Body, Delivery};
-use crate::hive::care::{Begun, Care, set_aside};
+use crate::hive::care::{Begun, set_aside};
 use crate::hive::gate::Gate;
+use crate::hive::handler::Handler;
 use crate::hive::journal::{Input, Record, Visited, Work};
 use crate::hive::lane::SenderLane;
 use crate::hive::receiver::end_with_error;
@@ -19,6 +20,7 @@ use crate::limits;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::Op;
 use crate::time::Time;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -41,6 +43,40 @@ impl Draft {
     }
 }
 
+/// Transactions of messages of a type that is known there.
+trait Transactions<A> {
+    /// Runs those of `range`. What they leave is kept.
+    fn execute(&mut self, range: Range<u32>, state: &mut A, run: Run, turn: &mut Turn, ops: &mut Vec<Op>);
+    /// Lets go what they left so far.
+    fn release(&mut self, lane: &mut SenderLane, turn: &mut Turn);
+    /// A message ends with an error that is not its handler's.
+    fn end_with(&mut self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn);
+}
+
+struct OfABatch<'a, A: App, M: Message> {
+    bee: &'a Arc<Bee<A>>,
+    batch: &'a Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+}
+
+impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M> {
+    fn execute(&mut self, range: Range<u32>, state: &mut A, run: Run, turn: &mut Turn, ops: &mut Vec<Op>) {
+        let OfABatch { bee, batch, done, .. } = self;
+        done.extend(execute::<A, M>(&bee.app, Some(bee.id), state, batch, range, run, turn, Some(ops)))
+    }
+
+    fn release(&mut self, lane: &mut SenderLane, turn: &mut Turn) {
+        let OfABatch { bee, batch, position, done } = self;
+        release(&bee.app, Some(bee.id), batch, *position, std::mem::take(done), lane, turn)
+    }
+
+    fn end_with(&mut self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn) {
+        let handler = Handler::of::<A, M>(&self.bee.app);
+        end_with_error(&handler, self.batch, index, self.position, error, lane, turn)
+    }
+}
+
 /// Runs the messages that were not run before; holds back what that lets out until their record is committed.
 pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
@@ -48,95 +84,72 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    let batch = delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>;
-    let (Ok(batch), Some(tail)) = (batch.downcast::<Batch<M>>(), &mut body.tail) else { return };
-    let count = delivery.count;
-    let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
+    let batch: Arc<dyn AnyBatch> = delivery.batch.clone();
+    let Some(batch) = &batch_of::<M>(batch) else { return };
+    let transactions = &mut OfABatch { bee, batch, position: delivery.position, done: Executed::default() };
+    run_all(transactions, &Handler::of::<A, M>(&bee.app), &**batch, bee, body, delivery, turn)
+}
+
+fn run_all<A: Handlers>(
+    transactions: &mut dyn Transactions<A>,
+    handler: &Handler,
+    batch: &dyn Messages,
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    let Some(tail) = &mut body.tail else { return };
+    let (first, count) = (delivery.first, delivery.count);
+    let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
-    let (mut new, inputs) =
-        tail.take_note(&batch, bee.app.index, delivery.first..delivery.first + delivery.count);
+    let (mut new, inputs) = tail.take_note(batch, handler.app, first..first + count);
     if turn.hive.witness.is_some() {
-        for index in (delivery.first..delivery.first + count).filter(|index| !new.contains(index)) {
-            witness::ended_before(&bee.app, &batch, index, turn)
+        for index in (first..first + count).filter(|index| !new.contains(index)) {
+            witness::ended_before(handler, batch, index, turn)
         }
     }
     if new.is_empty() && tail.is_settled() {
         // sent again, and committed long since
         return delivery.batch.committed(0);
     }
-    let (app, first) = (&bee.app, delivery.first);
+    let transactions = std::cell::RefCell::new(transactions);
     let mut lost = |error: &Error, _: &mut Draft, lane: &mut SenderLane, turn: &mut Turn| {
-        end_with_error::<A, M>(app, &batch, first, position, error, lane, turn)
+        transactions.borrow_mut().end_with(first, error, lane, turn)
     };
     let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
         let new = std::mem::take(&mut new);
         let run = Run { cells: &cells, position, now };
-        let fact = |index: Option<&u32>| batch.source.fact(index.copied().unwrap_or(first), bee.app.index);
+        let fact = |index: Option<&u32>| batch.source().fact(index.copied().unwrap_or(first), handler.app);
         let (one, other) = (fact(new.first()), fact(new.last()));
-        let care = bee.app.link.as_ref().map(|link| &link.care);
-        if let Some(care) = care.filter(|care| care.concerns(one, other) || watched::is_on()) {
-            return one_at_a_time::<A, M>(care, bee, state, &batch, new, run, draft, lane, turn);
-        }
-        let mut done = Executed::default();
+        let care = handler.link.map(|link| &link.care);
+        // some may have ended the process before, or somebody watches: then they are run by themselves
+        let care = care.filter(|care| care.concerns(one, other) || watched::is_on());
+        let mut transactions = transactions.borrow_mut();
         for index in new {
             if draft.is_too_large() {
                 break;
             }
-            done.extend(execute::<A, M>(
-                &bee.app,
-                Some(bee.id),
-                state,
-                &batch,
-                index..index + 1,
-                run,
-                turn,
-                Some(&mut draft.ops),
-            ))
+            let by = (handler.app, handler.number);
+            let fact = fact(Some(&index));
+            let begun = care.map(|care| care.begin(turn.hive, turn.slot, by, fact, None));
+            if let Some(Begun::SetAside) = begun {
+                transactions.end_with(index, &set_aside(), lane, turn);
+                continue;
+            }
+            transactions.execute(index..index + 1, state, run, turn, &mut draft.ops);
+            if care.is_some() {
+                // what stateless handlers make of it, they make now: that is part of it
+                transactions.release(lane, turn)
+            }
         }
-        release(&bee.app, Some(bee.id), &batch, position, done, lane, turn)
+        if care.is_none() {
+            transactions.release(lane, turn)
+        }
     };
     record(bee, body, delivery, inputs, turn, &mut lost, &mut run);
     if let Some(began) = began {
         body.traffic.timed(count, turn.hive.now().since(began))
-    }
-}
-
-/// Runs messages of which some may have ended the process before, or that somebody watches, by themselves.
-#[allow(clippy::too_many_arguments)]
-fn one_at_a_time<A: Handlers + Handles<M>, M: Message>(
-    care: &Care,
-    bee: &Arc<Bee<A>>,
-    state: &mut A,
-    batch: &Arc<Batch<M>>,
-    new: Vec<u32>,
-    run: Run,
-    draft: &mut Draft,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
-    let app = &bee.app;
-    for index in new {
-        if draft.is_too_large() {
-            break;
-        }
-        let fact = batch.source.fact(index, app.index);
-        let begun = care.begin(turn.hive, turn.slot, (app.index, A::HANDLER), fact, None);
-        if let Begun::SetAside = begun {
-            end_with_error::<A, M>(app, batch, index, run.position, &set_aside(), lane, turn);
-            continue;
-        }
-        // what stateless handlers make of it, they make now: that is part of it
-        let done = execute::<A, M>(
-            app,
-            Some(bee.id),
-            state,
-            batch,
-            index..index + 1,
-            run,
-            turn,
-            Some(&mut draft.ops),
-        );
-        release(app, Some(bee.id), batch, run.position, done, lane, turn)
     }
 }
 

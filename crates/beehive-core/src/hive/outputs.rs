@@ -330,42 +330,33 @@ impl Outputs {
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of what was emitted, with the next of `numbers`.
+    /// Makes batches of what was emitted, with the next of `numbers`. They must be the same whenever the same is emitted, so
+    /// it goes by the order of emission: the slots stand in the order in which this thread has used them first, for whatever.
     pub(crate) fn freeze(
         &mut self,
-        source: &Source,
+        mut source: Source,
         sink: Option<&Arc<Inbox>>,
         numbers: &mut Numbers,
         by: Admission,
     ) {
-        let source = &mut source.clone();
-        if numbers.lane != 0 {
-            // the numbers must be the same whenever the same is emitted: the slots stand in the order in which this
-            // thread has used them first, for whatever
-            for span in &self.spans {
-                if let Some((_, slot)) = self.slots.get_mut(span.slot as usize) {
-                    slot.freeze(source, sink, numbers, by)
-                }
+        for span in &self.spans {
+            if let Some((_, slot)) = self.slots.get_mut(span.slot as usize) {
+                slot.freeze(&mut source, sink, numbers, by)
             }
-            return;
-        }
-        for (_, slot) in &mut self.slots {
-            slot.freeze(source, sink, numbers, by)
         }
     }
 
     /// Hands over what was frozen, in order. `app`: the app that emitted it.
     pub(crate) fn route(&mut self, app: u16, lane: &mut SenderLane, turn: &mut Turn) {
-        if self.total == 0 {
-            return;
-        }
-        for span in self.spans.drain(..) {
+        for span in &self.spans {
             if let Some((_, slot)) = self.slots.get(span.slot as usize) {
                 slot.route(span.range(), span.target.routed(app), lane, turn)
             }
         }
-        for (_, slot) in &mut self.slots {
-            slot.thaw()
+        for span in self.spans.drain(..) {
+            if let Some((_, slot)) = self.slots.get_mut(span.slot as usize) {
+                slot.thaw()
+            }
         }
         self.total = 0;
         self.later = 0;

@@ -2,27 +2,25 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
-use crate::hive::admission::{Admitted, Numbers};
-use crate::hive::batch::Batch;
-use crate::hive::bee::{Bee, Body, Delivery, Local};
-use crate::hive::care::{Begun, set_aside};
+use crate::hive::batch::{Batch, Messages, batch_of};
+use crate::hive::bee::{Bee, Body, Delivery, Local, RunDelivery};
 use crate::hive::delivery::deliver;
-use crate::hive::errand::{Errand, Errands};
 use crate::hive::gate::Gate;
-use crate::hive::journal::{Emit, Fact};
+use crate::hive::handler::Handler;
+use crate::hive::journal::Emit;
 use crate::hive::journaled::run_journaled;
 use crate::hive::lane::SenderLane;
+use crate::hive::routing::{self, Ahead, Onward, Routed, consume_gate};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::traffic::Peer;
-use crate::hive::transaction::{Executed, Run, execute, fail, let_go, release, release_made_of};
+use crate::hive::transaction::{Executed, Run, execute, let_go, release, release_made_of};
 use crate::hive::turn::{Stateless, Turn};
 use crate::hive::types::Receiver;
-use crate::hive::{unowned, unwinding, watched, witness};
+use crate::hive::{admission::Numbers, unwinding, watched, witness};
 use crate::limits;
-use crate::message::{Error, ErrorKind, Message};
-use crate::state::image::encode;
+use crate::mapper::Mapper;
+use crate::message::{Error, Message};
 use crate::time::Time;
-use std::collections::HashSet;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -59,28 +57,13 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         position: Option<u16>,
         at: Option<Time>,
     ) -> Vec<Emit> {
-        if self.app.link.is_none() {
-            return Vec::new();
-        }
-        let mut mapper = self.app.mapper(batch.source.origin);
-        let mut emits = Vec::new();
-        for index in range {
-            let Some(message) = batch.messages.get(index as usize) else { break };
-            mapper.clear();
-            if map::<A, M>(message, &mut mapper) != Outcome::Drop {
-                let name = remembered_name::<A, M>();
-                emits.push(emit_of(
-                    batch,
-                    index,
-                    message,
-                    batch.source.fact(index, self.app.index),
-                    name,
-                    position,
-                    at,
-                ))
+        match self.app.link {
+            Some(_) => {
+                let mapper = self.app.mapper(batch.source.origin);
+                routing::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
             }
+            None => Vec::new(),
         }
-        emits
     }
 
     fn outcome(&self, message: &M, turn: &Turn) -> Outcome {
@@ -96,47 +79,88 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        let app = &self.app;
-        let mut mapper = app.mapper(batch.source.origin);
-        // neighbours with the same outcome travel together
-        let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
-        let mut ahead = Ahead { claimed: range.start, end: range.end };
-        for index in range.clone() {
-            let Some(message) = batch.messages.get(index as usize) else { break };
-            mapper.clear();
-            let outcome = map::<A, M>(message, &mut mapper);
-            if outcome != run.outcome || mapper.cells() != &run.cells[..] {
-                self.hand_over(batch, &run, index, position, &mut ahead, lane, turn);
-                run.first = index;
-                run.outcome = outcome;
-                run.cells.clear();
-                run.cells.extend_from_slice(mapper.cells());
-            }
-        }
-        self.hand_over(batch, &run, range.end, position, &mut ahead, lane, turn);
+        route::<A, M>(&self.app, batch, range, position, lane, turn)
     }
 }
 
+impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
+    fn route_on(
+        &self,
+        batch: &Arc<dyn Messages>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        if let Some(batch) = batch_of::<M>(batch.clone()) {
+            route::<A, M>(&self.app, &batch, range, position, lane, turn)
+        }
+    }
+}
+
+/// Answers messages of a type that it knows, which a log has, with an error because the app has as many cells as it may have.
+type Refuse<A> =
+    fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut SenderLane, &mut Turn);
+
+fn refuse<A: Handlers + Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    batch: Arc<dyn Messages>,
+    range: Range<u32>,
+    position: Option<u16>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    if let Some(batch) = &batch_of::<M>(batch) {
+        routing::refuse::<A>(&OnItsWay { app, batch, position }, range, true, lane, turn)
+    }
+}
+
+pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    batch: &Arc<Batch<M>>,
+    range: Range<u32>,
+    position: Option<u16>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let (way, code) =
+        (&OnItsWay { app, batch, position }, Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> });
+    let mut mapper = app.mapper(batch.source.origin);
+    // neighbours with the same outcome travel together
+    let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
+    let mut ahead = Ahead::of(&range);
+    for index in range.clone() {
+        let Some(message) = batch.messages.get(index as usize) else { break };
+        mapper.clear();
+        let outcome = map::<A, M>(message, &mut mapper);
+        if outcome != run.outcome || mapper.cells() != &run.cells[..] {
+            hand_over(app, way, &code, &run, index, &mut ahead, lane, turn);
+            run.first = index;
+            run.outcome = outcome;
+            run.cells.clear();
+            run.cells.extend_from_slice(mapper.cells());
+        }
+    }
+    hand_over(app, way, &code, &run, range.end, &mut ahead, lane, turn);
+}
+
+/// What knows the type of the messages.
+struct Code<A: Handlers> {
+    run: RunDelivery<A>,
+    refuse: Refuse<A>,
+}
+
+/// Messages next to each other of which the map says the same.
 struct Neighbours {
     outcome: Outcome,
     cells: CellSet,
     first: u32,
 }
 
-/// How far the messages of a batch have been looked through for cells without a known owner.
-struct Ahead {
-    /// Owners of what is before it have been asked for.
-    claimed: u32,
-    end: u32,
-}
-
 /// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
 /// handler, without cells: it will fail there, where the error has somebody to go to.
 #[inline(always)]
-pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(
-    message: &M,
-    mapper: &mut crate::mapper::Mapper,
-) -> Outcome {
+pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     match unwinding::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
         Ok(()) => mapper.outcome(),
         Err(_) => {
@@ -146,321 +170,54 @@ pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
-    /// A run has ended before `end`.
-    #[inline]
-    #[allow(clippy::too_many_arguments)]
-    fn hand_over(
-        &self,
-        batch: &Arc<Batch<M>>,
-        run: &Neighbours,
-        end: u32,
-        position: Option<u16>,
-        ahead: &mut Ahead,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let count = end - run.first;
-        if count == 0 {
-            return;
-        }
-        turn.meets(&self.app.handlers[A::HANDLER]);
-        let is_stateless = run.outcome == Outcome::Stateless;
-        let leaves = match turn.stateless {
-            Stateless::Here => false,
-            // what the sender has left already comes first
-            Stateless::InOrder => is_stateless || lane.has_errands(self.app.index),
-            Stateless::Apart => is_stateless,
-        };
-        if leaves {
-            return self.leave(batch, run.first..end, position, lane, turn);
-        }
-        // looked at in this order: what an errand puts off is put off before the errand is done
-        if turn.is_put_off(lane) {
-            return self.put_off(batch, run.first..end, position, lane, turn);
-        }
-        match run.outcome {
-            Outcome::Drop => {
-                self.app.handlers[A::HANDLER].dropped.fetch_add(count as u64, Ordering::Relaxed);
-                if let Some(position) = position {
-                    let kind = turn.hive.types.kind::<M>();
-                    kind.pass_on(batch, run.first..end, position, lane, turn)
-                }
-            }
-            Outcome::Stateless => self.run_stateless(batch, run.first..end, position, lane, turn),
-            Outcome::Cells if !self.app.may_own(&run.cells) => {
-                let remembered = batch.admitted.is_none() && batch.source.numbers.lane != 0;
-                self.refuse(batch, run.first..end, position, remembered, lane, turn)
-            }
-            Outcome::Cells => {
-                if turn.hive.witness.is_some() {
-                    witness::due(&self.app, batch, run.first..end, turn)
-                }
-                let delivery = Delivery {
-                    run: run_delivery::<A, M>,
-                    batch: batch.clone(),
-                    cause: turn.cause.clone(),
-                    first: run.first,
-                    count,
-                    position,
-                    cells: run.cells.clone(),
-                };
-                if turn.gate.is_some() {
-                    return self.hold(batch, delivery, turn);
-                }
-                self.open(batch);
-                let mut missing = |cells: &CellSet| self.missing(batch, run.first, cells, ahead);
-                if deliver(&self.app, delivery, lane, turn, &mut missing) {
-                    self.app.handlers[A::HANDLER].waited.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+/// Messages on their way to an app.
+struct OnItsWay<'a, A: Handlers, M: Message> {
+    app: &'a Arc<AppRuntime<A>>,
+    batch: &'a Arc<Batch<M>>,
+    position: Option<u16>,
+}
+
+impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
+    fn handler(&self) -> Handler<'_> {
+        Handler::of::<A, M>(self.app)
+    }
+
+    fn batch(&self) -> &dyn Messages {
+        &**self.batch
+    }
+
+    fn share(&self) -> Arc<dyn Messages> {
+        self.batch.clone()
+    }
+
+    fn position(&self) -> Option<u16> {
+        self.position
+    }
+
+    fn onward(&self) -> Arc<dyn Onward> {
+        AppReceiver::<A, M>::new(self.app.clone())
+    }
+
+    fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome> {
+        self.batch.messages.get(index as usize).map(|message| map::<A, M>(message, mapper))
+    }
+
+    fn pass_on(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+        if let Some(position) = self.position {
+            let kind = turn.hive.types.kind::<M>();
+            kind.pass_on(self.batch, range, position, lane, turn)
         }
     }
 
-    /// A delivery of the batch has to be committed.
-    fn open(&self, batch: &Batch<M>) {
-        if let Some(admitted) = &batch.admitted
-            && self.app.link.is_some()
-        {
-            admitted.open()
-        }
-    }
-
-    /// Delivers when the record is committed that says so. Until then nothing is open: a record that is refused is made
-    /// again, and what it held is thrown away.
-    fn hold(&self, batch: &Arc<Batch<M>>, delivery: Delivery<A>, turn: &mut Turn) {
-        let range = delivery.first..delivery.first + delivery.count;
-        let emits = self.emits(batch, range.clone(), delivery.position, None);
-        let (receiver, batch) = (Self::new(self.app.clone()), batch.clone());
-        if let Some(gate) = &mut turn.gate {
-            gate.emits.extend(emits);
-            gate.hold(move |lane, turn| {
-                // others may have taken the last cells meanwhile
-                if !receiver.app.may_own(&delivery.cells) {
-                    return receiver.refuse(&batch, range, delivery.position, true, lane, turn);
-                }
-                receiver.open(&batch);
-                deliver(&receiver.app, delivery, lane, turn, &mut |cells| Some(vec![cells.clone()]));
-            })
-        }
-    }
-
-    /// Answers messages with an error because the app has as many cells as it may have. `remembered`: a log has them.
-    #[cold]
-    fn refuse(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        remembered: bool,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let max = A::OPTIONS.cells.unwrap_or_default();
-        let text = format!("the app has {max} cells; `#[app(cells = {max})]` allows no more");
-        let error = Error::of(ErrorKind::Limit, text);
-        let says_so = remembered && self.app.link.is_some() && turn.gate.is_none();
-        for index in range {
-            let fact = batch.source.fact(index, self.app.index);
-            if says_so {
-                turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)))
-            }
-            end_with_error::<A, M>(&self.app, batch, index, position, &error, lane, turn);
-            if says_so {
-                consume_gate(fact, A::HANDLER, None, lane, turn)
-            }
-        }
-    }
-
-    /// The owner of `cells`, those of message `first`, is not known: all sets of cells of which the same is to be said, in
-    /// this message and those after it. So they are asked for at once. Nothing if they have been asked for already.
-    #[cold]
-    fn missing(
-        &self,
-        batch: &Arc<Batch<M>>,
-        first: u32,
-        cells: &CellSet,
-        ahead: &mut Ahead,
-    ) -> Option<Vec<CellSet>> {
-        if first < ahead.claimed {
-            return None;
-        }
-        let mut sets = vec![cells.clone()];
-        let mut known = HashSet::from([cells.clone()]);
-        let mut mapper = self.app.mapper(batch.source.origin);
-        let mut left = self.app.cells_left().saturating_sub(cells.len());
-        ahead.claimed = first + 1;
-        for index in first + 1..ahead.end {
-            let Some(message) = batch.messages.get(index as usize) else { break };
-            if sets.len() >= limits::CLAIMS_PER_PROPOSAL_MAX {
-                break;
-            }
-            mapper.clear();
-            if map::<A, M>(message, &mut mapper) == Outcome::Cells
-                && self.app.owner(mapper.cells()).is_none()
-                && known.insert(CellSet::from_slice(mapper.cells()))
-            {
-                // what is too much is not asked for before it is looked at by itself
-                let Some(fewer) = left.checked_sub(mapper.cells().len()) else { break };
-                left = fewer;
-                sets.push(CellSet::from_slice(mapper.cells()))
-            }
-            ahead.claimed = index + 1
-        }
-        Some(sets)
-    }
-
-    /// Leaves messages to those who run bees. Later ones to the same app follow, or they would overtake what these cause.
-    fn leave(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let (receiver, batch) = (Self::new(self.app.clone()), batch.clone());
-        if let Some(admitted) = &batch.admitted {
-            admitted.open()
-        }
-        let errand = Errand {
-            lane: lane.share(),
-            cause: turn.cause.clone(),
-            route: Box::new(move |lane, turn| {
-                receiver.route(&batch, range, position, lane, turn);
-                if let Some(admitted) = &batch.admitted {
-                    admitted.close()
-                }
-            }),
-        };
-        match turn.stateless {
-            Stateless::Apart => Errands::of(self.app.index).leave(errand, turn),
-            Stateless::InOrder | Stateless::Here => lane.leave(self.app.index, errand, turn),
-        }
-    }
-
-    /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit
-    /// on hops still ends a cycle.
-    #[cold]
-    fn put_off(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let receiver = Self::new(self.app.clone());
-        turn.put_off(self.app.index, batch, lane, move |batch, lane, turn| {
-            receiver.route(batch, range, position, lane, turn)
-        })
-    }
-
-    fn run_stateless(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let app = &self.app;
-        if turn.depth >= limits::STATELESS_DEPTH_MAX {
-            return self.put_off(batch, range, position, lane, turn);
-        }
-        if app.link.is_none() {
-            return self.run_stateless_now(batch, range, position, lane, turn);
-        }
-        match turn.gate.as_mut().map(|gate| gate.takes(range.len())) {
-            Some(true) => self.run_stateless_now(batch, range, position, lane, turn),
-            Some(false) => turn.hive.cycle(batch.source.hops, A::NAME, M::NAME),
-            None if batch.source.numbers.lane == 0 => {
-                self.run_stateless_now(batch, range, position, lane, turn)
-            }
-            // what is made of a message from outside is known by that message, so they are run one by one
-            None if batch.admitted.is_some() => {
-                for index in range {
-                    let fact = batch.source.fact(index, app.index);
-                    let Some(link) = &app.link else { break };
-                    if link.unowned.has_consumed(fact, A::HANDLER) {
-                        continue;
-                    }
-                    let handler = (app.index, A::HANDLER);
-                    match link.care.begin(turn.hive, turn.slot, handler, fact, None) {
-                        Begun::SetAside => {
-                            self.set_aside(batch, index, position, batch.admitted.as_ref(), lane, turn)
-                        }
-                        _begun => self.run_stateless_now(batch, index..index + 1, position, lane, turn),
-                    }
-                }
-            }
-            None => self.consume_stateless(batch, range, position, lane, turn),
-        }
-    }
-
-    /// Runs it for messages that a log remembers, whose time has come: a record says what is made of them.
-    fn consume_stateless(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        for index in range {
-            let fact = batch.source.fact(index, self.app.index);
-            let (care, handler) =
-                (self.app.link.as_ref().map(|link| &link.care), (self.app.index, A::HANDLER));
-            let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, fact, None));
-            if let Some(Begun::SetAside) = begun {
-                self.set_aside(batch, index, position, None, lane, turn);
-                continue;
-            }
-            turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
-            self.run_stateless_now(batch, index..index + 1, position, lane, turn);
-            consume_gate(fact, A::HANDLER, None, lane, turn)
-        }
-    }
-
-    /// A message that has ended the process twice is not run: a record says that it is done.
-    #[cold]
-    fn set_aside(
-        &self,
-        batch: &Arc<Batch<M>>,
-        index: u32,
-        position: Option<u16>,
-        admitted: Option<&Arc<Admitted>>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let fact = batch.source.fact(index, self.app.index);
-        turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
-        end_with_error::<A, M>(&self.app, batch, index, position, &set_aside(), lane, turn);
-        consume_gate(fact, A::HANDLER, admitted, lane, turn)
-    }
-
-    fn run_stateless_now(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
+    fn run_now(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+        let OnItsWay { app, batch, position } = *self;
         if range.len() > 1 && watched::is_on() {
             // what each message causes is told apart
-            return range
-                .for_each(|index| self.run_stateless_now(batch, index..index + 1, position, lane, turn));
+            return range.for_each(|index| self.run_now(index..index + 1, lane, turn));
         }
-        let app = &self.app;
-        let kept = turn.local::<Local<A>>(app.index).stateless.take();
-        let (mut instance, mut settings) = kept.unwrap_or_else(|| {
-            let (instance, settings) = app.settings.fresh();
-            (Box::new(instance), settings)
-        });
-        if A::HAS_SETTINGS && settings != app.settings.version() {
-            settings = app.settings.adopt(&mut instance)
-        }
+        let (mut instance, settings) =
+            turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
+        let settings = app.up_to_date(&mut instance, settings);
         turn.depth += 1;
         let outside = batch.admitted.is_some() && turn.gate.is_none();
         let made_of = outside.then(|| batch.source.fact(range.start, app.index));
@@ -474,49 +231,136 @@ impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
                 release(app, None, batch, position, done, lane, turn);
                 consume_gate(fact, A::HANDLER, batch.admitted.as_ref(), lane, turn)
             }
-            None if turn.gate.is_some() => self.release_held(batch, range, position, done, lane, turn),
+            None if turn.gate.is_some() => {
+                let mut done = Some(done);
+                let mut release = |lane: &mut SenderLane, turn: &mut Turn| {
+                    if let Some(done) = done.take() {
+                        release(app, None, batch, position, done, lane, turn)
+                    }
+                };
+                routing::release_held(self, range, &mut release, lane, turn)
+            }
             _ => release_made_of(made_of, app, None, batch, position, done, lane, turn),
         }
         turn.depth -= 1;
     }
-}
 
-impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
-    /// Lets go what a stateless handler left into the record of its sender. What cannot be encoded fails that handler, and
-    /// nobody else.
-    fn release_held(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        done: Executed<M>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        let (app, depth, mark) = (&self.app, turn.depth, turn.gate.as_ref().map(|gate| gate.mark()));
-        let released =
-            unwinding::catch(AssertUnwindSafe(|| release(app, None, batch, position, done, lane, turn)));
-        let (Err(panic), Some(mark)) = (released, mark) else { return };
-        turn.depth = depth;
-        turn.ctx().out.discard();
-        if let Some(gate) = &mut turn.gate {
-            gate.rollback(mark)
-        }
-        if range.len() > 1 {
-            // the others are not to blame; they have changed nothing, so they are run again
-            turn.depth -= 1;
-            range.for_each(|index| self.run_stateless_now(batch, index..index + 1, position, lane, turn));
-            return turn.depth = depth;
-        }
-        let error = Error::of(ErrorKind::Panicked, unwinding::text(&*panic));
-        let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
-        end_with_error::<A, M>(app, batch, range.start, position, &error, lane, turn)
+    fn end_with(&self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn) {
+        end_with_error(&self.handler(), self.batch, index, self.position, error, lane, turn)
     }
 }
 
+/// A run of neighbours has ended before `end`.
+#[allow(clippy::too_many_arguments)]
+fn hand_over<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    way: &dyn Routed,
+    code: &Code<A>,
+    run: &Neighbours,
+    end: u32,
+    ahead: &mut Ahead,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let count = end - run.first;
+    if count == 0 {
+        return;
+    }
+    let (handler, range) = (way.handler(), run.first..end);
+    turn.meets(handler.counters);
+    let is_stateless = run.outcome == Outcome::Stateless;
+    let leaves = match turn.stateless {
+        Stateless::Here => false,
+        // what the sender has left already comes first
+        Stateless::InOrder => is_stateless || lane.has_errands(app.index),
+        Stateless::Apart => is_stateless,
+    };
+    if leaves {
+        return routing::leave(way, range, lane, turn);
+    }
+    // looked at in this order: what an errand puts off is put off before the errand is done
+    if turn.is_put_off(lane) {
+        return routing::put_off(way, range, lane, turn);
+    }
+    match run.outcome {
+        Outcome::Drop => {
+            handler.counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
+            way.pass_on(range, lane, turn)
+        }
+        Outcome::Stateless if turn.depth >= limits::STATELESS_DEPTH_MAX => {
+            routing::put_off(way, range, lane, turn)
+        }
+        Outcome::Stateless if app.link.is_none() => way.run_now(range, lane, turn),
+        Outcome::Stateless => routing::run_recorded(way, range, lane, turn),
+        Outcome::Cells if !app.may_own(&run.cells) => {
+            let batch = way.batch();
+            let remembered = batch.admitted().is_none() && batch.source().numbers.lane != 0;
+            routing::refuse::<A>(way, range, remembered, lane, turn)
+        }
+        Outcome::Cells => {
+            if turn.hive.witness.is_some() {
+                witness::due(&handler, way.batch(), range, turn)
+            }
+            let delivery = Delivery {
+                run: code.run,
+                batch: way.share(),
+                cause: turn.cause.clone(),
+                first: run.first,
+                count,
+                position: way.position(),
+                cells: run.cells.clone(),
+            };
+            if turn.gate.is_some() {
+                return hold(app, way, delivery, code.refuse, turn);
+            }
+            if app.link.is_some()
+                && let Some(admitted) = way.batch().admitted()
+            {
+                admitted.open()
+            }
+            let origin = way.batch().source().origin;
+            let mut missing = |cells: &CellSet| ahead.missing(app, way, origin, run.first, cells);
+            if deliver(app, delivery, lane, turn, &mut missing) {
+                handler.counters.waited.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Delivers when the record is committed that says so. Until then nothing is open: a record that is refused is made again,
+/// and what it held is thrown away.
+fn hold<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    way: &dyn Routed,
+    delivery: Delivery<A>,
+    refuse: Refuse<A>,
+    turn: &mut Turn,
+) {
+    let range = delivery.first..delivery.first + delivery.count;
+    let emits = match app.link {
+        Some(_) => routing::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
+        None => Vec::new(),
+    };
+    let (app, batch) = (app.clone(), way.share());
+    let Some(gate) = &mut turn.gate else { return };
+    gate.emits.extend(emits);
+    gate.hold(move |lane, turn| {
+        // others may have taken the last cells meanwhile
+        if !app.may_own(&delivery.cells) {
+            return refuse(&app, batch, range, delivery.position, lane, turn);
+        }
+        if app.link.is_some()
+            && let Some(admitted) = batch.admitted()
+        {
+            admitted.open()
+        }
+        deliver(&app, delivery, lane, turn, &mut |cells| Some(vec![cells.clone()]));
+    })
+}
+
 /// A message ends with an error that is not its handler's.
-pub(crate) fn end_with_error<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
+pub(crate) fn end_with_error<M: Message>(
+    handler: &Handler,
     batch: &Arc<Batch<M>>,
     index: u32,
     position: Option<u16>,
@@ -524,69 +368,13 @@ pub(crate) fn end_with_error<A: Handlers + Handles<M>, M: Message>(
     lane: &mut SenderLane,
     turn: &mut Turn,
 ) {
-    fail::<A, M>(app, turn.hive, batch, index, position, error);
+    handler.fail(turn.hive, &**batch, index, position, error);
     if turn.hive.witness.is_some() {
-        witness::ended_before(app, batch, index, turn)
+        witness::ended_before(handler, &**batch, index, turn)
     }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);
     let_go(batch, position, done, lane, turn)
-}
-
-/// Has a record say that handler `handler` consumed a message, and made of it what is behind the gate.
-fn consume_gate(
-    fact: Fact,
-    handler: usize,
-    admitted: Option<&Arc<Admitted>>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
-    let Some(mut gate) = turn.close_gate(lane) else { return };
-    if gate.size() > limits::RECORD_BYTES_MAX {
-        let bytes = gate.size();
-        tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
-        return unowned::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
-    }
-    let (emits, notes) = (std::mem::take(&mut gate.emits), std::mem::take(&mut gate.notes));
-    let mut steps = gate.into_steps();
-    if !notes.is_empty() {
-        steps.insert(0, Box::new(move |_, turn| turn.note(notes)))
-    }
-    unowned::consume(fact, handler, admitted, emits, steps, lane, turn)
-}
-
-/// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart
-/// by their handler.
-pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
-    match M::NAME.starts_with("beehive::") {
-        true => format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name)),
-        false => M::NAME.to_string(),
-    }
-}
-
-/// What a log is to remember of a message.
-pub(crate) fn emit_of<M: Message>(
-    batch: &Batch<M>,
-    index: u32,
-    message: &M,
-    fact: Fact,
-    name: String,
-    position: Option<u16>,
-    at: Option<Time>,
-) -> Emit {
-    Emit {
-        fact,
-        name,
-        bytes: encode(message),
-        at,
-        is_sweep: false,
-        position,
-        origin: batch.source.origin,
-        sender: batch.source.sender,
-        hops: batch.source.hops,
-        chain: batch.source.chain.number(index),
-        chance: batch.source.chance_of(index as u64),
-    }
 }
 
 pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
@@ -598,29 +386,27 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     if body.tail.is_some() {
         return run_journaled::<A, M>(bee, body, delivery, turn);
     }
+    let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
     // the function that runs a delivery knows the type of its batch
-    let Ok(batch) = (delivery.batch as Arc<dyn std::any::Any + Send + Sync>).downcast::<Batch<M>>() else {
-        return;
-    };
-    let app = &bee.app;
-    turn.cause = delivery.cause;
-    let range = delivery.first..delivery.first + delivery.count;
-    let began = body.traffic.count(Peer::of(&batch.source), delivery.count).then(|| turn.hive.now());
+    let Some(batch) = batch_of::<M>(batch) else { return };
+    turn.cause = cause;
+    let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     body.now = body.now.max(turn.moment());
-    let run = Run { cells: &delivery.cells, position: delivery.position, now: body.now };
+    let run = Run { cells: &cells, position, now: body.now };
     // what each message causes is told apart where somebody watches
-    let apart = watched::is_on() && range.len() > 1;
-    let (last, range) = if apart { (range.end - 1, range.start..range.start + 1) } else { (0, range) };
-    let mut next = range.end;
-    let mut done = execute::<A, M>(app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
-    while apart && next <= last {
-        release(app, Some(bee.id), &batch, delivery.position, done, &mut body.lane, turn);
-        done = execute::<A, M>(app, Some(bee.id), &mut body.app, &batch, next..next + 1, run, turn, None);
-        next += 1
+    let step = if watched::is_on() { 1 } else { count };
+    let end = first + count;
+    let mut next = first;
+    while next < end {
+        let range = next..next + step;
+        next += step;
+        let done = execute::<A, M>(&bee.app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
+        if next >= end
+            && let Some(began) = began
+        {
+            body.traffic.timed(count, turn.hive.now().since(began))
+        }
+        release(&bee.app, Some(bee.id), &batch, position, done, &mut body.lane, turn)
     }
-    if let Some(began) = began {
-        body.traffic.timed(delivery.count, turn.hive.now().since(began))
-    }
-    release(app, Some(bee.id), &batch, delivery.position, done, &mut body.lane, turn);
     turn.cause = None;
 }

@@ -3,9 +3,10 @@
 use crate::app::{Handlers, Handles};
 use crate::hive::HiveInner;
 use crate::hive::cursor;
+use crate::hive::handler::remembered_name;
 use crate::hive::journal::Sweep;
 use crate::hive::lane::SenderLane;
-use crate::hive::receiver::{AppReceiver, remembered_name};
+use crate::hive::receiver::AppReceiver;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::sweep::{EachReceiver, run_sweep, sweep_name};
 use crate::hive::timers;

@@ -166,6 +166,21 @@ impl<A: App> AppRuntime<A> {
         self.settings.fresh().0
     }
 
+    /// An instance for stateless handlers, and the version of its settings.
+    pub(crate) fn stateless(&self) -> (Box<A>, u32) {
+        let (instance, settings) = self.settings.fresh();
+        (Box::new(instance), settings)
+    }
+
+    /// Gives an instance with settings of version `settings` those that hold now. Returns their version.
+    #[inline]
+    pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
+        match A::HAS_SETTINGS && settings != self.settings.version() {
+            true => self.settings.adopt(instance),
+            false => settings,
+        }
+    }
+
     pub(crate) fn body(&self) -> Body<A> {
         let (app, settings) = self.settings.fresh();
         Body {

@@ -7,15 +7,17 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::admission::Numbers;
-use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Shared, Source};
+use crate::hive::batch::{AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of};
 use crate::hive::bee::{Bee, Body, Delivery, RunDelivery};
 use crate::hive::credit::{Cause, Credits};
 use crate::hive::cursor::{self, Turns};
+use crate::hive::handler::Handler;
 use crate::hive::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::lane::SenderLane;
 use crate::hive::parked::{Owners, Parked};
-use crate::hive::receiver::{AppReceiver, emit_of, map, run_delivery};
+use crate::hive::receiver::{map, route, run_delivery};
 use crate::hive::routes::Routes;
+use crate::hive::routing::Onward;
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::types::Receiver;
@@ -68,13 +70,11 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         position: Option<u16>,
         at: Option<Time>,
     ) -> Vec<Emit> {
-        let messages = range.filter_map(|index| Some((index, batch.messages.get(index as usize)?)));
-        messages
-            .map(|(index, message)| {
-                let fact = batch.source.fact(index, self.app.index);
-                emit_of(batch, index, message, fact, sweep_name::<A, K, M>(), position, at)
-            })
-            .collect()
+        let emit = |index| {
+            let fact = batch.source.fact(index, self.app.index);
+            sweep_emit::<A, K, M>(&self.app, &**batch, index, fact, position, at)
+        };
+        range.filter_map(emit).collect()
     }
 
     fn route(
@@ -86,10 +86,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         turn: &mut Turn,
     ) {
         if turn.is_put_off(lane) {
-            let receiver = Self::of(&self.app, self.run);
-            return turn.put_off(self.app.index, batch, lane, move |batch, lane, turn| {
-                receiver.route(batch, range, None, lane, turn)
-            });
+            let onward = Arc::new(Self::of(&self.app, self.run));
+            return turn.put_off(self.app.index, onward, batch.clone(), range, None, lane);
         }
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
@@ -105,6 +103,34 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
             }
         }
     }
+}
+
+impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachReceiver<A, K, M> {
+    fn route_on(
+        &self,
+        batch: &Arc<dyn Messages>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        if let Some(batch) = batch_of::<M>(batch.clone()) {
+            self.route(&batch, range, position, lane, turn)
+        }
+    }
+}
+
+/// What a log is to remember of a message that begins a sweep.
+pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    app: &AppRuntime<A>,
+    batch: &dyn Messages,
+    index: u32,
+    fact: Fact,
+    position: Option<u16>,
+    at: Option<Time>,
+) -> Option<Emit> {
+    let emit = Handler::of::<A, Each<K, M>>(app).emit_of(batch, index, fact, position, at)?;
+    Some(Emit { name: sweep_name::<A, K, M>(), ..emit })
 }
 
 /// The name by which a log knows a handler for each cell.
@@ -410,7 +436,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             // it needs cells of others, too
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
-            AppReceiver::<A, Each<K, M>>::new(app.clone()).route(&batch, range, None, &mut body.lane, turn);
+            route::<A, Each<K, M>>(app, &batch, range, None, &mut body.lane, turn);
             turn.cause = None;
         }
     }

@@ -1,7 +1,7 @@
 //! What a journaled bee has executed and not seen committed: held back, to be let go in order or to be run again.
 
 use crate::app::App;
-use crate::hive::batch::Batch;
+use crate::hive::batch::Messages;
 use crate::hive::bee::Delivery;
 use crate::hive::gate::{Step, let_go};
 use crate::hive::journal::{Input, Seen};
@@ -10,7 +10,6 @@ use crate::hive::link::{Fate, Link};
 use crate::hive::runtime::AppRuntime;
 use crate::hive::turn::Turn;
 use crate::hive::unwinding;
-use crate::message::Message;
 use crate::state::column::Columns;
 use crate::state::image::{EncodedCells, Op};
 use std::collections::VecDeque;
@@ -142,25 +141,25 @@ impl<A: App> Tail<A> {
     }
 
     /// Which messages of `range` were not executed before, and the same as the inputs of a record. From now on they were.
-    pub(crate) fn take_note<M: Message>(
+    pub(crate) fn take_note(
         &mut self,
-        batch: &Batch<M>,
+        batch: &dyn Messages,
         app: u16,
         range: Range<u32>,
     ) -> (Vec<u32>, Vec<Input>) {
-        if batch.source.numbers.lane == 0 {
+        if batch.source().numbers.lane == 0 {
             return (range.collect(), Vec::new());
         }
         let mut new = Vec::new();
         let mut inputs: Vec<Input> = Vec::new();
         // what is not from outside is in the log, which has it once
-        let floor = batch.admitted.as_ref().map(|admitted| admitted.lane().floor());
+        let floor = batch.admitted().map(|admitted| admitted.lane().floor());
         if let Some(floor) = floor {
             self.prune();
-            self.seen.raise(batch.source.numbers.lane, floor)
+            self.seen.raise(batch.source().numbers.lane, floor)
         }
         for index in range {
-            let fact = batch.source.fact(index, app);
+            let fact = batch.source().fact(index, app);
             if floor.is_some() {
                 if self.seen.contains(fact.lane, fact.seq, fact.part) {
                     continue;

@@ -4,28 +4,28 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId};
 use crate::context::Ctx;
 use crate::hive::Address;
-use crate::hive::HiveInner;
 use crate::hive::admission::{Admission, Numbers};
-use crate::hive::batch::{AnswerRun, AnyBatch, Batch, Chain, STRIDE, Source};
+use crate::hive::batch::{AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
 use crate::hive::bee::Local;
 use crate::hive::credit::Cause;
-use crate::hive::dead_letters::{DeadLetter, Provenance, Way};
+use crate::hive::handler::Handler;
 use crate::hive::journal::Fact;
 use crate::hive::lane::SenderLane;
-use crate::hive::outputs::Outputs;
+use crate::hive::outputs::Mark;
 use crate::hive::postpone::postpone;
-use crate::hive::receiver::remembered_name;
-use crate::hive::runtime::AppRuntime;
+use crate::hive::receiver::AppReceiver;
+use crate::hive::routing::Onward;
+use crate::hive::runtime::{AppRuntime, HandlerCounters};
 use crate::hive::turn::Turn;
 use crate::hive::types::MessageType;
-use crate::hive::witness::About;
-use crate::hive::{unwinding, watched, words};
+use crate::hive::witness::{self, About, Left};
+use crate::hive::{unwinding, watched};
 use crate::limits;
 use crate::message::{Error, ErrorKind, Message};
 use crate::snapshot::{self, Changes, Collected, Published};
 use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
-use crate::state::image::{Op, encode};
+use crate::state::image::Op;
 use crate::time::Time;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -116,36 +116,36 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     if A::ANSWERS && batch.sink.is_some() {
         done.answers.reserve(range.len())
     }
-    let count = range.len() as u32;
-    turn.count(count);
-    app.handlers[A::HANDLER].messages.fetch_add(count as u64, Ordering::Relaxed);
-    let hive = turn.hive;
+    let counters = &app.handlers[A::HANDLER];
     let Run { cells, position, now } = run;
-    let slot = turn.slot;
     let mut collected = collect(app, redo.is_none(), now, turn);
     let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| snapshot::open(s, now));
-    hive.begin_run(slot, app.index, A::HANDLER);
     // to show the messages, too, costs as much as a short handler
-    let shown = app.handlers[A::HANDLER].has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
+    let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
-    hive.show_run(slot, cells.first().copied(), batch.source.chain.number(range.start), shown);
+    let start = (app.index, A::HANDLER, counters);
+    let (slot, watched) = begin(start, &batch.source, &range, &run, shown, turn);
+    let hive = turn.hive;
     let ctx = turn.ctx();
-    ctx.now = now;
-    ctx.origin = batch.source.origin;
-    ctx.sender = batch.source.sender;
     let sink = batch.sink.as_deref();
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
     let held = Held::strict(app.seed, app.whole, cells);
-    ctx.postponed = None;
     let mut answered = 0u32;
-    let watched = watched::is_on();
-    done.chance = chance(app, batch, range.start, cells);
+    let chances = Chances::of::<A, M>(app, cells);
+    done.chance = chances.of_message(&batch.source, range.start);
     done.chain = batch.source.chain.after(range.start);
     let mut notes = hive.witness.is_some().then(Vec::new);
-    let is_passed_on = position.is_some_and(|position| position > 0);
-    let about = |index| {
-        let chance = chance(app, batch, index, cells);
-        About { bee, batch, index, cells, chance, is_passed_on }
+    // the handler has drawn from that in `ctx`
+    let about = |index| About {
+        handler: Handler::of::<A, M>(app),
+        bee,
+        batch: &**batch,
+        index,
+        cells,
+        chance: chances.of_message(&batch.source, index),
+        now,
+        is_passed_on: position.is_some_and(|position| position > 0),
+        code: witness::Code::of::<A, M>(),
     };
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -153,12 +153,12 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             break;
         }
         hive.run_at(slot, index);
-        ctx.chance = chance(app, batch, index, cells);
+        ctx.chance = chances.of_message(&batch.source, index);
         let mark = ctx.out.mark();
         let result = match watched {
             false => ended(state, message, ctx, &held),
             true => {
-                let _span = watched::handling(A::NAME, handler_name::<A, M>(), batch, index, cells);
+                let _span = watched::handling(&Handler::of::<A, M>(app), &batch.source, index, cells);
                 ended_in_span(state, message, ctx, &held)
             }
         };
@@ -172,9 +172,10 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         match result {
             Ok(answer) => {
                 if let Some(notes) = &mut notes {
-                    notes.push(about(index).committed(app, state, ctx, mark, &answer))
+                    let left = witness::committed(state, ctx, mark, witness::encoded(&answer));
+                    notes.push(about(index).left(left))
                 }
-                unwinding::to_the_end(|| state.commit());
+                commit(state);
                 if let Some(at) = ctx.postponed {
                     ctx.postponed = None;
                     done.postponed.push((index, at));
@@ -193,12 +194,10 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             }
             Err(error) => {
                 if let Some(notes) = &mut notes {
-                    notes.push(about(index).failed(app, now, &error))
+                    notes.push(about(index).left(Left::Failed(error.clone())))
                 }
-                unwinding::to_the_end(|| state.rollback());
-                ctx.out.rollback(mark);
-                ctx.postponed = None;
-                fail(app, hive, batch, index, position, &error);
+                roll_back(state, ctx, mark);
+                Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
                 if A::ANSWERS && position.is_some() {
                     if sink.is_some() {
                         done.answers.push(Err(error));
@@ -222,9 +221,65 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         turn.note(notes)
     }
     if answered > 0 {
-        app.handlers[A::HANDLER].answered.fetch_add(u64::from(answered), Ordering::Relaxed);
+        counters.answered.fetch_add(u64::from(answered), Ordering::Relaxed);
     }
     done
+}
+
+/// A run of messages begins: it is counted, whoever looks at the thread sees it, and handlers are told of it. Returns the
+/// thread's slot, and whether somebody watches.
+fn begin(
+    (app, handler, counters): (u16, usize, &HandlerCounters),
+    source: &Source,
+    range: &Range<u32>,
+    run: &Run,
+    shown: Option<Arc<dyn AnyBatch>>,
+    turn: &mut Turn,
+) -> (usize, bool) {
+    let count = range.len() as u32;
+    turn.count(count);
+    counters.messages.fetch_add(u64::from(count), Ordering::Relaxed);
+    let (hive, slot) = (turn.hive, turn.slot);
+    hive.begin_run(slot, app, handler);
+    hive.show_run(slot, run.cells.first().copied(), source.chain.number(range.start), shown);
+    let ctx = turn.ctx();
+    ctx.now = run.now;
+    ctx.origin = source.origin;
+    ctx.sender = source.sender;
+    ctx.postponed = None;
+    (slot, watched::is_on())
+}
+
+fn commit<A: Columns>(state: &mut A) {
+    unwinding::to_the_end(|| state.commit())
+}
+
+#[cold]
+fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Mark) {
+    unwinding::to_the_end(|| state.rollback());
+    ctx.out.rollback(mark);
+    ctx.postponed = None
+}
+
+/// What chance is derived from: the same for the same message, whenever it is run. A cell's turn at a sweep is known by the
+/// cell: its place in the batch says how many cells the bee has, unless one bee has all of them.
+struct Chances(Option<CellId>);
+
+impl Chances {
+    #[inline(always)]
+    fn of<A: Handlers + Handles<M>, M: Message>(app: &AppRuntime<A>, cells: &[CellId]) -> Chances {
+        Chances(match cells.first() {
+            Some(own) if M::OF_A_SWEEP && app.swept(A::HANDLER).and_then(|d| app.whole_cell(d)).is_none() => {
+                Some(*own)
+            }
+            _ => None,
+        })
+    }
+
+    #[inline(always)]
+    fn of_message(&self, source: &Source, index: u32) -> u64 {
+        source.chance_of(self.0.map_or(index as u64, |own| own.0))
+    }
 }
 
 /// What a run changes that snapshots are told of when it is over. Where there is a log, they are told when it is committed.
@@ -295,23 +350,6 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
     })
 }
 
-/// The same for the same message, whenever it is run. A cell's turn at a sweep is known by the cell: its place in the batch
-/// says how many cells the bee has, unless one bee has all of them.
-#[inline(always)]
-fn chance<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
-    batch: &Batch<M>,
-    index: u32,
-    cells: &[CellId],
-) -> u64 {
-    match cells.first() {
-        Some(own) if M::OF_A_SWEEP && app.swept(A::HANDLER).and_then(|d| app.whole_cell(d)).is_none() => {
-            batch.source.chance_of(own.0)
-        }
-        _ => batch.source.chance_of(index as u64),
-    }
-}
-
 #[cold]
 fn failure<T>(
     result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
@@ -336,76 +374,49 @@ fn failure<T>(
     }
 }
 
-fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
-    A::REPORT.get(A::HANDLER).map_or("?", |r| r.name)
-}
-
-#[cold]
-pub(crate) fn fail<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
-    hive: &HiveInner,
-    batch: &Batch<M>,
-    index: u32,
-    position: Option<u16>,
-    error: &Error,
-) {
-    let counters = &app.handlers[A::HANDLER];
-    let handler = handler_name::<A, M>();
-    if matches!(error.kind(), ErrorKind::Handler | ErrorKind::Stale) {
-        counters.errors.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(app = A::NAME, handler, message = M::NAME, %error, "a handler answered with an error");
-        return;
-    }
-    counters.panics.fetch_add(1, Ordering::Relaxed);
-    let Some(message) = batch.messages.get(index as usize) else { return };
-    let Source { origin, sender, hops, chain, handler: sent_by, .. } = batch.source;
-    hive.dead_letters.add(DeadLetter {
-        number: 0,
-        app: A::NAME,
-        handler,
-        message: M::NAME,
-        words: unwinding::harmless(|| words::bounded(message, limits::DEAD_LETTER_WORDS_BYTES_MAX))
-            .unwrap_or_default(),
-        bytes: unwinding::harmless(|| encode(message)),
-        error: error.clone(),
-        at: hive.now(),
-        cause: Provenance {
-            chain: chain.number(index),
-            hops,
-            origin,
-            sender,
-            handler: hive.handler_of(sender, sent_by),
-        },
-        way: Way { app: app.index, name: remembered_name::<A, M>(), position },
-    });
-}
-
-/// Where what a run emitted comes from, and whether its chain of causes is too long to go on.
-fn source_of<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
+/// Hands over what a run emitted, in order. `made_of`: of a stateless handler that ran for one message from outside; what it
+/// emitted is known by that. `chance` and `chain`: of the first message of the run.
+#[allow(clippy::too_many_arguments)]
+fn hand_over(
+    made_of: Option<Fact>,
+    (app, name, handler): (u16, &'static str, usize),
     bee: Option<BeeId>,
-    batch: &Batch<M>,
-    (chance, chain): (u64, Chain),
-    outputs: &Outputs,
+    batch: &dyn Messages,
+    chance: u64,
+    chain: Chain,
+    lane: &mut SenderLane,
     turn: &mut Turn,
-) -> (Source, bool) {
+) {
+    let mut outputs = turn.take_outputs();
+    let from = batch.source();
     let source = Source {
-        origin: batch.source.origin,
-        sender: Address::App(app.index),
+        origin: from.origin,
+        sender: Address::App(app),
         bee,
-        handler: Some(A::HANDLER as u16),
+        handler: Some(handler as u16),
         numbers: Numbers::NONE,
-        hops: batch.source.hops + 1,
+        hops: from.hops + 1,
         chain,
         // of messages that are emitted by one run all are told apart, by their places
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
-    turn.count_emits(app.index, A::HANDLER, outputs);
-    let cut = source.hops > limits::HOPS_PER_CAUSE_MAX;
-    if cut {
-        turn.hive.cycle(source.hops, A::NAME, M::NAME);
+    turn.count_emits(app, handler, &outputs);
+    if source.hops > limits::HOPS_PER_CAUSE_MAX {
+        // a cycle that has no end
+        turn.hive.cycle(source.hops, name, batch.message_name());
+        outputs.discard()
+    } else {
+        match (&mut turn.gate, made_of) {
+            (Some(gate), _) => outputs.freeze(source, None, &mut gate.numbers, Admission::Inside),
+            (None, Some(fact)) => {
+                let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
+                outputs.freeze(source, None, &mut Numbers::parts(fact, handler), by)
+            }
+            (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
+        }
+        outputs.route(app, lane, turn);
     }
-    (source, cut)
+    turn.give_back(outputs)
 }
 
 /// Lets go what a run left: outputs in order, answers, and what is passed on.
@@ -434,36 +445,40 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     turn: &mut Turn,
 ) {
     if !turn.ctx().out.is_empty() {
-        let mut outputs = turn.take_outputs();
-        let (source, cut) = source_of(app, bee, batch, (done.chance, done.chain), &outputs, turn);
-        if cut {
-            outputs.discard()
-        } else {
-            match (&mut turn.gate, made_of) {
-                (Some(gate), _) => outputs.freeze(&source, None, &mut gate.numbers, Admission::Inside),
-                (None, Some(fact)) => {
-                    let by = batch.admitted.as_ref().map_or(Admission::Inside, Admission::Part);
-                    outputs.freeze(&source, None, &mut Numbers::parts(fact, A::HANDLER), by)
-                }
-                (None, None) => {
-                    let mut numbers = Numbers::NONE;
-                    outputs.freeze(&source, None, &mut numbers, Admission::Inside)
-                }
-            }
-            outputs.route(app.index, lane, turn);
-        }
-        turn.give_back(outputs);
+        let by = (app.index, A::NAME, A::HANDLER);
+        hand_over(made_of, by, bee, &**batch, done.chance, done.chain, lane, turn)
     }
-    if !done.postponed.is_empty() {
-        // has counted them, and may have nothing else
-        turn.ctx().out.discard();
-        for (index, at) in std::mem::take(&mut done.postponed) {
-            if let Err(error) = postpone(app, batch, index, position, at, turn) {
-                done.end_with(batch, index, error, position)
-            }
-        }
+    if done.puts_off() {
+        put_off(
+            &Handler::of::<A, M>(app),
+            AppReceiver::<A, M>::new(app.clone()),
+            batch,
+            position,
+            &mut done,
+            turn,
+        )
     }
     let_go(batch, position, done, lane, turn)
+}
+
+/// Has messages handled again.
+#[cold]
+fn put_off<M: Message>(
+    handler: &Handler,
+    onward: Arc<dyn Onward>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: &mut Executed<M>,
+    turn: &mut Turn,
+) {
+    // has counted them, and may have nothing else
+    turn.ctx().out.discard();
+    let messages: Arc<dyn Messages> = batch.clone();
+    for once in std::mem::take(&mut done.postponed) {
+        if let Err(error) = postpone(handler, &onward, &messages, once, position, turn) {
+            done.end_with(batch, once.0, error, position)
+        }
+    }
 }
 
 /// Lets go answers, and what is passed on.
@@ -475,7 +490,7 @@ pub(crate) fn let_go<M: Message>(
     turn: &mut Turn,
 ) {
     if watched::is_on() && !done.answers.is_empty() {
-        watched::answered::<M>(done.chain, done.answers.len())
+        watched::answered(M::NAME, done.chain, done.answers.len())
     }
     if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
         match &mut turn.gate {

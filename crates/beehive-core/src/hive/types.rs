@@ -3,7 +3,7 @@
 use crate::cell::Outcome;
 use crate::hive::Address;
 use crate::hive::admission::Admitted;
-use crate::hive::batch::{Batch, Source};
+use crate::hive::batch::{Batch, Messages, Source, batch_of};
 use crate::hive::credit::Credits;
 use crate::hive::dead_letters::Way;
 use crate::hive::gate::Step;
@@ -11,6 +11,7 @@ use crate::hive::io::IoBees;
 use crate::hive::journal::{Emit, Sweep};
 use crate::hive::lane::SenderLane;
 use crate::hive::recorder::Recorder;
+use crate::hive::routing::Onward;
 use crate::hive::turn::Turn;
 use crate::hive::{unowned, watched, words};
 use crate::limits;
@@ -21,6 +22,7 @@ use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -90,7 +92,7 @@ impl<M: Message> MessageType<M> {
             recorder.note(batch, range.clone())
         }
         if watched::is_on() {
-            watched::emitted(batch, range.clone())
+            watched::emitted(M::NAME, &batch.source, range.clone())
         }
         let (observers, chain) = self.receivers();
         if observers.is_empty() && chain.is_empty() {
@@ -157,13 +159,13 @@ impl<M: Message> MessageType<M> {
             recorder.note(batch, range.clone())
         }
         if watched::is_on() {
-            watched::emitted(batch, range.clone())
+            watched::emitted(M::NAME, &batch.source, range.clone())
         }
         match to {
             Address::Io(_, id) if turn.is_put_off(lane) => {
-                let io = self.io.clone();
+                let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
                 // behind what some app has put off already
-                turn.put_off(0, batch, lane, move |batch, _, turn| to_io_bee(&io, id, batch, range, turn))
+                turn.put_off(0, onward, batch.clone(), range, None, lane)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, turn),
             Address::App(app) => match self.receiver_of(app) {
@@ -226,7 +228,7 @@ fn to_io_bee<M: Message>(
     turn: &mut Turn,
 ) {
     if watched::is_on() {
-        watched::delivered(batch, range.clone(), id)
+        watched::delivered(M::NAME, &batch.source, range.clone(), id)
     }
     match &mut turn.gate {
         Some(gate) => {
@@ -234,6 +236,28 @@ fn to_io_bee<M: Message>(
             gate.hold(move |_, _| io.deliver(id, &batch, range, &cause))
         }
         None => io.deliver(id, batch, range, &turn.cause),
+    }
+}
+
+/// Brings messages to an IO bee, later.
+struct ToIoBee<M> {
+    io: Arc<IoBees>,
+    id: u64,
+    kind: PhantomData<fn(M)>,
+}
+
+impl<M: Message> Onward for ToIoBee<M> {
+    fn route_on(
+        &self,
+        batch: &Arc<dyn Messages>,
+        range: Range<u32>,
+        _: Option<u16>,
+        _: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        if let Some(batch) = batch_of::<M>(batch.clone()) {
+            to_io_bee(&self.io, self.id, &batch, range, turn)
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! filter is one number in memory.
 
 use crate::cell::CellId;
-use crate::hive::batch::{Batch, Chain};
-use crate::message::Message;
+use crate::hive::batch::{Chain, Source};
+use crate::hive::handler::Handler;
 use std::ops::Range;
 use tracing::Level;
 use tracing::span::EnteredSpan;
@@ -22,23 +22,15 @@ pub(crate) fn is_on() -> bool {
 
 /// The span of one message in its handler. What the handler says is said within it.
 #[cold]
-pub(crate) fn handling<M: Message>(
-    app: &'static str,
-    handler: &'static str,
-    batch: &Batch<M>,
-    index: u32,
-    cells: &[CellId],
-) -> EnteredSpan {
-    let chain = batch.source.chain.number(index);
-    let hops = batch.source.hops;
+pub(crate) fn handling(handler: &Handler, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
     tracing::trace_span!(
         target: TARGET,
         "handle",
-        chain = format_args!("{chain:016x}"),
-        hops,
-        app,
-        handler,
-        kind = M::NAME,
+        chain = format_args!("{:016x}", source.chain.number(index)),
+        hops = source.hops,
+        app = handler.app_name,
+        handler = handler.name,
+        kind = handler.message,
         cell = cells.first().map(|cell| format!("{:016x}", cell.0)),
     )
     .entered()
@@ -46,26 +38,25 @@ pub(crate) fn handling<M: Message>(
 
 /// Messages are on their way to all who handle them.
 #[cold]
-pub(crate) fn emitted<M: Message>(batch: &Batch<M>, range: Range<u32>) {
+pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     for index in range {
-        let (chain, hops) = (batch.source.chain.number(index), batch.source.hops);
-        let (kind, from) = (M::NAME, batch.source.sender);
+        let (chain, hops, from) = (source.chain.number(index), source.hops, source.sender);
         tracing::trace!(target: TARGET, chain = format_args!("{chain:016x}"), hops, kind, ?from, "emitted");
     }
 }
 
 /// Messages have reached an IO bee.
 #[cold]
-pub(crate) fn delivered<M: Message>(batch: &Batch<M>, range: Range<u32>, io: u64) {
+pub(crate) fn delivered(kind: &'static str, source: &Source, range: Range<u32>, io: u64) {
     for index in range {
-        let (chain, hops, kind) = (batch.source.chain.number(index), batch.source.hops, M::NAME);
+        let (chain, hops) = (source.chain.number(index), source.hops);
         tracing::trace!(target: TARGET, chain = format_args!("{chain:016x}"), hops, kind, io, "delivered");
     }
 }
 
 /// Answers have gone to whoever asked.
 #[cold]
-pub(crate) fn answered<M: Message>(chain: Chain, answers: usize) {
-    let (chain, kind) = (chain.number(0), M::NAME);
+pub(crate) fn answered(kind: &'static str, chain: Chain, answers: usize) {
+    let chain = chain.number(0);
     tracing::trace!(target: TARGET, chain = format_args!("{chain:016x}"), kind, answers, "answered");
 }

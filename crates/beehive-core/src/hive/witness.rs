@@ -9,7 +9,8 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
-use crate::hive::batch::{Address, Batch};
+use crate::hive::batch::{Address, Messages, Source};
+use crate::hive::handler::Handler;
 use crate::hive::io::IoBees;
 use crate::hive::outputs::{Mark, Outputs, Sent};
 use crate::hive::receiver::map;
@@ -22,7 +23,7 @@ use crate::mapper::Mapper;
 use crate::message::{Error, Message, Reply};
 use crate::state::column::Columns;
 use crate::state::guard::Held;
-use crate::state::image::{CellImage, Op, decode, encode, words};
+use crate::state::image::{CellImage, Op, decode, words};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::any::Any;
@@ -52,10 +53,10 @@ pub(crate) enum Sender {
 
 impl Sender {
     /// None if there is none, or no order: a message that has waited for its time, a stateless handler, the hive's own hands.
-    fn of<M: Message>(batch: &Batch<M>) -> Option<Sender> {
-        match (batch.source.sender, batch.source.bee) {
+    fn of(source: &Source) -> Option<Sender> {
+        match (source.sender, source.bee) {
             (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
-            (Address::App(app), Some(bee)) if batch.source.hops > 0 => Some(Sender::Bee(app, bee)),
+            (Address::App(app), Some(bee)) if source.hops > 0 => Some(Sender::Bee(app, bee)),
             _ => None,
         }
     }
@@ -88,19 +89,18 @@ pub(crate) struct Ran {
     now: Time,
     origin: HiveId,
     from: Address,
-    again: fn(&mut dyn Alone, &Ran) -> Result<Left, String>,
-    words: fn(&[u8]) -> String,
+    code: Code,
 }
 
 impl Ran {
     /// Does it again. Fails if it cannot even begin.
     pub(crate) fn again(&self, alone: &mut dyn Alone) -> Result<Left, String> {
-        (self.again)(alone, self)
+        (self.code.again)(alone, self)
     }
 
     /// The message in words.
     pub(crate) fn words(&self) -> String {
-        (self.words)(&self.given.bytes)
+        (self.code.words)(&self.given.bytes)
     }
 }
 
@@ -232,117 +232,99 @@ impl Turn<'_> {
 }
 
 /// What cannot be encoded fails the transaction, or is told by the one who has to log it; here it says no more than that.
-fn bytes_of<T: serde::Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    encoding(|| encode(value))
-}
-
-fn encoding(encode: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+fn encoding(encode: &dyn Fn() -> Vec<u8>) -> Vec<u8> {
     unwinding::catch(AssertUnwindSafe(encode)).unwrap_or_default()
 }
 
-fn given<M: Message>(app: u16, handler: usize, batch: &Batch<M>, index: u32, chance: u64) -> Given {
-    let bytes = batch.messages.get(index as usize).map(bytes_of).unwrap_or_default();
-    Given { app, handler, bytes, chance }
+fn given(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Given {
+    let bytes = encoding(&|| batch.encoded(index).unwrap_or_default());
+    Given { app: handler.app, handler: handler.number, bytes, chance }
 }
 
 /// Messages that are handed over for a handler.
 #[cold]
-pub(crate) fn due<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
-    batch: &Batch<M>,
-    range: Range<u32>,
-    turn: &mut Turn,
-) {
+pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, turn: &mut Turn) {
     // a cell's turn at a sweep is no message that was sent
-    if M::OF_A_SWEEP {
+    if handler.is_of_a_sweep {
         return;
     }
-    let sender = Sender::of(batch);
-    let notes = range.map(|index| {
-        let given = given(app.index, A::HANDLER, batch, index, batch.source.chance_of(index as u64));
-        Noted::Due(given, sender)
-    });
+    let source = batch.source();
+    let sender = Sender::of(source);
+    let notes =
+        range.map(|index| Noted::Due(given(handler, batch, index, source.chance_of(index as u64)), sender));
     turn.note(notes.collect())
 }
 
 /// A message has ended without its handler.
 #[cold]
-pub(crate) fn ended_before<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
-    batch: &Batch<M>,
-    index: u32,
-    turn: &mut Turn,
-) {
-    let chance = batch.source.chance_of(index as u64);
-    turn.note(vec![Noted::Ended(given(app.index, A::HANDLER, batch, index, chance))])
+pub(crate) fn ended_before(handler: &Handler, batch: &dyn Messages, index: u32, turn: &mut Turn) {
+    let chance = batch.source().chance_of(index as u64);
+    turn.note(vec![Noted::Ended(given(handler, batch, index, chance))])
 }
 
 /// What is known of a transaction besides its end.
-pub(crate) struct About<'a, M: Message> {
+pub(crate) struct About<'a> {
+    pub(crate) handler: Handler<'a>,
     pub(crate) bee: Option<BeeId>,
-    pub(crate) batch: &'a Batch<M>,
+    pub(crate) batch: &'a dyn Messages,
     pub(crate) index: u32,
     pub(crate) cells: &'a [CellId],
     pub(crate) chance: u64,
+    pub(crate) now: Time,
     /// Somebody earlier in the chain passed it on. Between what one bee passes on and what the sender itself sends to the same
     /// cells there is no order.
     pub(crate) is_passed_on: bool,
+    /// What knows the types.
+    pub(crate) code: Code,
 }
 
-impl<M: Message> About<'_, M> {
-    fn with<A: Handlers + Handles<M>>(self, app: &AppRuntime<A>, now: Time, left: Left) -> Noted {
-        let About { bee, batch, index, cells, chance, is_passed_on } = self;
+/// What is done with a transaction by code that knows its types.
+#[derive(Clone, Copy)]
+pub(crate) struct Code {
+    again: fn(&mut dyn Alone, &Ran) -> Result<Left, String>,
+    words: fn(&[u8]) -> String,
+}
+
+impl Code {
+    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>() -> Code {
+        Code { again: again::<A, M>, words: in_words::<M> }
+    }
+}
+
+impl About<'_> {
+    /// It has ended.
+    #[cold]
+    pub(crate) fn left(self, left: Left) -> Noted {
+        let About { handler, bee, batch, index, cells, chance, now, is_passed_on, code } = self;
+        let source = batch.source();
         Noted::Ran(Box::new(Ran {
-            given: given(app.index, A::HANDLER, batch, index, chance),
-            sender: Sender::of(batch).filter(|_| !is_passed_on),
+            given: given(&handler, batch, index, chance),
+            sender: Sender::of(source).filter(|_| !is_passed_on),
             bee,
-            of_a_sweep: M::OF_A_SWEEP,
+            of_a_sweep: handler.is_of_a_sweep,
             cells: CellSet::from_slice(cells),
             left,
             now,
-            origin: batch.source.origin,
-            from: batch.source.sender,
-            again: again::<A, M>,
-            words: in_words::<M>,
+            origin: source.origin,
+            from: source.sender,
+            code,
         }))
-    }
-
-    /// It is about to commit. `mark`: where its outputs begin.
-    #[cold]
-    pub(crate) fn committed<A: Handlers + Handles<M>>(
-        self,
-        app: &AppRuntime<A>,
-        state: &mut A,
-        ctx: &Ctx,
-        mark: Mark,
-        answer: &Option<M::Reply>,
-    ) -> Noted {
-        let left = committed(state, ctx, mark, answer);
-        self.with(app, ctx.now, left)
-    }
-
-    /// It has failed.
-    #[cold]
-    pub(crate) fn failed<A: Handlers + Handles<M>>(
-        self,
-        app: &AppRuntime<A>,
-        now: Time,
-        error: &Error,
-    ) -> Noted {
-        self.with(app, now, Left::Failed(error.clone()))
     }
 }
 
-fn committed<A: Columns, R: Reply>(state: &mut A, ctx: &Ctx, mark: Mark, answer: &Option<R>) -> Left {
+/// An answer, encoded, if there is one.
+#[cold]
+pub(crate) fn encoded<R: Reply>(answer: &Option<R>) -> Option<Vec<u8>> {
+    answer.as_ref().map(|answer| encoding(&|| answer.encoded()))
+}
+
+/// What a transaction leaves that is about to commit. `mark`: where its outputs begin.
+#[cold]
+pub(crate) fn committed<A: Columns>(state: &mut A, ctx: &Ctx, mark: Mark, answer: Option<Vec<u8>>) -> Left {
     let mut changed = Vec::new();
     let _ = unwinding::catch(AssertUnwindSafe(|| state.redo(&mut changed)));
     changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
-    Left::Committed {
-        answer: answer.as_ref().map(|a| encoding(|| a.encoded())),
-        sent: ctx.out.sent_since(mark),
-        changed,
-        put_off: ctx.postponed,
-    }
+    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, put_off: ctx.postponed }
 }
 
 fn in_words<M: Message>(bytes: &[u8]) -> String {
@@ -417,33 +399,46 @@ impl<A: Handlers> Alone for AloneOf<A> {
 fn again<A: Handlers + Handles<M>, M: Message>(alone: &mut dyn Alone, ran: &Ran) -> Result<Left, String> {
     let alone = alone.as_any_mut().downcast_mut::<AloneOf<A>>().ok_or("it is another app's")?;
     let message = decode::<M>(M::NAME, &ran.given.bytes).map_err(|error| error.to_string())?;
-    debug_assert_eq!(alone.index, ran.given.app);
-    let mut mapper = Mapper::new(alone.seed, alone.whole, ran.origin);
+    let mut mapper = alone.mapper(ran);
     map::<A, M>(&message, &mut mapper);
     if mapper.cells() != &ran.cells[..] {
         return Err("its map names other cells".into());
     }
-    let AloneOf { app, ctx, .. } = alone;
-    ctx.now = ran.now;
-    ctx.origin = ran.origin;
-    ctx.sender = ran.from;
-    ctx.chance = ran.given.chance;
-    ctx.postponed = None;
-    let mark = ctx.out.mark();
-    let held = Held::strict(alone.seed, alone.whole, &ran.cells);
-    let result = ended::<A, M>(app, &message, ctx, &held);
+    let (mark, held) = alone.begin(ran);
+    let result = ended::<A, M>(&mut alone.app, &message, &mut alone.ctx, &held);
     drop(held);
-    let left = match result {
-        Ok(answer) => {
-            let left = committed(app, ctx, mark, &answer);
-            app.commit();
-            left
-        }
-        Err(error) => {
-            app.rollback();
-            Left::Failed(error)
-        }
-    };
-    ctx.out.discard();
-    Ok(left)
+    Ok(alone.end(mark, result.map(|answer| encoded(&answer))))
+}
+
+impl<A: Handlers> AloneOf<A> {
+    fn mapper(&self, ran: &Ran) -> Mapper {
+        debug_assert_eq!(self.index, ran.given.app);
+        Mapper::new(self.seed, self.whole, ran.origin)
+    }
+
+    fn begin(&mut self, ran: &Ran) -> (Mark, Held) {
+        let ctx = &mut self.ctx;
+        ctx.now = ran.now;
+        ctx.origin = ran.origin;
+        ctx.sender = ran.from;
+        ctx.chance = ran.given.chance;
+        ctx.postponed = None;
+        (ctx.out.mark(), Held::strict(self.seed, self.whole, &ran.cells))
+    }
+
+    fn end(&mut self, mark: Mark, result: Result<Option<Vec<u8>>, Error>) -> Left {
+        let left = match result {
+            Ok(answer) => {
+                let left = committed(&mut self.app, &self.ctx, mark, answer);
+                self.app.commit();
+                left
+            }
+            Err(error) => {
+                self.app.rollback();
+                Left::Failed(error)
+            }
+        };
+        self.ctx.out.discard();
+        left
+    }
 }
