@@ -1,6 +1,7 @@
 //! A turn: what one worker does from the moment messages come in until what they caused is done or handed over.
 
 use crate::context::Ctx;
+use crate::hive::HiveInner;
 use crate::hive::credit::Cause;
 use crate::hive::errand::Errand;
 use crate::hive::gate::Gate;
@@ -8,7 +9,6 @@ use crate::hive::outputs::Outputs;
 use crate::hive::runtime::HandlerCounters;
 use crate::hive::unwinding;
 use crate::hive::workers::Bees;
-use crate::hive::{EmitKey, HiveInner};
 use crate::limits;
 use crate::state::guard;
 use crate::time::Time;
@@ -50,6 +50,9 @@ pub(crate) enum Stateless {
     Apart,
 }
 
+/// Counters of what a handler emits, by the names of the messages.
+type EmitCounters = Vec<(&'static str, Arc<AtomicU64>)>;
+
 /// What is kept from turn to turn, so that a turn allocates nothing.
 pub(crate) struct Scratch {
     /// Of the hive it was made for.
@@ -58,8 +61,8 @@ pub(crate) struct Scratch {
     spare: Vec<Outputs>,
     /// By app: what its code keeps.
     apps: Vec<Option<Box<dyn Any + Send>>>,
-    /// Counters of (app, handler, message emitted) that this thread has used.
-    emits: Vec<(EmitKey, Arc<AtomicU64>)>,
+    /// By app and handler: counters of the messages that it emits, as far as this thread has used them.
+    emits: Vec<Vec<EmitCounters>>,
 }
 
 /// Messages that are handled between two looks at the clock: what handlers are told of the time must not grow old in a turn
@@ -303,19 +306,22 @@ impl<'h> Turn<'h> {
 
     /// Counts what a handler emitted, by type.
     pub(crate) fn count_emits(&mut self, app: u16, handler: usize, outputs: &Outputs) {
+        let (emits, app_at) = (&mut self.scratch.emits, usize::from(app));
+        if emits.len() <= app_at {
+            emits.resize_with(app_at + 1, Vec::new)
+        }
+        let handlers = &mut emits[app_at];
+        if handlers.len() <= handler {
+            handlers.resize_with(handler + 1, Vec::new)
+        }
+        let counters = &mut handlers[handler];
         for (name, count) in outputs.summary() {
-            let key = (app, handler as u16, name);
-            let same =
-                |k: &(u16, u16, &'static str)| k.0 == key.0 && k.1 == key.1 && std::ptr::eq(k.2, key.2);
-            let counter = match self.scratch.emits.iter().find(|(k, _)| same(k)) {
-                Some((_, counter)) => counter,
-                None => {
-                    let counter = self.hive.emit_counter(key);
-                    self.scratch.emits.push((key, counter));
-                    &self.scratch.emits[self.scratch.emits.len() - 1].1
-                }
-            };
-            counter.fetch_add(count as u64, Ordering::Relaxed);
+            let known = counters.iter().position(|(known, _)| std::ptr::eq(*known, name));
+            let at = known.unwrap_or_else(|| {
+                counters.push((name, self.hive.emit_counter((app, handler as u16, name))));
+                counters.len() - 1
+            });
+            counters[at].1.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 }
