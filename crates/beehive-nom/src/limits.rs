@@ -95,6 +95,9 @@ pub const FIREWALL_RULES_MAX: usize = 4_096;
 /// Directions of conversations, open at one switch, that wait for the app behind the firewall to say where they lead.
 pub const FIREWALL_WAITING_MAX: usize = 4_096;
 
+/// Flows of one conversation at one switch: four times there and back, as where it is routed on a stick.
+pub const FIREWALL_FLOWS_EACH_MAX: usize = 8;
+
 /// LLDP frames that are looked at, for each port and second; so many come in, too, when all other packets of that port are
 /// shed.
 pub const PROBES_PER_PORT_MAX: u32 = 16;

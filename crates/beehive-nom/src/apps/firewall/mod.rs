@@ -102,10 +102,8 @@ struct Gate {
 struct Open {
     until: Time,
     port: PortNo,
-    /// The flow in the direction of its first packet.
-    there: Option<FlowMatch>,
-    /// The flow of its answers.
-    back: Option<FlowMatch>,
+    /// Its flows, the oldest first: one each way, and more where it passes the switch more than once.
+    flows: Vec<FlowMatch>,
 }
 
 impl AtPort for Open {
@@ -161,10 +159,9 @@ impl Firewall {
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft) {
         let all = self.open.at(msg.node);
-        let led: Vec<_> =
-            all.iter().filter(|(_, o)| o.there.is_some() || o.back.is_some()).map(|(c, _)| *c).collect();
+        let led: Vec<_> = all.iter().filter(|(_, open)| !open.flows.is_empty()).map(|(c, _)| *c).collect();
         for spoken in led {
-            all.entry(spoken).and_modify(|open| (open.there, open.back) = (None, None));
+            all.entry(spoken).and_modify(|open| open.flows.clear());
         }
     }
 
@@ -174,8 +171,7 @@ impl Firewall {
         let all = self.open.at(msg.node);
         let known = |flow: &FlowMatch| {
             let key = flow.conversation.as_deref().and_then(|spoken| opened(all, *spoken));
-            let open = key.and_then(|key| all.get(&key));
-            open.is_some_and(|open| [&open.there, &open.back].contains(&&Some(flow.clone())))
+            key.and_then(|key| all.get(&key)).is_some_and(|open| open.flows.contains(flow))
         };
         for found in msg.flows.iter().filter(|found| msg.owner == Self::OWNER && !known(&found.matching)) {
             ctx.emit(DelFlows::exactly(Self::OWNER, msg.node, found.key()));
@@ -221,7 +217,7 @@ impl Firewall {
         } else {
             let FirewallSettings { open_per_port_max, open_per_node_max, .. } = *self.config;
             let room = Room { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
-            let new = Open { until, port: msg.port, there: None, back: None };
+            let new = Open { until, port: msg.port, flows: Vec::new() };
             let mut crowd = Crowd::new(open, self.crowds.at(msg.node));
             if !gate.policy.allows(&spoken) || !crowd.put(spoken, new, room) {
                 return false;
@@ -258,10 +254,11 @@ impl Firewall {
             let Some(begun) = opened(all, spoken) else { continue }; // over since
             let Some(open) = all.get_mut(&begun) else { continue };
             let matching = FlowMatch { conversation: Some(spoken.into()), ..lane.clone() };
-            let old =
-                if begun == spoken { &mut open.there } else { &mut open.back }.replace(matching.clone());
-            if let Some(old) = old.filter(|old| *old != matching) {
-                ctx.emit(withdrawal(msg.node, old));
+            if !open.flows.contains(&matching) {
+                open.flows.push(matching.clone());
+            }
+            if open.flows.len() > limits::FIREWALL_FLOWS_EACH_MAX {
+                ctx.emit(withdrawal(msg.node, open.flows.remove(0)));
             }
             let flow = AddFlow::new(msg.node, Self::OWNER, matching, actions.clone()).because::<AddFlow>();
             ctx.emit(flow.priority(OPEN).idle(flow_age).hard(flow_age));
@@ -280,7 +277,7 @@ impl Firewall {
             FlowScope::Exactly(_, lane) => FlowMatch { conversation: None, ..(*flow).clone() } == *lane,
             _ => true,
         };
-        let flows = self.open.at(msg.node).values().flat_map(|open| [&open.there, &open.back]).flatten();
+        let flows = self.open.at(msg.node).values().flat_map(|open| &open.flows);
         for flow in flows.filter(follows) {
             ctx.emit(withdrawal(msg.node, flow.clone()));
         }
@@ -299,7 +296,7 @@ impl Firewall {
 impl Open {
     /// Takes its flows back.
     fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
-        [self.there, self.back].into_iter().flatten().for_each(|flow| ctx.emit(withdrawal(node, flow)));
+        self.flows.into_iter().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }
 }
 

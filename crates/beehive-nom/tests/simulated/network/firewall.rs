@@ -312,3 +312,36 @@ async fn conversations_over_shortest_paths_pass_every_switch_on_the_way() {
         network.pass(25).await;
     }
 }
+
+/// A router with two ports at one switch: each packet passes the switch twice, with other Ethernet addresses.
+#[tokio::test]
+async fn a_conversation_that_passes_a_switch_twice_is_forwarded_by_the_switch_alone() {
+    let network = behind("[firewall]\ndefault = \"allow\"\n").await;
+    let (near, far) = (host(1, 4, 4), host(1, 5, 5));
+    introduced(&network).await;
+    for (router, other) in [(near, A), (far, B)] {
+        assert!(!network.send(router, &router.arp(other)).await.is_empty());
+    }
+    // the same packet on both sides of the router
+    let framed = |packet: &Bytes, from: Host, to: Host| -> Bytes {
+        [&to.mac().0[..], &from.mac().0, &packet[12..]].concat().into()
+    };
+    let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+    let round = async || {
+        assert_eq!(network.send(A, &framed(&question, A, near)).await, [(1, 4, 1)]);
+        assert_eq!(network.send(far, &framed(&question, far, B)).await, TO_B);
+        assert_eq!(network.send(B, &framed(&answer, B, far)).await, [(1, 5, 1)]);
+        assert_eq!(network.send(near, &framed(&answer, near, A)).await, TO_A);
+    };
+    round().await;
+    round().await;
+    assert_eq!(open(&network).len(), 4);
+    let before = network.counters(1).packet_outs;
+    round().await;
+    assert_eq!(network.counters(1).packet_outs, before, "packets still come up");
+    // and all of it ends with the rule
+    let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
+    network.hive.request(SetPolicy(nothing)).await.expect("is taken");
+    network.settled().await;
+    assert!(open(&network).is_empty(), "{:?}", open(&network));
+}
