@@ -134,7 +134,9 @@ impl Hosts {
             self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
             return ctx.emit(HostSeen { station, at });
         };
-        if let Some(address) = msg.address {
+        // whoever says so may be somebody else: that pushes nothing out that the host says itself, and can be asked for
+        let own = msg.at == Some(known.host.at);
+        if let Some(address) = msg.address.filter(|address| own || known.host.lacks(address)) {
             let (new, surplus) = known.host.says(address);
             if new {
                 ctx.emit(Has { address, station, has: true });

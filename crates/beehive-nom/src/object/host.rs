@@ -23,6 +23,11 @@ impl Host {
         Host { at, addresses: address.into_iter().collect() }
     }
 
+    /// Whether `address` is not one of its addresses, and there is room for it.
+    pub fn lacks(&self, address: &IpAddr) -> bool {
+        self.addresses.len() < Self::ADDRESSES_MAX && !self.addresses.contains(address)
+    }
+
     /// Makes `address` its latest. Returns whether it is new, and those that are too many now.
     pub fn says(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
         let place = self.addresses.iter().position(|other| *other == address);

@@ -204,3 +204,35 @@ async fn a_link_that_dies_takes_its_flows_with_it_and_packets_find_another_way()
         network.pass(25).await;
     }
 }
+
+/// A grant says who has which address, and anybody can send one. It must not push out what the host says itself: that is
+/// what it is asked for when somebody else says to be it.
+#[tokio::test]
+async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, _, c, _] = hosts();
+    let evil = host(4, 6, 66);
+    for number in 100..120 {
+        let mut message = vec![0; 240];
+        message[..3].copy_from_slice(&[2, 1, 6]);
+        message[16..20].copy_from_slice(&[10, 9, 9, number]);
+        message[28..34].copy_from_slice(&a.mac().0);
+        message[236..].copy_from_slice(&[99, 130, 83, 99]);
+        message.extend([53, 1, 5, 255]);
+        let mut grant = Vec::new();
+        let step = etherparse::PacketBuilder::ethernet2(evil.mac().0, [0xff; 6]);
+        step.ipv4(evil.ip(), [255; 4], 64).udp(67, 68).write(&mut grant, &message).expect("fits");
+        network.switch(4).receive(PortNo(6), grant.into());
+        network.settled().await;
+    }
+    network.clear();
+    let thief = Host { node: 4, port: 6, ..a };
+    network.switch(4).receive(PortNo(6), thief.udp(1, c, 2));
+    network.settled().await;
+    let asked = network.switch(1).sent(PortNo(7));
+    let about = |frame: &bytes::Bytes| frame[..6] == a.mac().0 && frame[12..14] == [8, 6];
+    let asked: Vec<_> =
+        asked.iter().filter(|frame| about(frame)).map(|frame| frame[38..42].to_vec()).collect();
+    assert!(asked.contains(&a.ip().to_vec()), "it is asked about {asked:?}");
+}
