@@ -54,10 +54,12 @@ struct Node {
     reading: Reading,
     /// Parts of that reading so far.
     parts: u64,
-    /// Whether apps have had time to say that they answer for soft flows. They hear of a switch when we do, and may be
-    /// slower than the switch is to tell its flows.
+    /// Parts that had come when it was to be read again.
+    noted: u64,
+    /// Whether apps have had time to say which flows they want, and that they answer for soft ones. They hear of a switch
+    /// when we do, and may be slower than the switch is to tell its flows.
     claims_are_in: bool,
-    /// Whether there are soft flows that nobody has answered for.
+    /// Whether there are flows that nobody has wanted, or answered for, so far.
     is_unclaimed: bool,
     /// Whether flows wait until the switch has confirmed others.
     is_behind: bool,
@@ -101,6 +103,7 @@ impl NodeController {
             drops_misses: msg.drops_misses,
             reading: Reading { number, ..Reading::default() },
             parts: 0,
+            noted: 0,
             claims_are_in: false,
             is_unclaimed: false,
             is_behind: false,
@@ -363,9 +366,10 @@ impl NodeController {
     /// A sweep takes half of its period, so after at most 60 s each switch has been read again.
     #[every("40s", each = nodes)]
     fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
-        self.seen.at(*node).clear();
-        if let Some(node) = self.nodes.get_mut(node) {
-            node.read(ctx);
+        let Some(controlled) = self.nodes.get_mut(node) else { return };
+        if !controlled.is_telling() {
+            self.seen.at(*node).clear();
+            controlled.read(ctx);
         }
     }
 
@@ -374,6 +378,11 @@ impl NodeController {
         let Some(node) = self.nodes.get_mut(&msg.node) else {
             return Err(Error::new(format!("node {} is not connected", msg.node)));
         };
+        if !node.claims_are_in {
+            // it starts with the reading under way, which is to end
+            ctx.after(limits::CLAIM_PATIENCE, *msg);
+            return Ok(());
+        }
         self.seen.at(msg.node).clear();
         node.read(ctx);
         Ok(())
@@ -442,9 +451,15 @@ impl Node {
         // a number that no reading had on an earlier connection, or in an earlier life
         let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
         self.reading = Reading { number, ..Reading::default() };
-        self.parts = 0;
+        (self.parts, self.noted) = (0, 0);
         ctx.send(self.driver, ReadFlows { reading: number, asker: None });
         number
+    }
+
+    /// Whether a reading under way must not be begun anew: the first one, which ends in any case, and one that goes on.
+    fn is_telling(&mut self) -> bool {
+        let goes_on = self.parts > std::mem::replace(&mut self.noted, self.parts);
+        !self.claims_are_in || goes_on && !self.reading.complete
     }
 
     /// Puts the flow that brings packets up among those that it should have, unless an app wants something else there.

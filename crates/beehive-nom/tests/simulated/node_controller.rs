@@ -78,14 +78,15 @@ async fn who_comes_back_touches_nothing_that_is_right() {
             kept: 1,
             adopted: 2,
             installed: 1,
-            withdrawn: 1,
+            withdrawn: 0,
             foreign: 1,
             number: 0,
         };
         assert_eq!(lab.reading().await, expected);
         assert!(lab.flows().contains(&of_an_app_that_is_gone), "its app may be about to answer for it");
+        assert!(lab.flows().contains(&forgotten), "its app may be about to want it");
         lab.pass(2).await;
-        let expected = Reading { kept: 2, installed: 0, ..expected };
+        let expected = Reading { kept: 2, installed: 0, withdrawn: 2, ..expected };
         assert_eq!(lab.reading().await, expected);
         let flows = lab.flows();
         assert_eq!(flows.len(), 5, "{flows:?}");
@@ -359,4 +360,43 @@ async fn commands_that_were_lost_leave_nothing_wrong() {
         assert_eq!(leads_astray, None, "knows owners: {knows_owners}");
         assert!(lab.ping(a, moved).await);
     }
+}
+
+/// What every switch is asked from time to time, and what people ask for, may come while it has not said a word.
+#[tokio::test]
+async fn a_switch_that_does_not_tell_is_set_up_whoever_asks_again_meanwhile() {
+    let lab = Lab::learning("", true).await;
+    lab.want(&wall(1)).await;
+    lab.switch.set_temper(Temper::Silent);
+    // wherever the sweep is that asks all of them
+    for second in 0..45 {
+        lab.away().await;
+        assert!(lab.switch.remove_by_hand(wall(1).flow.key()), "second {second}");
+        lab.back().await;
+        lab.pass(7).await;
+        assert_eq!(lab.flows(), [wall(1).flow], "second {second}");
+    }
+    lab.away().await;
+    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    lab.back().await;
+    for _ in 0..8 {
+        lab.verify().await;
+        lab.pass(1).await;
+    }
+    assert_eq!(lab.flows(), [wall(1).flow]);
+}
+
+/// Apps hear of a switch when the node controller does, and may be slower than the switch is to tell its flows. A flow that
+/// keeps others from being passed must not be missing until then.
+#[tokio::test]
+async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
+    let lab = Lab::learning("", true).await;
+    lab.away().await;
+    lab.switch.keep(&wall(1).flow);
+    lab.back().await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
+    lab.want(&wall(1)).await;
+    lab.pass(60).await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
+    assert_eq!(lab.switch.counters().now().flows_withdrawn, 0);
 }

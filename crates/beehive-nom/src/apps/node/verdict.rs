@@ -13,9 +13,9 @@ pub(super) enum Verdict {
     Superseded,
     /// It is a soft one that leads somewhere: its app sees whether it is good.
     Adopted(Owner),
-    /// It is a soft one that leads somewhere, and nobody answers for it so far.
+    /// Nobody wants it, or answers for it if it is a soft one, so far.
     Unclaimed(Owner),
-    /// It is one of ours that nobody wants.
+    /// It is a soft one that leads nowhere.
     Stray(Owner),
     /// It is somebody else's, or cannot be ours as it is.
     Foreign,
@@ -37,10 +37,10 @@ impl Verdict {
             None => {}
         }
         let Some(owner) = found.ours() else { return Verdict::Foreign };
-        match found.is_soft() && leads_somewhere(found, usable) {
+        match found.is_soft() {
+            true if !leads_somewhere(found, usable) => Verdict::Stray(owner),
             true if adopts(&owner) => Verdict::Adopted(owner),
-            true => Verdict::Unclaimed(owner),
-            false => Verdict::Stray(owner),
+            _ => Verdict::Unclaimed(owner),
         }
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     fn what_nobody_wants_goes_if_it_is_ours() {
         let owner = Owner::named("x");
         let stray = found(&flow());
-        assert_eq!(on(&stray, None), Verdict::Stray(owner));
+        assert_eq!(on(&stray, None), Verdict::Unclaimed(owner));
         let soft = FoundFlow { idle_s: 5, ..stray.clone() };
         assert_eq!(on(&soft, None), Verdict::Adopted(owner));
         let unclaimed = FoundFlow { owner: Some(Owner::named("y")), ..soft.clone() };
