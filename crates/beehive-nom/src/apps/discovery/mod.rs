@@ -72,6 +72,8 @@ struct Watched {
 struct Sent {
     /// The latest probes, the newest first, as far as they were not answered.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
+    /// When the port that is heard here heard this one last.
+    mutual: Option<Time>,
     /// LLDP frames that came in.
     received: u32,
 }
@@ -224,15 +226,20 @@ impl Discovery {
     #[rcv(sharded)]
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
-        let sent = self.sent.at(from.node).get_mut(&from.port);
-        let nonce = sent.and_then(|sent| sent.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)));
-        let Some(nonce) = nonce else {
+        let Some(sent) = self.sent.at(from.node).get_mut(&from.port) else { return };
+        let heard = self.links.at(from.node).get(&from.port);
+        let known = heard == Some(&to);
+        if known {
+            sent.mutual = Some(ctx.now());
+        } else if heard.is_some() && sent.mutual.is_some_and(|last| ctx.now().since(last) < LOST) {
+            return tracing::debug!(link = %msg.link, "no link: another switch is behind that port");
+        }
+        let Some(nonce) = sent.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
             tracing::debug!(link = %msg.link, "a probe came a second time");
             return;
         };
         *nonce = None;
         let Some(watched) = self.ports.at(from.node).get(&from.port) else { return };
-        let known = self.links.at(from.node).get(&from.port) == Some(&to);
         if watched.hosted && msg.hosted && !known {
             tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
             return;
@@ -248,13 +255,14 @@ impl Discovery {
             Some(_) => {}
             None => return, // down since
         }
-        self.heard.at(link.to.node).insert(link.to.port, ctx.now());
-        let old = self.links.at(link.to.node).insert(link.to.port, link.from);
-        if old == Some(link.from) {
-            return;
+        let links = self.links.at(link.to.node);
+        if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
+            // the one that is there stays while it is heard: else links would change with every probe
+            return tracing::warn!(%link, %other, "no link: more than one switch is behind that port");
         }
-        if let Some(from) = old {
-            self.lose(Link { from, to: link.to }, ctx);
+        self.heard.at(link.to.node).insert(link.to.port, ctx.now());
+        if links.insert(link.to.port, link.from).is_some() {
+            return;
         }
         tracing::info!(%link, "a link was found");
         ctx.emit(LinkUp(*link));
