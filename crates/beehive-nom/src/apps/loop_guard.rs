@@ -12,10 +12,10 @@
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, Cause, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, NodeId, NodeJoined,
-    PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged, PortUp, Station,
+    NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged, PortUp, Station,
 };
 use crate::parts::OwnsFlows;
-use beehive::{App, Config, Ctx, Table, Time, handlers};
+use beehive::{Address, App, Config, Ctx, Dict, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -37,6 +37,7 @@ const BLAME_MOVED: u32 = 1;
 #[derive(App)]
 #[app(name = "loop-guard", replication = 3)]
 pub struct LoopGuard {
+    drivers: Dict<NodeId, Address>,
     gates: Table<NodeId, PortNo, Gate>,
     #[volatile]
     seen: Table<NodeId, Station, Seen>,
@@ -98,6 +99,7 @@ impl LoopGuard {
         let lldp = FlowMatch { ethertype: Some(LLDP), ..FlowMatch::ANY };
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         ctx.emit(AddFlow::new(msg.node, Self::OWNER, lldp, up).because::<NodeJoined>().priority(PROBES));
+        self.drivers.put(msg.node, msg.driver);
         // whatever was known of its links: they are found anew, and until then nothing new comes in
         for (port, gate) in self.gates.at(msg.node).take_if(|_, _| true) {
             lift(msg.node, port, gate, ctx);
@@ -105,6 +107,19 @@ impl LoopGuard {
         for port in msg.ports.iter().filter(|port| port.up && port.number <= PortNo::MAX) {
             self.close(msg.node, port.number, Cause::of::<NodeJoined>(), ctx);
         }
+    }
+
+    /// Nothing is kept of a switch that may have come once: a new number each time would fill the memory.
+    #[rcv(sharded)]
+    fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
+        if self.drivers.get(&msg.node) != Some(&msg.driver) {
+            return; // a newer one has it already
+        }
+        self.drivers.remove(&msg.node);
+        self.gates.at(msg.node).clear();
+        self.seen.at(msg.node).clear();
+        self.blame.at(msg.node).clear();
+        ctx.emit(DelFlows { node: msg.node, owner: Self::OWNER, scope: FlowScope::All });
     }
 
     #[rcv(sharded)]

@@ -134,8 +134,9 @@ impl NodeController {
         self.seen.at(msg.node).clear();
         self.bursts.remove(&msg.node);
         let flows = self.flows.at(msg.node);
-        // it is wanted anew by whoever comes back: nothing is kept of switches that come once, under whatever number
-        Node::forget_miss_flow(flows);
+        // what is wanted because it came is wanted anew when it does: nothing is kept of switches that come once, under
+        // whatever number
+        flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
         let told: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
         for key in told {

@@ -145,6 +145,7 @@ impl Discovery {
         self.drivers.remove(&msg.node);
         self.ports.at(msg.node).clear();
         self.sent.at(msg.node).clear();
+        self.heard.at(msg.node).clear();
         self.ticked.remove(&msg.node);
         for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
             self.lose(Link { from, to: PortId { node: msg.node, port } }, ctx);

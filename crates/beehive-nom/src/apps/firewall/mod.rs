@@ -18,7 +18,9 @@ use crate::object::{
     NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
 };
 use crate::parts::{AtPort, Crowd, OwnsFlows, Room, seconds};
-use beehive::{App, Config, Ctx, Dict, Error, Key, Message, Reconfigured, Rows, Table, Time, handlers};
+use beehive::{
+    Address, App, Config, Ctx, Dict, Error, Key, Message, Reconfigured, Rows, Table, Time, handlers,
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -83,6 +85,10 @@ pub struct SetPolicy(pub Policy);
 #[derive(Message, Clone, Copy, Debug)]
 struct AskPolicy(NodeId);
 
+/// A switch has gone.
+#[derive(Message, Clone, Copy, Debug)]
+struct Leaves(NodeId);
+
 /// The rules for a switch.
 #[derive(Message, Clone, Debug)]
 struct PolicyFor {
@@ -95,6 +101,7 @@ struct Gate {
     policy: Policy,
     /// See [`NodeJoined::knows_owners`]; who does not knows no flows for IPv6 either.
     knows_owners: bool,
+    driver: Address,
 }
 
 /// A conversation that is open.
@@ -143,11 +150,15 @@ impl Firewall {
         ctx.emit(PolicyFor { node: *node, policy });
     }
 
+    #[rcv(centralized)]
+    fn leaves(&mut self, Leaves(node): &Leaves) {
+        self.nodes.at(Rulebook).remove(node);
+    }
+
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         let policy = Policy::default(); // denies everything
-        let gate = self.gates.entry(msg.node).or_insert(Gate { policy, knows_owners: false });
-        gate.knows_owners = msg.knows_owners;
+        self.gates.put(msg.node, Gate { policy, knows_owners: msg.knows_owners, driver: msg.driver });
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         let guard = AddFlow::new(msg.node, Self::OWNER, FlowMatch::ANY, up).priority(GUARD);
         ctx.emit(guard.because::<NodeJoined>());
@@ -157,7 +168,13 @@ impl Firewall {
 
     /// Its flows lead where the app behind wanted packets then, which may be wrong when it comes back.
     #[rcv(sharded)]
-    fn node_left(&mut self, msg: &NodeLeft) {
+    fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
+        if self.gates.get(&msg.node).is_none_or(|gate| gate.driver != msg.driver) {
+            return; // a newer one has it already
+        }
+        self.gates.remove(&msg.node);
+        self.waiting.at(msg.node).clear();
+        ctx.emit(Leaves(msg.node));
         let all = self.open.at(msg.node);
         let led: Vec<_> = all.iter().filter(|(_, open)| !open.flows.is_empty()).map(|(c, _)| *c).collect();
         for spoken in led {
