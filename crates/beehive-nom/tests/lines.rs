@@ -47,7 +47,7 @@ const APPS: [App; 7] = [
         name: "host tracker",
         files: &["hosts.rs"],
         paper: Some(158),
-        most: Lines { logic: 198, all: 214 },
+        most: Lines { logic: 200, all: 216 },
         more: &[
             (
                 "hosts that say to be others: they are asked in their place",
@@ -65,10 +65,11 @@ const APPS: [App; 7] = [
         name: "firewall",
         files: &["firewall/mod.rs", "firewall/policy.rs"],
         paper: Some(237),
-        most: Lines { logic: 270, all: 293 },
+        most: Lines { logic: 281, all: 306 },
         more: &[
             ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "put_in_force"]),
             ("flows of an earlier life", &["node_left", "flows_found"]),
+            ("switches that come once", &["Leaves", "leaves"]),
             ("parts of packets", &["may_be_part"]),
             (
                 "flows for each conversation, in front of any app that forwards; IPv6; rules as people write them; limits",
@@ -80,14 +81,14 @@ const APPS: [App; 7] = [
         name: "discovery",
         files: &["discovery/mod.rs", "discovery/probe.rs"],
         paper: None,
-        most: Lines { logic: 305, all: 318 },
+        most: Lines { logic: 312, all: 325 },
         more: &[("authenticated probes that are good once", &[])],
     },
     App {
         name: "topology",
         files: &["topology/mod.rs", "topology/tree.rs"],
         paper: None,
-        most: Lines { logic: 108, all: 117 },
+        most: Lines { logic: 116, all: 125 },
         more: &[("a tree that changes as little as possible", &[])],
     },
     App {

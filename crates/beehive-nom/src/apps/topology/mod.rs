@@ -69,7 +69,7 @@ impl Topology {
             cable.both_ways = both_ways;
         } else if let Some(cable) = cables.remove(&key) {
             tree_lost |= cable.in_tree;
-            self.announce(key, PortRole::Edge, ctx);
+            self.announce(key, ctx);
         }
         let cables = self.cables.at(Fabric);
         let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
@@ -81,7 +81,7 @@ impl Topology {
                 if was != *in_tree || *link == key {
                     tree_lost |= was && !in_tree;
                     self.cables.at(Fabric).entry(*link).and_modify(|cable| cable.in_tree = *in_tree);
-                    self.announce(*link, if *in_tree { PortRole::Tree } else { PortRole::Blocked }, ctx);
+                    self.announce(*link, ctx);
                 }
             }
         }
@@ -92,8 +92,16 @@ impl Topology {
         }
     }
 
-    fn announce(&self, link: Link, role: PortRole, ctx: &mut Ctx) {
+    /// Says what the ends of a cable are for, which other cables may end at, too: it may have been plugged elsewhere since.
+    fn announce(&mut self, link: Link, ctx: &mut Ctx) {
         for port in [link.from, link.to] {
+            let cables = self.cables.at(Fabric).iter();
+            let ending = cables.filter(|(link, _)| [link.from, link.to].contains(&port));
+            let role = match ending.map(|(_, cable)| cable.in_tree).max() {
+                None => PortRole::Edge,
+                Some(false) => PortRole::Blocked,
+                Some(true) => PortRole::Tree,
+            };
             ctx.emit(PortRoleChanged { port, role });
         }
     }

@@ -6,4 +6,5 @@ mod hosts;
 mod lab;
 mod links;
 mod loops;
+mod rewired;
 mod threats;

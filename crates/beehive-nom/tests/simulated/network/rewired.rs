@@ -1,0 +1,147 @@
+//! Cables that are plugged elsewhere while ports stay up, several switches behind one port, and switches that come once.
+
+use super::lab::{Network, host};
+use beehive_core::{App, Ctx, Key, Message, Table, handlers};
+use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
+use beehive_nom::object::{
+    LLDP, Link, LinkDown, LinkUp, ListLinks, NodeId, PortId, PortNo, PortRole, PortRoleChanged,
+};
+use bytes::Bytes;
+
+/// What every port is for, as was said last.
+#[derive(App)]
+#[app(name = "roles-witness")]
+struct Roles {
+    roles: Table<All, PortId, PortRole>,
+}
+
+#[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct All;
+
+#[derive(Message, Clone, Copy, Debug)]
+#[message(reply = PortRole)]
+struct RoleOf(PortId);
+
+#[handlers]
+impl Roles {
+    #[rcv(centralized)]
+    fn changed(&mut self, msg: &PortRoleChanged) {
+        self.roles.at(All).insert(msg.port, msg.role);
+    }
+    #[rcv(centralized)]
+    fn which(&mut self, RoleOf(port): &RoleOf, _: &mut Ctx) -> PortRole {
+        self.roles.at(All).get(port).copied().unwrap_or(PortRole::Edge)
+    }
+}
+
+fn end(node: u64, port: u32) -> PortId {
+    PortId { node: NodeId(node), port: PortNo(port) }
+}
+
+fn link(from: PortId, to: PortId) -> Link {
+    Link { from, to }
+}
+
+async fn role(network: &Network, port: PortId) -> PortRole {
+    network.settled().await;
+    network.hive.request(RoleOf(port)).await.expect("answers")
+}
+
+/// The end of a cable that was there before must not say what a port is for that another one ends at by now.
+#[tokio::test]
+async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
+    let network = Network::new(|hive| hive.app::<Topology>().app::<Roles>(), "", 1, &[]).await;
+    let (port, old, new) = (end(1, 1), end(2, 1), end(3, 1));
+    let (spare, other) = (end(1, 2), end(3, 2));
+    let up = async |one, other| network.hive.emit(LinkUp(link(one, other))).await;
+    let down = async |one, other| network.hive.emit(LinkDown(link(one, other))).await;
+    for (one, other) in [(spare, other), (port, old)] {
+        up(one, other).await;
+        up(other, one).await;
+    }
+    assert_eq!(role(&network, port).await, PortRole::Tree);
+    // plugged into switch 3, to which there is a cable already: this one would close a loop
+    up(port, new).await;
+    down(old, port).await;
+    up(new, port).await;
+    assert_eq!(role(&network, new).await, PortRole::Blocked);
+    down(port, old).await;
+    assert_eq!(role(&network, port).await, PortRole::Blocked);
+    assert_eq!(role(&network, old).await, PortRole::Edge);
+    // with the other cable gone it is the one that is needed
+    down(spare, other).await;
+    down(other, spare).await;
+    assert_eq!(role(&network, port).await, PortRole::Tree);
+    // a direction that nobody answers leaves it as it is
+    up(port, old).await;
+    assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Blocked));
+    down(port, old).await;
+    assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Edge));
+}
+
+/// Three switches at one that forwards probes, as cheap ones do: every probe comes in at two others.
+#[tokio::test]
+async fn several_switches_behind_a_port_do_not_shake_the_network() {
+    let network = Network::new(|hive| hive.app::<Discovery>().app::<Topology>(), SECRET, 3, &[]).await;
+    network.pass(5).await;
+    let mut before = 0;
+    for round in 0..30usize {
+        network.clear();
+        network.pass(10).await;
+        let probes = [1, 2, 3].map(|node| overheard(&network, node));
+        for (sender, probe) in probes.iter().enumerate() {
+            // who hears it first is a matter of chance
+            let others = [(sender + 1 + round % 2) % 3, (sender + 2 - round % 2) % 3];
+            for other in others {
+                network.switch(other as u64 + 1).receive(PortNo(1), probe.clone());
+                network.settled().await;
+            }
+        }
+        if round == 10 {
+            before = changes(&network)
+        }
+    }
+    let links = network.hive.request(ListLinks).await.expect("answers");
+    assert!(links.iter().any(|known| known.in_tree), "{links:?}");
+    assert_eq!(changes(&network), before, "links change that nobody has touched");
+}
+
+/// How often links came and went.
+fn changes(network: &Network) -> u64 {
+    let emits = network.hive.status().emits;
+    let changes = emits.iter().filter(|e| e.message.ends_with("LinkUp") || e.message.ends_with("LinkDown"));
+    changes.map(|emit| emit.count).sum::<u64>()
+}
+
+fn overheard(network: &Network, node: u64) -> Bytes {
+    let sent = network.switch(node).sent(PortNo(1));
+    sent.into_iter().rfind(|frame| frame[12..14] == LLDP.to_be_bytes()).expect("a probe")
+}
+
+const SECRET: &str = "[discovery]\nsecret = \"of this test\"\n";
+
+/// Without TLS whoever reaches the port may say to be any switch, a new one each time.
+#[tokio::test]
+async fn nothing_is_kept_of_switches_that_came_once() {
+    for paths in [true, false] {
+        let apps = |hive: beehive_core::Builder| {
+            let hive = hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>();
+            let hive = hive.app::<Hosts>().app::<Firewall>();
+            if paths { hive.app::<Forwarding>() } else { hive.app::<LearningSwitch>() }
+        };
+        let settings = format!("{SECRET}[firewall]\ndefault = \"allow\"\n");
+        let network = Network::new(apps, &settings, 40, &[((1, 1), (2, 1)), ((3, 1), (4, 1))]).await;
+        network.pass(30).await;
+        for node in 1..=40 {
+            let (a, b) = (host(node, 7, 1), host(node, 6, 2));
+            network.send(a, &a.arp(b)).await;
+            network.send(b, &b.udp(1, a, 2)).await;
+        }
+        network.switches.iter().for_each(|switch| switch.disconnect());
+        network.settled().await;
+        network.pass(1_500).await;
+        let status = network.hive.status();
+        let kept: Vec<_> = status.apps.iter().map(|app| (app.name, app.bees)).collect();
+        assert!(kept.iter().all(|(_, bees)| *bees < 10), "{kept:?}");
+    }
+}
