@@ -1,6 +1,6 @@
 //! What a packet carries above Ethernet: which conversation it belongs to.
 
-use etherparse::{EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{ArpHardwareId, EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -97,8 +97,11 @@ impl Traffic {
     /// What is in an Ethernet frame, or in its start. Whatever the bytes are, this ends, and reads none beyond them.
     pub fn read(frame: &[u8]) -> Traffic {
         let Ok(packet) = LaxSlicedPacket::from_ethernet(frame) else { return Traffic::Other };
-        if matches!(packet.net, Some(LaxNetSlice::Arp(_))) {
-            return Traffic::Neighbours;
+        if let Some(LaxNetSlice::Arp(arp)) = &packet.net {
+            let kinds =
+                (arp.hw_addr_type(), arp.proto_addr_type()) == (ArpHardwareId::ETHERNET, EtherType::IPV4);
+            let sizes = (arp.hw_addr_size(), arp.proto_addr_size()) == (6, 4);
+            return if kinds && sizes { Traffic::Neighbours } else { Traffic::Other };
         }
         read_internet(&packet, true)
     }
@@ -120,12 +123,12 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let header = ip.header();
-            let offset = ip.extensions().clone().into_iter().find_map(|extension| match extension {
-                Ipv6ExtensionSlice::Fragment(fragment) => Some(fragment.fragment_offset().value()),
+            let offsets = ip.extensions().clone().into_iter().filter_map(|extension| match extension {
+                Ipv6ExtensionSlice::Fragment(fragment) => Some(fragment_offset(fragment.slice())),
                 _ => None,
             });
             let (source, destination) = (header.source_addr().into(), header.destination_addr().into());
-            (source, destination, header.hop_limit(), offset.unwrap_or(0), ip.payload())
+            (source, destination, header.hop_limit(), offsets.max().unwrap_or(0), ip.payload())
         }
         _ => return Traffic::Other,
     };
@@ -164,6 +167,13 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
         _ => {}
     }
     Traffic::Conversation(conversation)
+}
+
+/// Where a fragment begins, in eights of bytes: the upper 13 bits of the second word (RFC 8200, 4.5). etherparse 0.19 takes
+/// others, and says of a first fragment that it is a later one.
+fn fragment_offset(header: &[u8]) -> u16 {
+    let word = header.get(2..4).and_then(|word| word.first_chunk::<2>());
+    word.map_or(0, |word| u16::from_be_bytes(*word) >> 3)
 }
 
 /// An error that `told` hears of `about`, a packet.
@@ -251,6 +261,40 @@ mod tests {
         let about = udp(b"x")[14..].to_vec();
         let frame = bytes(|b| ethernet().ipv4(B, A, 64).icmpv4(unreachable).write(b, &about).unwrap());
         assert_eq!(Traffic::read(&frame), Traffic::Failure(conversation(17, 1000, 53)));
+    }
+
+    #[test]
+    fn fragments_of_ipv6() {
+        let udp = [0x13, 0x88, 0, 53, 0, 9, 0, 0, 1];
+        let fragment = |offset: u16, more: bool| {
+            let [high, low] = (offset << 3 | u16::from(more)).to_be_bytes();
+            let rest = [&[17, 0, high, low, 0, 0, 0, 9][..], &udp].concat();
+            let frame = bytes(|b| {
+                let ip = ethernet().ipv6([1; 16], [2; 16], 9);
+                ip.write(b, etherparse::IpNumber::IPV6_FRAGMENTATION_HEADER, &rest).unwrap()
+            });
+            Traffic::read(&frame)
+        };
+        for more in [true, false] {
+            let Traffic::Conversation(read) = fragment(0, more) else { panic!("more: {more}") };
+            assert_eq!((read.source_port, read.destination_port, read.protocol), (5000, 53, 17));
+            for offset in [1, 4, 8, 16, 32, 185, 0x1fff] {
+                let Traffic::Fragment(read) = fragment(offset, more) else {
+                    panic!("{offset}, more: {more}")
+                };
+                assert_eq!((read.source_port, read.destination_port, read.protocol), (0, 0, 17));
+            }
+        }
+    }
+
+    #[test]
+    fn address_resolution_is_of_ethernet_and_ipv4() {
+        let arp =
+            |kinds: [u8; 6]| Traffic::read(&[&[2; 12][..], &[8, 6], &kinds, &[0, 1], &[0; 200]].concat());
+        assert_eq!(arp([0, 1, 8, 0, 6, 4]), Traffic::Neighbours);
+        for other in [[0, 2, 8, 0, 6, 4], [0, 1, 8, 6, 6, 4], [0, 1, 8, 0, 60, 4], [0, 1, 8, 0, 6, 40]] {
+            assert_eq!(arp(other), Traffic::Other, "{other:?}");
+        }
     }
 
     #[test]

@@ -345,3 +345,92 @@ async fn a_conversation_that_passes_a_switch_twice_is_forwarded_by_the_switch_al
     network.settled().await;
     assert!(open(&network).is_empty(), "{:?}", open(&network));
 }
+
+/// Frames in which a conversation is hidden that no rule allows.
+#[tokio::test]
+async fn what_is_wrapped_is_what_is_in_it() {
+    use etherparse::PacketBuilder;
+    let network = behind(RULES).await;
+    introduced(&network).await;
+    let (allowed, denied) = (A.udp(5000, B, 80), A.udp(5000, B, 81));
+    let tagged = |packet: &Bytes, tags: &[[u8; 4]]| -> Bytes {
+        [&packet[..12], &tags.concat(), &packet[12..]].concat().into()
+    };
+    let (customer, service) = ([0x81, 0, 0, 7], [0x88, 0xa8, 0, 9]);
+    for tags in [&[customer][..], &[service, customer], &[customer, customer], &[service, service, customer]]
+    {
+        assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE, "{tags:?}");
+        let arrived = network.send(A, &tagged(&allowed, tags)).await;
+        assert!(arrived.contains(&(1, 2, 1)), "{tags:?}: {arrived:?}");
+        assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE, "{tags:?}, though one is open");
+    }
+    // deeper than is looked, and a tag that ends the frame
+    for tags in [&[customer; 4][..], &[customer; 9]] {
+        assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE);
+    }
+    assert_eq!(network.send(A, &tagged(&allowed, &[customer]).slice(..16)).await, NOWHERE);
+    // other ways to say it: an address resolution that is none, a tunnel, a label
+    let inside = &denied[14..];
+    let frame = |kind: [u8; 2], head: &[u8]| -> Bytes {
+        [&B.mac().0[..], &A.mac().0, &kind, head, inside].concat().into()
+    };
+    for (kind, head) in [
+        ([0x08, 0x06], &[][..]),
+        ([0x88, 0x47], &[0, 0, 0x11, 64]),
+        ([0x88, 0x64], &[0x11, 0, 0, 1, 0, 0x40, 0, 0x21]),
+        ([0x00, 0x40], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]),
+    ] {
+        assert_eq!(network.send(A, &frame(kind, head)).await, NOWHERE, "{kind:x?}");
+    }
+    let mut tunnel = Vec::new();
+    let step = PacketBuilder::ethernet2(A.mac().0, B.mac().0).ipv4(A.ip(), B.ip(), 64);
+    step.write(&mut tunnel, etherparse::IpNumber::IPV4, inside).expect("fits");
+    assert_eq!(network.send(A, &tunnel.into()).await, NOWHERE);
+}
+
+/// IPv6 hides what it carries behind headers: those that are understood are passed over, others are no way around.
+#[tokio::test]
+async fn headers_of_ipv6_hide_nothing() {
+    let rules = "[firewall]\ndefault = \"allow\"\n[[firewall.rules]]\naction = \"deny\"\nprotocol = \"udp\"\nto_port = 81\n";
+    let network = behind(rules).await;
+    introduced(&network).await;
+    let datagram = |port: u8| [0x13, 0x88, 0, port, 0, 12, 0, 0, 1, 2, 3, 4];
+    let frame = |next: u8, rest: &[u8]| -> Bytes {
+        let length = (rest.len() as u16).to_be_bytes();
+        let head = [&[0x60, 0, 0, 0][..], &length, &[next, 64], &[0x20; 16], &[0x30; 16]].concat();
+        [&B.mac().0[..], &A.mac().0, &[0x86, 0xdd], &head, rest].concat().into()
+    };
+    let behind_headers = |headers: &[(u8, &[u8])], port: u8| {
+        let kinds = headers.iter().map(|(kind, _)| *kind).chain([17]).collect::<Vec<_>>();
+        let mut rest = Vec::new();
+        for (number, (_, data)) in headers.iter().enumerate() {
+            rest.push(kinds[number + 1]);
+            rest.extend_from_slice(data);
+        }
+        rest.extend_from_slice(&datagram(port));
+        frame(kinds[0], &rest)
+    };
+    let (options, routing) = ([0, 1, 4, 0, 0, 0, 0], [0, 4, 0, 0, 0, 0, 0]);
+    let (whole, first) = ([0, 0, 0, 0, 0, 0, 9], [0, 0, 1, 0, 0, 0, 9]);
+    let chains: [&[(u8, &[u8])]; 8] = [
+        &[],
+        &[(0, &options)],
+        &[(60, &options)],
+        &[(43, &routing)],
+        &[(44, &whole)],
+        &[(44, &first)],
+        &[(0, &options), (60, &options), (43, &routing), (44, &whole), (60, &options)],
+        &[(60, &options), (60, &options), (60, &options), (60, &options), (60, &options)],
+    ];
+    for chain in chains {
+        assert_eq!(network.send(A, &behind_headers(chain, 81)).await, NOWHERE, "{chain:?}");
+        if chain.len() < 5 {
+            assert_eq!(network.send(A, &behind_headers(chain, 80)).await, TO_B, "{chain:?}");
+        }
+        assert_eq!(
+            network.send(A, &behind_headers(chain, 81)).await,
+            NOWHERE,
+            "{chain:?}, after another one"
+        );
+    }
+}
