@@ -15,8 +15,9 @@ use crate::object::{
     NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged, PortUp, Station,
 };
 use crate::parts::OwnsFlows;
-use beehive::{Address, App, Config, Ctx, Dict, Table, Time, handlers};
+use beehive::{Address, App, Config, Ctx, Dict, Rows, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -189,7 +190,7 @@ impl LoopGuard {
         let frame = if msg.destination().mac().is_multicast() { xxh3_64(&msg.data) } else { 0 };
         let seen = self.seen.at(msg.node);
         if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
-            seen.clear(); // forged addresses; what is real is seen again
+            forget_crowd(seen, now)
         }
         let (port, since, last) = (msg.port, now, now);
         let Some(known) = seen.get_mut(&source) else {
@@ -280,6 +281,21 @@ impl LoopGuard {
         }
         self.gates.at(node).insert(port, Gate::Settling(until));
         ctx.emit(closing(node, port, CLOSED, cause));
+    }
+}
+
+/// Forgets the addresses that were seen last behind the port that has most of them: forged ones. Those behind other ports
+/// stay, or whoever forges enough of them could be where he likes.
+fn forget_crowd(seen: &mut Rows<Station, Seen>, now: Time) {
+    let mut crowds: BTreeMap<PortNo, usize> = BTreeMap::new();
+    for one in seen.values() {
+        *crowds.entry(one.port).or_default() += 1
+    }
+    let fullest = crowds.into_iter().max_by_key(|(_, addresses)| *addresses);
+    let Some((fullest, _)) = fullest else { return };
+    seen.retain(|_, one| one.port != fullest || now < one.held);
+    if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
+        seen.clear() // all of them are held
     }
 }
 

@@ -196,3 +196,27 @@ async fn a_host_that_moves_is_no_loop() {
         assert!(network.reaches(a, moved).await, "it is still sought elsewhere");
     }
 }
+
+/// Whoever forges as many addresses as are watched must not be where somebody else was first.
+#[tokio::test]
+async fn forged_addresses_do_not_make_those_of_others_forgotten() {
+    let network = network(1, &[]).await;
+    let (victim, other, thief) = (host(1, 1, 1), host(1, 2, 2), host(1, 3, 1));
+    network.pass(25).await;
+    network.send(victim, &victim.arp(other)).await;
+    network.send(other, &other.arp(victim)).await;
+    let mut forged = host(1, 3, 3).udp(1, other, 1).to_vec();
+    for number in 0..beehive_nom::limits::SIGHTINGS_PER_NODE_MAX as u32 + 10 {
+        forged[6..12].copy_from_slice(&[&[6, 6][..], &number.to_be_bytes()].concat());
+        network.switch(1).receive(PortNo(3), forged.clone().into());
+        if number % 1_000 == 0 {
+            network.settled().await
+        }
+    }
+    for number in 0..20 {
+        network.send(thief, &thief.udp(number, other, 2)).await;
+        network.send(victim, &victim.udp(number, other, 1)).await;
+    }
+    assert_eq!(network.send(thief, &thief.udp(99, other, 2)).await, []);
+    assert_eq!(network.send(victim, &victim.udp(99, other, 1)).await, [(1, 2, 1)]);
+}
