@@ -137,6 +137,9 @@ impl NodeController {
         // what is wanted because it came is wanted anew when it does: nothing is kept of switches that come once, under
         // whatever number
         flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
+        if flows.is_empty() {
+            self.failures.at(msg.node).clear()
+        }
         let told: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
         for key in told {

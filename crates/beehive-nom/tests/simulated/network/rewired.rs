@@ -6,6 +6,7 @@ use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch, 
 use beehive_nom::object::{
     LLDP, Link, LinkDown, LinkUp, ListLinks, NodeId, PortId, PortNo, PortRole, PortRoleChanged,
 };
+use beehive_nom::sim::Temper;
 use bytes::Bytes;
 
 /// What every port is for, as was said last.
@@ -135,6 +136,7 @@ async fn nothing_is_kept_of_switches_that_came_once() {
         for node in 1..=40 {
             let (a, b) = (host(node, 7, 1), host(node, 6, 2));
             network.send(a, &a.arp(b)).await;
+            network.switch(node).set_temper(if node % 2 == 0 { Temper::Full } else { Temper::Willing });
             network.send(b, &b.udp(1, a, 2)).await;
         }
         network.switches.iter().for_each(|switch| switch.disconnect());
@@ -144,4 +146,53 @@ async fn nothing_is_kept_of_switches_that_came_once() {
         let kept: Vec<_> = status.apps.iter().map(|app| (app.name, app.bees)).collect();
         assert!(kept.iter().all(|(_, bees)| *bees < 10), "{kept:?}");
     }
+}
+
+/// A switch that comes and goes all the time, with links, hosts and flows, while others talk.
+#[tokio::test]
+async fn a_thousand_connections_of_one_switch_leave_what_one_does() {
+    let apps = |hive: beehive_core::Builder| {
+        let hive = hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>();
+        hive.app::<Hosts>().app::<Firewall>().app::<Forwarding>()
+    };
+    let settings =
+        format!("{SECRET}[loop-guard]\npaths_on_blocked = true\n[firewall]\ndefault = \"allow\"\n");
+    let triangle = [((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 1), (1, 2))];
+    let network = Network::new(apps, &settings, 3, &triangle).await;
+    network.pass(30).await;
+    let (a, b) = (host(1, 7, 1), host(3, 7, 3));
+    let talk = async || {
+        network.send(a, &a.arp(b)).await;
+        network.send(b, &b.arp(a)).await;
+        network.reaches(a, b).await && network.reaches(b, a).await
+    };
+    assert!(talk().await);
+    network.pass(100).await;
+    let wanted = async || {
+        let described = network.hive.request(beehive_nom::object::DescribeNode { node: NodeId(3) }).await;
+        described.expect("is there").flows
+    };
+    let before = wanted().await;
+    for round in 0..1_000u32 {
+        network.switch(3).disconnect();
+        if round % 7 == 0 {
+            network.settled().await;
+        } else {
+            network.switch(3).quiet().await;
+        }
+        network.switch(3).connect();
+        network.switch(3).receive(PortNo(7), b.udp(round as u16, a, 9));
+        if round % 50 == 0 {
+            network.pass(1).await;
+        }
+    }
+    network.pass(160).await;
+    assert!(talk().await && talk().await);
+    assert_eq!(wanted().await, before);
+    assert!(before.iter().all(|flow| flow.state == beehive_nom::object::FlowState::Confirmed), "{before:?}");
+    let links = network.hive.request(ListLinks).await.expect("answers");
+    assert!(links.len() == 3 && links.iter().all(|known| known.both_ways), "{links:?}");
+    let status = network.hive.status();
+    assert_eq!(status.dead_letters, 0, "{:?}", network.hive.dead_letters());
+    assert!(status.timers < 2_000 && status.remembered < 20_000, "{} {}", status.timers, status.remembered);
 }
