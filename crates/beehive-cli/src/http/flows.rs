@@ -14,7 +14,7 @@ use beehive_nom::object::{
     FoundFlow, IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
 };
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -50,8 +50,9 @@ pub(super) async fn flows(
         async move {
             turn.begin().await;
             let Some(described) = describe(&hive, node).await? else { return Ok(None) };
+            let intended = described.flows.iter().map(|intended| intended.flow.key()).collect();
             let found = match described.driver {
-                Some(driver) => found(&hive, driver, &mut turn, deadline).await,
+                Some(driver) => found(&hive, driver, Told::besides(intended), &mut turn, deadline).await,
                 None => None,
             };
             // with its turn: what waits to be compared is bounded, too
@@ -74,7 +75,10 @@ pub(super) async fn flows(
             why: failure.why.clone(),
         }));
         let mut compared = match found {
-            Some(found) => compare(node, described, found, &names),
+            Some(Told { flows, cut, .. }) => {
+                answer.truncated |= cut;
+                compare(node, described, flows, &names)
+            }
             None => described.flows.into_iter().map(|intended| unknown(node, intended, &names)).collect(),
         };
         compared.retain(|flow| !drift || !flow.state.is_wanted());
@@ -176,24 +180,52 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
 }
 
 /// What the switch has, by way of its driver; none: it does not tell in time.
-async fn found(hive: &Hive, driver: Address, turn: &mut Turn, deadline: Instant) -> Option<Vec<FoundFlow>> {
+async fn found(
+    hive: &Hive,
+    driver: Address,
+    mut told: Told,
+    turn: &mut Turn,
+    deadline: Instant,
+) -> Option<Told> {
     let mut io = hive.io();
     let asker = io.address();
     io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
-    let mut found = Vec::new();
     loop {
-        let mail = match found.is_empty() {
+        let mail = match told.flows.is_empty() {
             true => turn.unless_silent(deadline, io.receive()).await?,
             // it keeps its turn: what it has told is in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
-            if found.len() <= FLOWS_MAX {
-                found.extend_from_slice(&part.flows)
-            }
+            told.take(&part.flows);
             if part.last {
-                return Some(found);
+                return Some(told);
+            }
+        }
+    }
+}
+
+/// What a switch has told, as far as it is kept.
+struct Told {
+    /// The first flows, and of the others those that should be there: they must not seem to be missing.
+    flows: Vec<FoundFlow>,
+    intended: HashSet<FlowKey>,
+    /// Whether there are more.
+    cut: bool,
+}
+
+impl Told {
+    fn besides(intended: HashSet<FlowKey>) -> Told {
+        Told { flows: Vec::new(), intended, cut: false }
+    }
+
+    fn take(&mut self, part: &[FoundFlow]) {
+        for flow in part {
+            if self.flows.len() < FLOWS_MAX || self.intended.remove(&flow.key()) {
+                self.flows.push(flow.clone())
+            } else {
+                self.cut = true
             }
         }
     }
@@ -344,4 +376,51 @@ fn action_words(actions: &Actions) -> String {
     };
     let words: Vec<String> = actions.as_slice().iter().map(word).collect();
     if words.is_empty() { "drop".into() } else { words.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(number: u32) -> FoundFlow {
+        FoundFlow {
+            table: 0,
+            owner: None,
+            cause: Cause::UNKNOWN,
+            cookie: 0,
+            priority: 1,
+            matching: FlowMatch { port: Some(beehive_nom::object::PortNo(number)), ..FlowMatch::ANY },
+            actions: Actions::None,
+            more: None,
+            idle_s: 0,
+            hard_s: 0,
+            age_s: 0,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn what_should_be_there_is_found_among_however_many() {
+        let last = FLOWS_MAX as u32 + 500;
+        let (priority, matching) = found(last).key();
+        let mut told = Told::besides([(priority, matching.clone())].into());
+        let all: Vec<_> = (1..=last).map(found).collect();
+        // a switch may say anything twice
+        all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| told.take(part));
+        assert_eq!((told.cut, told.flows.len()), (true, FLOWS_MAX + 1));
+        let flow =
+            beehive_nom::object::AddFlow::new(NodeId(1), Owner::named("x"), matching, Actions::None).flow;
+        let flow = Flow { priority, ..flow };
+        let described = NodeDescription {
+            driver: None,
+            reading: beehive_nom::object::Reading::default(),
+            flows: vec![IntendedFlow { flow, state: Became::Confirmed }],
+            failures: Vec::new(),
+        };
+        let names = Names { apps: HashMap::new(), messages: HashMap::new() };
+        let compared = compare(NodeId(1), described, told.flows, &names);
+        assert!(compared.iter().all(|flow| !matches!(flow.state, FlowState::Missing)));
+        assert_eq!(compared.iter().filter(|flow| matches!(flow.state, FlowState::Different)).count(), 1);
+    }
 }
