@@ -140,6 +140,10 @@ impl Options {
         own: &[AppChoice],
     ) -> Result<Options, Failure> {
         let (controller, settings) = match &arguments.config {
+            // it would be empty now, and all settings what they are without any
+            Some(file) if before.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
+                return Err(format!("{}: it is no file that can be read twice", file.display()).into());
+            }
             Some(file) => configuration::read(file, own)?,
             None => Default::default(),
         };

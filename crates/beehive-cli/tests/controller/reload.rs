@@ -105,6 +105,30 @@ fn who_has_the_file_read_again_is_told_what_came_of_it() {
     assert!(controller.end(Signal::TERM).0);
 }
 
+/// As in `--config <(..)`: what was read once is gone, and nothing at all would be in force.
+#[test]
+fn a_pipe_is_not_read_again() {
+    let folder = Folder::new("pipe");
+    let file = folder.file(NAME, "", 0o600);
+    std::fs::remove_file(&file).expect("was written");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("runs").success());
+    let pour = |text: &'static str| {
+        let file = file.clone();
+        std::thread::spawn(move || std::fs::write(file, text))
+    };
+    let poured = pour("[apps.learning-switch]\nage_s = 100\n");
+    let controller = Running::start(&["--config", &file]);
+    poured.join().expect("ends").expect("is read");
+    let poured = pour("");
+    let (status, failed) = reload(&controller);
+    let words = failed["error"]["message"].as_str().unwrap_or_default();
+    assert!(status == "422" && words.contains("no file that can be read twice"), "{status}: {failed}");
+    assert_eq!(version(&controller), 1);
+    assert!(controller.end(Signal::TERM).0);
+    assert_eq!(std::fs::read_to_string(&file).expect("is a pipe"), "");
+    poured.join().expect("ends").expect("is read");
+}
+
 /// Links are known by it: with another one all would be lost.
 #[test]
 fn a_secret_that_the_file_no_longer_has_stays() {
