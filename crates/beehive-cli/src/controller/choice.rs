@@ -57,6 +57,11 @@ impl AppChoice {
     pub(super) fn named(name: &str, own: &[AppChoice]) -> Result<AppChoice, Failure> {
         let all: Vec<_> = own.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
+        if name.is_empty() {
+            return Err(
+                format!("--app, or BEEHIVE_APP, names nothing; there are {}", names.join(", ")).into()
+            );
+        }
         let found = all.iter().find(|(known, _)| *known == name);
         found.map(|(_, app)| *app).ok_or_else(|| match nearest_name(name, &names) {
             Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
@@ -227,6 +232,8 @@ mod tests {
         let own = AppChoice::of::<beehive_nom::apps::NodeController>();
         assert_eq!(own.name(), "node-controller");
         assert_eq!(AppChoice::named("node-controller", &[own]).ok(), Some(own));
+        let nothing = AppChoice::named("", &[]).unwrap_err().to_string();
+        assert!(nothing.contains("BEEHIVE_APP") && nothing.contains("learning-switch"), "{nothing}");
         assert!(AppChoice::named("node-controller", &[]).is_err() && tables(&[own]).contains(&own.name()));
     }
 
