@@ -15,7 +15,7 @@ use crate::object::{
     AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut,
     PathsChanged, PortDown, PortNo, Station,
 };
-use crate::parts::{Heard, OwnsFlows, Room, Stations, Terms, seconds};
+use crate::parts::{Heard, OwnsFlows, Stations, Terms, seconds};
 use beehive::{App, Config, Ctx, Table, Time, handlers};
 
 /// Learns where stations are, per switch and VLAN, and has the switches forward by themselves.
@@ -57,8 +57,7 @@ impl LearningSwitch {
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> Option<PacketOut> {
         // no LLDP, reserved groups, multicast sources
         let Some((source, destination)) = msg.stations() else { return None };
-        let (idle, age) = (seconds(self.config.idle_s), seconds(self.config.age_s / 2));
-        let flows = self.config.flows;
+        let LearningSettings { idle_s, age_s, flows, .. } = *self.config;
         let mut stations = self.stations(msg.node, ctx.now());
         let heard = stations.hear(source, msg.port);
         if let Heard::Moved { from, .. } = heard {
@@ -71,8 +70,8 @@ impl LearningSwitch {
             return Some(msg.discard()); // it has been there already
         }
         if heard.is_known() && flows {
-            stations.keep(destination, age);
-            ctx.emit(AddFlow::between(Self::OWNER, msg, port).idle(idle).hard(age));
+            stations.keep(destination, seconds(age_s / 2));
+            ctx.emit(AddFlow::between(Self::OWNER, msg, port).idle(seconds(idle_s)).hard(seconds(age_s / 2)));
         }
         Some(msg.forward(port))
     }
@@ -85,9 +84,7 @@ impl LearningSwitch {
 
     #[rcv(stateless)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
-        if self.config.flows {
-            ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER })
-        }
+        self.config.flows.then(|| ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER }));
     }
 
     /// Learns from flows that are in the switch already, and withdraws those that lead elsewhere than is known.
@@ -121,8 +118,7 @@ impl LearningSwitch {
 
     fn stations(&mut self, node: NodeId, now: Time) -> Stations<'_> {
         let LearningSettings { age_s, stations_per_port_max, stations_per_node_max, .. } = *self.config;
-        let room = Room { per_port_max: stations_per_port_max, per_node_max: stations_per_node_max };
-        let terms = Terms { age: seconds(age_s), room };
+        let terms = Terms::of(age_s, stations_per_port_max, stations_per_node_max);
         Stations::new(self.macs.at(node), self.until.at(node), self.crowds.at(node), terms, now)
     }
 }

@@ -1,7 +1,7 @@
 //! Stations: the address table of a bridge, with ageing and a limit for each port.
 
 use crate::object::{FoundFlow, PortNo, Station};
-use crate::parts::{Crowd, Room, extend};
+use crate::parts::{Crowd, Room, extend, seconds};
 use beehive::{Rows, Time};
 use std::time::Duration;
 
@@ -15,6 +15,13 @@ pub struct Terms {
     pub age: Duration,
     /// How many there may be.
     pub room: Room,
+}
+
+impl Terms {
+    /// For stations that are remembered for `age_s` seconds: so many behind one port, and so many at a switch.
+    pub fn of(age_s: u32, per_port_max: u32, per_node_max: u32) -> Terms {
+        Terms { age: seconds(age_s), room: Room { per_port_max, per_node_max } }
+    }
 }
 
 /// What a packet says about the station that it is from.
