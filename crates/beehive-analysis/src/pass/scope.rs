@@ -125,8 +125,10 @@ impl Pass<'_, '_> {
             (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),
             _ => kind.clone(),
         };
-        if let (Kind::Known(k), Some(loops)) = (&mut kind, self.facts.varying.get(&site)) {
-            k.varies.extend(loops);
+        if let Kind::Known(k) = &mut kind {
+            k.varies.extend(self.facts.varying.get(&site).into_iter().flatten());
+            // what may change does not stand for what it was made of
+            k.alias.take_if(|_| mutable);
         }
         let id = self.scopes.variables.len();
         self.scopes.variables.push(Variable {

@@ -4,7 +4,7 @@ use super::{Cell, Summary, fill_words};
 use crate::emit::needed::{keeps, needed};
 use crate::node::{FunctionMap, HelperCall, Node};
 use crate::value::{Sources, Variables};
-use crate::words::fill;
+use crate::words::{fill, placeholder};
 use std::collections::BTreeSet;
 
 /// The cells that were touched on the way to a point.
@@ -153,8 +153,13 @@ impl Walk<'_> {
                 sources.and(&a.value.sources);
                 varies |= a.varies;
             }
-            let identity =
-                fill(&c.identity, &|i| argument(i).map(|a| a.identity.clone()).unwrap_or_default());
+            let identity_of = |i: usize| argument(i).map(|a| a.identity.clone()).unwrap_or_default();
+            let mut identity = fill(&c.identity, &identity_of);
+            // a local of the helper is another value in every call that gives it something else
+            let named = |i: &usize| c.identity.contains(&placeholder(*i));
+            for i in c.sources.parameters.iter().filter(|i| !named(i)) {
+                identity += &format!(" of {}", identity_of(*i));
+            }
             let cell = Cell {
                 field: c.field.clone(),
                 words: fill_words(&c.words, &words),

@@ -193,3 +193,28 @@ fn joins_are_different_keys_in_one_message() {
         "d[m.a] with d[m.b]"
     );
 }
+
+/// What may change does not stand for what it was made of, be it a parameter or a local of a helper.
+#[test]
+fn a_value_that_changes_is_another_key_in_a_helper_too() {
+    let joins = |body: &str| handler(body).handlers[0].joins.clone();
+    assert_eq!(
+        joins("self.touch(m.a); } fn touch(&mut self, mut k: u64) { self.d.get(&k); k += 1; self.e.get(&k);"),
+        "d[k] with e[k]"
+    );
+    assert_eq!(
+        joins(
+            "self.walk(m.a, m.b); } fn walk(&mut self, mut k: u64, end: u64) { while k < end { self.d.get(&k); k += 1; }"
+        ),
+        "d[k]"
+    );
+    let touch = "fn touch(&mut self, k: u64) { let mut n = k; n += 1; self.d.get(&n);";
+    assert_eq!(joins(&format!("self.touch(m.a); self.touch(m.b); }} {touch}")), "several values of d[n]");
+    assert_eq!(joins(&format!("self.touch(m.a); self.touch(m.a); }} {touch}")), "");
+    assert_eq!(
+        joins(
+            "self.both((m.a, m.b)); } fn both(&mut self, (a, b): (u64, u64)) { self.d.get(&a); self.e.get(&b);"
+        ),
+        "d[a] with e[b]"
+    );
+}
