@@ -11,6 +11,7 @@ const PAGES: &[(&str, &str)] = &[
     ("cannot see to be deterministic", "key_from_unknown_code"),
     ("may read something other than the message", "key_from_unknown_code"),
     ("it goes through the macro", "key_from_unknown_code"),
+    ("so that Beehive cannot see which", "key_from_unknown_code"),
     ("it depends on what `self.", "key_from_helper"),
     ("under a condition that depends on state", "key_changed_under_state"),
     ("by an expression that also depends on state", "key_changed_under_state"),

@@ -45,6 +45,8 @@ pub(crate) enum Why {
     Field(String),
     /// Computed by a function the analysis cannot see.
     Call(String),
+    /// Computed by a function that a value holds.
+    FunctionValue,
     /// A name that no local has: a function that the analysis cannot see, or a misspelt local, and then the one meant.
     Name(String, Option<String>),
     /// Computed by a method that may read something else.
@@ -81,6 +83,11 @@ impl Why {
             }
             Why::Call(f) => {
                 format!("it calls `{f}` (line {line}), which Beehive cannot see to be deterministic")
+            }
+            Why::FunctionValue => {
+                format!(
+                    "it calls a function that a value holds (line {line}), so that Beehive cannot see which"
+                )
             }
             Why::Method(f) => {
                 format!("it calls `.{f}()` (line {line}), which may read something other than the message")

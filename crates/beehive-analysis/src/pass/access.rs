@@ -5,7 +5,7 @@ use super::scope::Kind;
 use crate::diagnostics::extent;
 use crate::known::{has_another_name, keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
-use crate::syntax::{peel, peel_references, self_field};
+use crate::syntax::{names, peel, peel_references, self_field};
 use crate::value::{Taint, Value, Why};
 use crate::words::plain_words;
 use proc_macro2::{Ident, Span};
@@ -147,7 +147,7 @@ impl Pass<'_, '_> {
             "this key of `self.{f}` is not a function of the message, so Beehive cannot tell which cell the handler needs"
         );
         let line = taint.span.start().line;
-        let notes = format!("note: {}\n{}", taint.why.note(line), way_out(f, method, key, &taint.why));
+        let notes = format!("note: {}\n{}", taint.why.note(line), way_out(f, method, key, &taint));
         self.key_errors.push(KeyError { taint, keys: vec![key.span()], message, notes });
     }
 
@@ -173,15 +173,32 @@ impl Pass<'_, '_> {
 }
 
 /// What to do instead.
-fn way_out(f: &Ident, method: &str, key: &Expr, why: &Why) -> String {
-    match why {
+fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
+    match &taint.why {
         Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
-            let shown = plain_words(peel_references(key).to_token_stream());
-            let name = name.rsplit("::").next().unwrap_or(name);
+            let called = name.rsplit("::").next().unwrap_or(name);
+            let mut mentioned = vec![];
+            names(key.to_token_stream(), &mut mentioned);
+            let say_so = if mentioned.iter().any(|n| n == called) {
+                let shown = plain_words(peel_references(key).to_token_stream());
+                format!("say so: `pure!({shown})`")
+            } else {
+                // the key is a local: the promise goes where it is computed, for about a local it says nothing
+                let shown = match &taint.why {
+                    Why::Call(_) => format!("{name}(..)"),
+                    Why::Method(_) => format!("value.{name}(..)"),
+                    Why::Macro(_) => format!("{name}!(..)"),
+                    _ => name.clone(),
+                };
+                format!("say so where it is called, in line {}: `pure!({shown})`", taint.span.start().line)
+            };
             format!(
-                "help: if it is a deterministic function of its arguments, say so: `pure!({shown})`, or `#[handlers(pure({name}))]`\n\
+                "help: if it is a deterministic function of its arguments, {say_so}, or `#[handlers(pure({called}))]`\n\
                  help: or make it an associated function of this impl block, which Beehive then checks"
             )
+        }
+        Why::FunctionValue => {
+            "help: call a function by its name, best an associated function of this impl block, which Beehive checks".into()
         }
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
             "help: compute the key from the message alone, before touching state".into()

@@ -160,7 +160,7 @@ impl Pass<'_, '_> {
             let arguments = self.all(c.args.iter(), out);
             value.and(arguments);
             out.push(Node::Effect);
-            value.taint.get_or_insert(Taint::new(Why::Call("a function value".into()), c.func.span()));
+            value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
             return value;
         };
         let mut value = self.all(c.args.iter(), out);
@@ -241,7 +241,7 @@ impl Pass<'_, '_> {
                 let taint = closure.taint.or(value.taint.clone());
                 Value { taint, ..value }
             }
-            None => Value::tainted(Why::Call("a local".into()), c.func.span()),
+            None => Value::tainted(Why::FunctionValue, c.func.span()),
         }
     }
 

@@ -194,6 +194,12 @@ fn bodies_are_refused_for_their_reason() {
         ("unsafe { let t = self as *mut T; (*t).d.put(m.a, 1); }", "`self` leaves the handler"),
         ("self.pick(m.a); } fn pick(k: u64) -> u64 { k", "takes no `self`"),
         ("let k = self.pick(m.a); self.d.get(&k); } fn pick(&self, k: u64) -> u64 { k", "drop its `self`"),
+        // a promise is made where the call is
+        ("let k = shards::of(m.a); self.d.get(&k);", "`pure!(shards::of(..))`, or `#[handlers(pure(of))]`"),
+        ("let k = m.id.load(Ordering::Relaxed); self.d.get(&k);", "`pure!(value.load(..))`"),
+        ("let k = my_key!(m); self.d.get(&(k, m.a));", "`pure!(my_key!(..))`"),
+        ("let k = shard_of(m.a); self.d.get(&pure!(k));", "`pure!(shard_of(..))`"),
+        ("self.d.get(&(shard_of(m.a), m.b));", "say so: `pure!((shard_of(m.a), m.b))`"),
         ("let k = vec![m.opt?]; for x in &k { self.d.get(x); }", "`?` in a macro"),
         ("let f = |x: u64| { n!(x) }; self.d.get(&f(m.a));", not_msg),
     ];
