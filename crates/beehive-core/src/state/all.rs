@@ -13,6 +13,7 @@ use std::iter::{Empty, empty};
 #[diagnostic::on_unimplemented(
     message = "this needs all cells of a dictionary, and each may be with another bee",
     label = "all cells of which bee?",
+    note = "to look at all of them, and change none: `self.dictionary.shared()`, a snapshot, which has `iter` and `keys`, and ties no bees together",
     note = "to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`",
     note = "to do something with each of them, wherever it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
     note = "what belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
