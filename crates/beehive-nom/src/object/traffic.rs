@@ -1,5 +1,6 @@
 //! What a packet carries above Ethernet: which conversation it belongs to.
 
+use super::selector::Protocol;
 use etherparse::{ArpHardwareId, EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -69,11 +70,22 @@ impl Conversation {
 
 impl fmt::Display for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Conversation { source, destination, protocol, source_port, destination_port } = self;
-        write!(
-            f,
-            "{source} port {source_port} to {destination} port {destination_port} by protocol {protocol}"
-        )
+        let Conversation { source, destination, source_port, destination_port, .. } = self;
+        match self.protocol {
+            // an echo has an identifier in place of ports
+            Self::ICMP | Self::ICMPV6 => {
+                let number = source_port.max(destination_port);
+                write!(f, "{source} to {destination} by icmp, number {number}")
+            }
+            number if self.has_ports() => {
+                let protocol = Protocol::Number(number);
+                write!(
+                    f,
+                    "{source} port {source_port} to {destination} port {destination_port} by {protocol}"
+                )
+            }
+            number => write!(f, "{source} to {destination} by protocol {number}"),
+        }
     }
 }
 
@@ -197,6 +209,17 @@ mod tests {
 
     fn conversation(protocol: u8, source_port: u16, destination_port: u16) -> Conversation {
         Conversation { source: A.into(), destination: B.into(), protocol, source_port, destination_port }
+    }
+
+    #[test]
+    fn conversations_are_shown_as_rules_are_written() {
+        let shown = |protocol, from, to| conversation(protocol, from, to).to_string();
+        assert_eq!(shown(6, 1000, 80), "10.0.0.1 port 1000 to 10.0.0.2 port 80 by tcp");
+        assert_eq!(shown(17, 53, 9), "10.0.0.1 port 53 to 10.0.0.2 port 9 by udp");
+        // the question and its answer
+        assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
+        assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
+        assert_eq!(shown(47, 0, 0), "10.0.0.1 to 10.0.0.2 by protocol 47");
     }
 
     fn bytes(build: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
