@@ -62,7 +62,7 @@ fn switches_speak_tls_and_are_who_their_certificates_say() {
 
     // without TLS; then with a certificate that names nobody; then with its own
     bridge.point_at(Controller::PORT);
-    none_is_served(&lab, &controller, "received corrupt message");
+    none_is_served(&lab, &controller, "what it sent is no TLS");
     show(&lab, "another");
     bridge.point_at_tls(Controller::PORT);
     none_is_served(&lab, &controller, "its certificate is not that of 0000000000000001");

@@ -3,6 +3,7 @@
 use crate::driver::directory::{Claim, Entry, Verdict};
 use crate::driver::openflow::access::Access;
 use crate::driver::openflow::channel::{Channel, Moved, Plain};
+use crate::driver::openflow::credentials::fault;
 use crate::driver::openflow::half_open::Slot;
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
 use crate::driver::{Close, Counters, Driver, Event, Events};
@@ -128,7 +129,7 @@ impl<C: Channel> Connection<C> {
             {
                 Err(Close::WithoutAWord)
             }
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(self.untrusted(error.to_string())),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(self.untrusted(fault(&error))),
             Err(error) => Err(Close::Network(error.to_string())),
         }
     }

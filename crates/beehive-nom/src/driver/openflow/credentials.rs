@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{InvalidMessage, RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,6 +20,17 @@ pub const SWITCHES_CA: &str = "ca.pem";
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a file that are read at most.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What is the matter with what a switch sent in place of TLS, or in it, in words.
+pub(super) fn fault(error: &std::io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "what it sent is no TLS; it has to be told ssl: and not tcp:".into()
+        }
+        _ => error.to_string(),
+    }
+}
 
 /// The credentials of a controller, in a folder.
 #[derive(Debug)]
@@ -138,4 +149,25 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_switch_that_speaks_no_tls_is_named_as_that() {
+        let said_of = |bytes: &[u8]| {
+            let mut acceptor = rustls::server::Acceptor::default();
+            acceptor.read_tls(&mut &bytes[..]).expect("bytes are read");
+            let (error, _) = acceptor.accept().expect_err("this is no handshake");
+            fault(&Error::new(ErrorKind::InvalidData, error))
+        };
+        // an OpenFlow hello
+        assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
+        // an alert where a greeting should be
+        assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("is no TLS"));
+        assert_eq!(fault(&Error::other("something else")), "something else");
+    }
 }
