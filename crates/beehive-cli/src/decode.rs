@@ -23,7 +23,7 @@ const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;
 /// Longest line of JSON that is read, in bytes: eight bytes of a message, its smallest element, tell some 300 of them.
 const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 
-/// Decodes OpenFlow messages.
+/// Decodes OpenFlow messages
 ///
 /// Reads hexadecimal digits from standard input, one or more messages a line, and prints each as a line of text. White
 /// space between digits and a leading 0x are ignored, and so are empty lines and lines that start with #. OpenFlow 1.0 to

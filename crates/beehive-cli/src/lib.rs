@@ -39,7 +39,7 @@ enum Command {
     Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
     DeadLetters(client::DeadLettersArgs),
-    /// Measure something by putting load on it.
+    /// Measures something by putting load on it.
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
     Maps(maps::MapsArgs),
@@ -66,5 +66,22 @@ pub fn run() -> ExitCode {
         Command::Reload(arguments) => client::reload(arguments),
         Command::Provenance(arguments) => observe::provenance(arguments),
         Command::Top(arguments) => observe::top(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The list of commands reads as one: what each does, without a full stop.
+    #[test]
+    fn commands_are_told_in_one_manner() {
+        let arguments = Arguments::command();
+        for command in arguments.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let verb = about.split(' ').next().unwrap_or_default();
+            assert!(verb.ends_with('s') && !about.ends_with('.'), "{}: {about}", command.get_name());
+        }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Show which cells the messages of each handler touch
+/// Shows which cells the messages of each handler touch
 ///
 /// For each handler of the controller's apps: what it handles, the kind of its map, its cells, the cells that it joins for
 /// good, the line that centralises it, and what can be done about that. `beehive top` shows what comes of it in a running

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make a new package with a controller of your own
+/// Makes a new package with a controller of your own
 ///
 /// It holds one app, which counts packets and floods them, and runs with all flags of `beehive controller`. Change the app,
 /// or add others; `cargo run` runs it.

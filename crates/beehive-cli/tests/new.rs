@@ -35,6 +35,7 @@ fn what_is_written_builds_runs_and_passes_its_test() {
     let ran = run("run", &["--", "--help"]);
     let words = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(words.starts_with("An SDN controller"), "{words}");
     assert!(words.contains("--listen") && words.contains("--app"), "{words}");
     std::fs::remove_dir_all(place).expect("is removed");
 }

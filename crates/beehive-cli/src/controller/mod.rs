@@ -51,7 +51,11 @@ pub struct Controller {
     apps: Vec<AppChoice>,
 }
 
-/// The command line of a program that is nothing but a controller.
+// what stands here is what `--help` of the program says first
+/// An SDN controller.
+///
+/// Without any flag: the apps that it was built with, listening on port 6653 of all addresses for switches, and on loopback for
+/// HTTP. `beehive switches`, `flows`, `top` and their like ask it what it does.
 #[derive(Parser, Debug)]
 struct CommandLine {
     #[command(flatten)]

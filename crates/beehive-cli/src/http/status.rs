@@ -31,9 +31,9 @@ pub(super) struct Status {
     addresses_refused: u64,
 }
 
-/// With `?sizes`: also the bytes of the state of the busiest bees.
 /// The hive, its apps and bees, and the connections of switches.
 ///
+/// With `?sizes`: also the bytes of the state of the busiest bees.
 #[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also the bytes of the state of the busiest bees.")), responses((status = 200, body = Status), Failure))]
 pub(super) async fn status(State(Served { hive, directory, .. }): State<Served>, uri: Uri) -> Json<Status> {
     let (connections_ended, connections_refused) = directory.ended();

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Show which message causes which, and in which handler
+/// Shows which message causes which, and in which handler
 #[derive(Args, Debug)]
 pub(crate) struct ProvenanceArgs {
     #[command(flatten)]

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Show which bees have most to do, and who exchanges most with whom
+/// Shows which bees have most to do, and who exchanges most with whom
 ///
 /// An app whose busiest bee has most of its messages does not spread over cores: `beehive maps` says which line makes it so. A
 /// handler whose messages often wait for one owner merges bees.

@@ -9,7 +9,7 @@ use super::frame::PacketIn;
 use super::limits;
 use super::wire::Version;
 
-/// Measure an OpenFlow controller: emulated switches send it packets that ask for forwarding
+/// Measures an OpenFlow controller: emulated switches send it packets that ask for forwarding
 ///
 /// Emulates switches that connect to any controller, announces their hosts so that the controller learns where they are, and then sends
 /// packets between known hosts. It counts packet-ins that were answered: by a packet-out that carries the frame, or by a flow-mod or
