@@ -72,8 +72,8 @@ pub mod __private {
     pub use crate::report::HandlerReport;
     pub use crate::snapshot::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use crate::spared::{
-        As, At, AtValue, CellOtherwise, Field, FieldOtherwise, KeyPart, KeyPartOtherwise, MirrorOtherwise,
-        Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
+        As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
+        KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
     };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use serde;

@@ -11,6 +11,7 @@ use crate::mapper::{IsPlain, Keyed, KeyedByValue, Mapper, Whole};
 use crate::message::{Each, Message, Tick};
 use crate::state::{Column, PairVisitor, Visitor};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// Stands where a fallback was chosen, which is reported elsewhere. No constant: those of functions that nobody calls are
@@ -109,6 +110,41 @@ impl<D: Keyed<B::Key>, B: Borrowed> At<'_, D, B> {
     }
 }
 
+/// For a reference to what points at a key: where the handler says `get(key)`, the compiler goes through it by itself.
+///
+/// Tried in this order: the key itself, through one pointer, through two, and [`CellOtherwise`]. What is tried later takes
+/// itself in a way that the compiler looks for later.
+pub trait CellThrough: Sized {
+    /// Adds the cell.
+    fn cell(self, mapper: &mut Mapper);
+}
+impl<D, B> CellThrough for At<'_, D, B>
+where
+    B: Borrowed<Key: Deref>,
+    D: Keyed<<B::Key as Deref>::Target>,
+{
+    #[inline(always)]
+    fn cell(self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1.key())
+    }
+}
+
+/// As [`CellThrough`], through two pointers.
+pub trait CellThroughTwo {
+    /// Adds the cell.
+    fn cell(&self, mapper: &mut Mapper);
+}
+impl<D, B> CellThroughTwo for At<'_, D, B>
+where
+    B: Borrowed<Key: Deref<Target: Deref>>,
+    D: Keyed<<<B::Key as Deref>::Target as Deref>::Target>,
+{
+    #[inline(always)]
+    fn cell(&self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1.key())
+    }
+}
+
 /// A key that is moved, at its dictionary.
 pub struct AtValue<'a, D, Q>(pub &'a D, pub &'a Q);
 
@@ -121,9 +157,9 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
 }
 
 /// For a key of another type than its dictionary's, or one that is not borrowed: the access itself is reported.
-pub trait CellOtherwise: Sized {
+pub trait CellOtherwise {
     /// Never built.
-    fn cell(self, _: &mut Mapper) {
+    fn cell(&mut self, _: &mut Mapper) {
         unbuildable!()
     }
 }
@@ -261,6 +297,8 @@ mod tests {
 
     const COUNTS: &DictMeta<String> = &DictMeta::new("shop", "counts", 0, false);
 
+    const SUMS: &DictMeta<u64> = &DictMeta::new("shop", "sums", 1, false);
+
     #[test]
     fn where_all_is_well_the_trait_is_not_chosen() {
         let mut mapper = Mapper::new(1, 0, HiveId(1));
@@ -268,6 +306,15 @@ mod tests {
         At(COUNTS, &&mut *String::from("changed")).cell(&mut mapper);
         AtValue(COUNTS, &"moved".to_string()).cell(&mut mapper);
         assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 3));
+        // whatever the compiler goes through to get at a key
+        let (mut mapper, number) = (Mapper::new(1, 0, HiveId(1)), 7);
+        At(SUMS, &&number).cell(&mut mapper);
+        At(SUMS, &&&number).cell(&mut mapper);
+        At(SUMS, &&mut &number).cell(&mut mapper);
+        At(SUMS, &&Box::new(number)).cell(&mut mapper);
+        At(SUMS, &&&&number).cell(&mut mapper);
+        At(SUMS, &&&std::sync::Arc::new(number)).cell(&mut mapper);
+        assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 1));
 
         struct Seen(u32);
         impl Visitor for Seen {

@@ -60,7 +60,7 @@ impl Output<'_> {
             const _: () = {
             #undeclared
             #[allow(unused_imports)]
-            use ::beehive::__private::{CellOtherwise as _, RegistrationOtherwise as _};
+            use ::beehive::__private::{CellOtherwise as _, CellThrough as _, CellThroughTwo as _, RegistrationOtherwise as _};
             #[automatically_derived]
             impl #generics #of #bounds { #helpers }
             #[automatically_derived]
