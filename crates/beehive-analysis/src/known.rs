@@ -337,6 +337,8 @@ pub(crate) enum MacroKind {
     Pure,
     /// `pure!`: a promise.
     Trust,
+    /// Adds to what its first argument names.
+    Write,
     /// Has an effect, returns, and takes expressions.
     Log,
     /// Never returns.
@@ -351,9 +353,10 @@ pub(crate) fn macro_kind(name: &str) -> MacroKind {
         "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column"
         | "module_path" | "env" | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
         "pure" => MacroKind::Trust,
+        "write" | "writeln" => MacroKind::Write,
         "println" | "print" | "eprintln" | "eprint" | "dbg" | "trace" | "debug" | "info" | "warn"
-        | "error" | "event" | "log" | "write" | "writeln" | "assert" | "assert_eq" | "assert_ne"
-        | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
+        | "error" | "event" | "log" | "assert" | "assert_eq" | "assert_ne" | "debug_assert"
+        | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
         "panic" | "todo" | "unimplemented" | "unreachable" | "bail" => MacroKind::Diverge,
         "ensure" => MacroKind::MayExit,
         _ => MacroKind::Unknown,

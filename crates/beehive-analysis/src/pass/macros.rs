@@ -36,6 +36,7 @@ impl Pass<'_, '_> {
                 value
             }
             MacroKind::Pure => self.pure_macro(arguments, m, out),
+            MacroKind::Write => self.write_macro(arguments, &name, span, out),
             _ => {
                 for e in &arguments.expressions {
                     let value = self.expression(e, out);
@@ -57,18 +58,45 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn pure_macro(
-        &mut self,
-        arguments: &super::arguments::Arguments,
-        m: &Macro,
-        out: &mut Vec<Node>,
-    ) -> Value {
+    /// What the arguments of a macro are made of, what a format string captures included.
+    fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
             if let Some(read) = self.read(id) {
                 value.and(read);
             }
         }
+        value
+    }
+
+    /// `write!(text, ..)` is `text.write_fmt(format_args!(..))`: it changes what it is not seen to borrow.
+    fn write_macro(
+        &mut self,
+        arguments: &super::arguments::Arguments,
+        name: &str,
+        span: Span,
+        out: &mut Vec<Node>,
+    ) -> Value {
+        let mut value = self.arguments(arguments, out);
+        if value.exits {
+            // the map does not run it
+            self.dropped(&value, span);
+            out.push(Node::Maybe);
+            value = Value::tainted(Why::Macro(name.into()), span);
+        }
+        for id in arguments.expressions.first().map(|to| self.place_views(to)).unwrap_or_default() {
+            self.changed(id, &mut value, span);
+        }
+        value
+    }
+
+    fn pure_macro(
+        &mut self,
+        arguments: &super::arguments::Arguments,
+        m: &Macro,
+        out: &mut Vec<Node>,
+    ) -> Value {
+        let mut value = self.arguments(arguments, out);
         if let Some((pattern, guard)) = &arguments.pattern {
             self.open_scope();
             let kind = match &value.taint {

@@ -177,6 +177,16 @@ fn bodies_are_refused_for_their_reason() {
             "let mut it = m.items.iter(); for x in it.by_ref() { if self.d.contains(x) { break; } } self.e.get(it.next().unwrap());",
             not_msg,
         ),
+        // `write!` changes what it is not seen to borrow
+        (
+            "let mut s = String::new(); if self.d.contains(&m.a) { write!(s, \"{}\", m.b)?; } self.g.get(&s);",
+            not_msg,
+        ),
+        (
+            "let mut s = String::new(); let _ = writeln!(s, \"{:?}\", self.d.get(&m.a)); self.g.get(&s);",
+            not_msg,
+        ),
+        ("let mut s = String::new(); let _ = write!(s, \"{}\", m.opt?); self.g.get(&s);", not_msg),
         (
             "let mut n = 0; for x in &m.items { foo(if *x > 3 { break } else { 1 }); n += 1; } self.e.put(n, 1);",
             not_msg,
