@@ -55,10 +55,10 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// What a call may change through an argument.
-    fn handed_views(&self, argument: &Expr) -> crate::value::Variables {
+    /// What may change through a value that is handed over.
+    pub(super) fn handed_views(&self, argument: &Expr) -> crate::value::Variables {
         match peel(argument) {
-            Expr::Path(_) => self.views(argument),
+            Expr::Path(_) | Expr::Field(_) => self.views(argument),
             _ => Default::default(),
         }
     }

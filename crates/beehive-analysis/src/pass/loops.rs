@@ -75,7 +75,7 @@ impl Pass<'_, '_> {
 
     pub(super) fn for_(&mut self, f: &syn::ExprForLoop, out: &mut Vec<Node>) -> Value {
         let mut head = vec![];
-        let value = match self_field(peel_references(&f.expr)) {
+        let mut value = match self_field(peel_references(&f.expr)) {
             Some(field) => {
                 self.error(&f.expr, ALL_CELLS);
                 head.push(Node::Effect);
@@ -88,6 +88,7 @@ impl Pass<'_, '_> {
             self.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);
             return Value::default();
         }
+        self.drawn_from(&f.expr, &mut value);
         self.dropped(&value, f.expr.span());
         out.extend(head);
         let taint = value.taint_or_together(f.expr.span());
@@ -104,6 +105,13 @@ impl Pass<'_, '_> {
         Value::default()
     }
 
+    /// A loop over `let rest = it.by_ref();` moves what that is a view of.
+    fn drawn_from(&mut self, over: &Expr, value: &mut Value) {
+        for id in self.handed_views(over) {
+            self.changed(id, value, over.span())
+        }
+    }
+
     /// A loop over something that is a function of the message.
     #[allow(clippy::too_many_arguments)]
     fn for_loop(
@@ -112,10 +120,11 @@ impl Pass<'_, '_> {
         label: Option<&syn::Label>,
         pattern: &Pat,
         over: &Expr,
-        value: Value,
+        mut value: Value,
         body: &Block,
         out: &mut Vec<Node>,
     ) {
+        self.drawn_from(over, &mut value);
         let iterator = self.printed_owned(over);
         let words = format!("for {} in {}", plain_words(pattern.to_token_stream()), self.words(over));
         let undecided = self.is_undecided(site);

@@ -252,10 +252,10 @@ impl Pass<'_, '_> {
             Expr::Unary(u) => return self.views_of(&u.expr, in_place),
             Expr::Reference(r) if r.mutability.is_some() => return self.views_of(&r.expr, true),
             Expr::MethodCall(c) => {
-                if !crate::known::owns_its_result(&c.method.to_string())
-                    && self.named_field(&c.receiver).is_none()
-                {
-                    out.extend(self.views_of(&c.receiver, true));
+                let method = c.method.to_string();
+                if !crate::known::owns_its_result(&method) && self.named_field(&c.receiver).is_none() {
+                    // nothing changes through a shared borrow
+                    out.extend(self.views_of(&c.receiver, !crate::known::only_reads(&method)));
                     c.args.iter().for_each(|a| out.extend(self.views(a)));
                 }
             }

@@ -54,6 +54,10 @@ fn kinds_and_cells() {
             "let Self { d, e, limit, .. } = self; d.get(&m.a); e.get(&m.b); limit.check();",
             "sharded: d[m.a], e[m.b]",
         ),
+        (
+            "let mut v = m.items.clone(); v.sort(); let z = v.iter().zip(&m.pairs); for (x, _) in z { if self.d.contains(x) { break } }",
+            "sharded: d[x] for (x, _) in z",
+        ),
         ("self.found.at(ctx.origin()).insert(m.a, 1);", "sharded: found[ctx.origin()]"),
         ("if self.d.shared().iter().any(|r| r.fits(m)) { self.e.put(m.a, 1); }", "sharded: e[m.a]"),
         ("if m.b > self.config.limit { self.d.put(m.a, 1); }", "sharded: d[m.a]"),

@@ -177,6 +177,14 @@ fn bodies_are_refused_for_their_reason() {
             "let mut it = m.items.iter(); for x in it.by_ref() { if self.d.contains(x) { break; } } self.e.get(it.next().unwrap());",
             not_msg,
         ),
+        (
+            "let mut it = m.items.iter(); let z = it.by_ref(); for x in z { if self.d.contains(&m.a) { break; } } self.e.get(it.next().unwrap());",
+            not_msg,
+        ),
+        (
+            "let mut it = m.items.iter(); let t = (it.by_ref(), 1); if self.d.contains(&m.a) { let _v = Vec::from_iter(t.0); } self.e.get(it.next().unwrap());",
+            not_msg,
+        ),
         // `write!` changes what it is not seen to borrow
         (
             "let mut s = String::new(); if self.d.contains(&m.a) { write!(s, \"{}\", m.b)?; } self.g.get(&s);",
