@@ -104,6 +104,10 @@ impl<M: Message> Slot for Typed<M> {
     }
 
     fn truncate(&mut self, len: u32) {
+        while std::mem::needs_drop::<M>() && self.messages.len() > len as usize {
+            // one by one: it may panic, and what comes after is to be undone, too
+            unwinding::harmless(|| drop(self.messages.pop()));
+        }
         self.messages.truncate(len as usize)
     }
 

@@ -3,7 +3,7 @@
 use crate::hive::batch::{AnswerRun, AnswerSink, Batch};
 use crate::hive::credit::Cause;
 use crate::hive::turn::Place;
-use crate::hive::{Hive, wake};
+use crate::hive::{Hive, unwinding, wake};
 use crate::message::{Error, Message};
 use crate::state::guard;
 use parking_lot::Mutex;
@@ -67,8 +67,10 @@ impl<M: Message> Question<M> {
     fn finish(waiting: &mut Waiting<M>, outcome: Outcome<M>) {
         if let Some(sender) = waiting.sender.take() {
             wake::call(move || {
-                // nobody waits any more: timed out
-                let _ = sender.send(outcome);
+                if let Err(outcome) = sender.send(outcome) {
+                    // nobody waits any more: timed out
+                    unwinding::harmless(|| drop(outcome));
+                }
             })
         }
     }

@@ -163,10 +163,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             }
         };
         let result = match redo.as_deref_mut() {
-            Some(ops) => result.and_then(|answer| written_down(state, ops).map(|()| answer)),
-            None if A::PUBLISHED != 0 => {
-                result.and_then(|answer| noted(state, &mut collected).map(|()| answer))
-            }
+            Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
+            None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
             None => result,
         };
         match result {
@@ -179,13 +177,14 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 if let Some(at) = ctx.postponed {
                     ctx.postponed = None;
                     done.postponed.push((index, at));
+                    unwanted(answer);
                     continue;
                 }
                 answered += u32::from(answer.is_some());
                 if A::ANSWERS && position.is_some() {
                     match answer {
                         Some(answer) if sink.is_some() => done.answers.push(Ok(answer)),
-                        Some(_) => {}
+                        Some(answer) => unwanted(answer),
                         None => done.passed.push(index),
                     }
                 } else if observed {
@@ -252,6 +251,26 @@ fn begin(
 
 fn commit<A: Columns>(state: &mut A) {
     unwinding::to_the_end(|| state.commit())
+}
+
+/// Drops what nobody asked for: that is the app's code, and what has been done stays.
+#[inline(always)]
+fn unwanted<T>(what: T) {
+    if std::mem::needs_drop::<T>() {
+        unwinding::harmless(|| drop(what));
+    }
+}
+
+/// The answer, unless the transaction has failed after all.
+#[inline(always)]
+fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
+    match done {
+        Ok(()) => Ok(answer),
+        Err(error) => {
+            unwanted(answer);
+            Err(error)
+        }
+    }
 }
 
 #[cold]
@@ -356,22 +375,20 @@ fn failure<T>(
     violation: Option<crate::state::guard::Violation>,
     overflow: Option<&'static str>,
 ) -> Error {
-    match (result, violation) {
+    let error = match (&result, violation) {
         // also when the handler caught the unwinding and went on
         (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
-        (Ok(Err(error)), None) => error,
-        // what ended the transaction says so
-        (Err(panic), None) if panic.is::<Error>() => {
-            panic.downcast().map_or_else(|_| Error::of(ErrorKind::Panicked, "?"), |error| *error)
-        }
-        (Err(panic), None) => {
-            let text = unwinding::text(&*panic);
-            // what a panic carries may panic when it is dropped
-            let _ = unwinding::catch(AssertUnwindSafe(|| drop(panic)));
-            Error::of(ErrorKind::Panicked, text)
-        }
+        (Ok(Err(error)), None) => error.clone(),
+        (Err(panic), None) => match panic.downcast_ref::<Error>() {
+            // what ended the transaction says so
+            Some(error) => error.clone(),
+            None => Error::of(ErrorKind::Panicked, unwinding::text(&**panic)),
+        },
         (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
-    }
+    };
+    // an answer, or what a panic carries, may panic when it is dropped
+    unwanted(result);
+    error
 }
 
 /// Hands over what a run emitted, in order. `made_of`: of a stateless handler that ran for one message from outside; what it

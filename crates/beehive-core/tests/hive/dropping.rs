@@ -1,12 +1,12 @@
 //! Values and messages that panic when they are dropped: what was committed stays, what failed leaves nothing, and the
 //! cells and the hive go on.
 
-use crate::load::{on_workers, unheard};
+use crate::load::{On, credits_are_back, on_workers, start, unheard};
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Dict, Error, Hive, Message, Table, handlers};
+use beehive_core::{App, Ctx, Dict, Error, Hive, Mapper, Message, Table, handlers};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Copies of it panic when they are dropped, and so do originals that are told to.
 #[derive(Serialize, Deserialize)]
@@ -147,6 +147,96 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
             }
             if let Some(journal) = journal {
                 journal.stop()
+            }
+            hive.stop(Duration::ZERO).await;
+        })
+    }
+}
+
+/// To one bee, so many at once.
+#[derive(Message)]
+struct Repeat(u64, Fault);
+/// Nobody wants the answer, which panics when it is dropped.
+#[derive(Message)]
+#[message(reply = Loud)]
+struct Unasked(Fault);
+#[derive(Message)]
+struct Counted(u64);
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Fault {
+    None,
+    /// Touches a cell that its map does not name, and goes on.
+    Strays,
+    PutsOff,
+    /// Emits, and fails.
+    Fails,
+}
+
+#[derive(App)]
+struct Unread {
+    count: Dict<u64, u64>,
+    heard: Dict<u64, u64>,
+}
+fn only_the_count(_: &Unasked, mapper: &mut Mapper) {
+    mapper.cell(Unread::__bh_count, &0)
+}
+#[handlers]
+impl Unread {
+    #[rcv(stateless)]
+    fn repeat(&mut self, msg: &Repeat, ctx: &mut Ctx) {
+        (0..msg.0).for_each(|_| ctx.emit(Unasked(msg.1)))
+    }
+    #[rcv(map = only_the_count)]
+    fn unasked(&mut self, msg: &Unasked, ctx: &mut Ctx) -> Result<Loud, Error> {
+        let count = self.count.update(0, |count| {
+            *count += 1;
+            *count
+        });
+        match msg.0 {
+            Fault::Strays => {
+                let strays = std::panic::AssertUnwindSafe(|| self.heard.contains(&count));
+                let _ = std::panic::catch_unwind(strays);
+            }
+            Fault::PutsOff if count % 2 == 1 => ctx.postpone(Duration::from_millis(1)),
+            Fault::Fails if count.is_multiple_of(2) => {
+                (0..3).for_each(|_| ctx.emit(Shout(Loud(99))));
+                Err("as asked")?
+            }
+            _ => {}
+        }
+        ctx.emit(Counted(count));
+        Ok(Loud(0))
+    }
+    #[rcv(sharded)]
+    fn counted(&mut self, msg: &Counted) {
+        *self.heard.entry(msg.0).or_default() += 1
+    }
+    #[rcv(joins)]
+    fn heard(&mut self, msg: &Heard) -> u64 {
+        let count = self.count.get(&msg.0).copied();
+        count.or(self.heard.get(&msg.0).copied()).unwrap_or(0)
+    }
+}
+
+#[test]
+fn an_answer_that_panics_when_it_is_dropped_harms_nobody() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Unread>(), on);
+            // what is emitted, how often the count is kept then
+            for (fault, count) in
+                [(Fault::None, 10), (Fault::Strays, 10), (Fault::PutsOff, 30), (Fault::Fails, 31)]
+            {
+                hive.emit(Repeat(10, fault)).await;
+                let end = Instant::now() + Duration::from_secs(5);
+                while hive.request(Heard(0)).await != Ok(count) && Instant::now() < end {
+                    tokio::time::sleep(Duration::from_millis(2)).await
+                }
+                credits_are_back(&hive, &[], 0).await;
+                assert_eq!(hive.request(Heard(0)).await, Ok(count), "{on:?}");
+                for at in 1..=count {
+                    assert_eq!(hive.request(Heard(at)).await, Ok(1), "{on:?}: {at} of {count}");
+                }
             }
             hive.stop(Duration::ZERO).await;
         })
