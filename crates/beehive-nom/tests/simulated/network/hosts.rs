@@ -3,7 +3,8 @@
 use super::lab::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LoopGuard, Topology};
 use beehive_nom::object::{
-    FindAddress, FindHost, ListHosts, ListLinks, Mac, NodeId, PortId, PortNo, Station, Vlan,
+    Action, Actions, FindAddress, FindHost, Flow, Link, LinkUp, ListHosts, ListLinks, Mac, NodeId, PortId,
+    PortNo, Station, VerifyFlows, Vlan,
 };
 use std::net::IpAddr;
 
@@ -235,4 +236,75 @@ async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
     let asked: Vec<_> =
         asked.iter().filter(|frame| about(frame)).map(|frame| frame[38..42].to_vec()).collect();
     assert!(asked.contains(&a.ip().to_vec()), "it is asked about {asked:?}");
+}
+
+#[tokio::test]
+async fn a_host_whose_old_port_goes_down_is_where_it_says() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, b, ..] = hosts();
+    let moved = Host { node: 4, port: 6, ..a };
+    network.send(moved, &moved.udp(1, b, 2)).await;
+    assert_eq!(known(&network, a).await, Some(place(a)), "it may answer in its old place yet");
+    network.switch(1).set_up(PortNo(7), false);
+    network.settled().await;
+    assert_eq!(known(&network, a).await, Some(place(moved)));
+}
+
+/// What comes in before a link is known is from behind it.
+#[tokio::test]
+async fn who_was_heard_on_a_port_is_not_there_when_a_link_is() {
+    let network = Network::new(|hive| hive.app::<Hosts>(), "", 1, &[]).await;
+    let (near, far) = (host(1, 1, 1), host(1, 2, 2));
+    network.send(near, &near.arp(far)).await;
+    network.send(far, &far.arp(near)).await;
+    assert_eq!(known(&network, far).await, Some(place(far)));
+    let link = Link { from: PortId { node: NodeId(2), port: PortNo(1) }, to: place(far) };
+    network.hive.emit(LinkUp(link)).await;
+    network.settled().await;
+    assert_eq!((known(&network, near).await, known(&network, far).await), (Some(place(near)), None));
+    network.send(far, &far.arp(far)).await;
+    assert_eq!(known(&network, far).await, None);
+}
+
+/// Else packets would come up in the middle of a path, one after the other.
+#[tokio::test]
+async fn flows_end_first_where_a_path_begins() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, _, c, _] = hosts();
+    assert!(network.reaches(a, c).await);
+    let ends = [1u64, 2, 3, 4].map(|node| {
+        let flows = network.switch(node).flows();
+        flows.iter().find(|f| f.matching.destination == Some(c.mac())).map(|f| (f.idle_s, f.hard_s))
+    });
+    let later: Vec<_> = ends[1..].iter().flatten().collect();
+    let first = ends[0].expect("a flow where it begins");
+    assert!(later.len() == 2 && later.iter().all(|end| end.0 > first.0 && end.1 > first.1), "{ends:?}");
+}
+
+#[tokio::test]
+async fn flows_that_lead_elsewhere_are_withdrawn_when_they_are_found() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, _, c, _] = hosts();
+    assert!(network.reaches(a, c).await);
+    let flows = network.switch(3).flows();
+    let good = flows.into_iter().find(|f| f.matching.destination == Some(c.mac())).expect("a flow");
+    network.switch(3).keep(&Flow { actions: Actions::One(Action::Output(PortNo(5))), ..good.clone() });
+    network.hive.request(VerifyFlows { node: NodeId(3) }).await.expect("is there");
+    network.settled().await;
+    assert!(network.reaches(a, c).await);
+    let flows = network.switch(3).flows();
+    let leads = flows.iter().filter(|f| f.matching == good.matching).map(|f| &f.actions).collect::<Vec<_>>();
+    assert_eq!(leads, [&good.actions]);
+}
+
+#[tokio::test]
+async fn what_is_for_a_host_behind_the_same_port_does_not_come_back() {
+    let network = ring().await;
+    introduce(&network).await;
+    let [a, ..] = hosts();
+    let neighbour = Host { number: 77, ..a };
+    assert_eq!(network.send(neighbour, &neighbour.udp(1, a, 2)).await, []);
 }

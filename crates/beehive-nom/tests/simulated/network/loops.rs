@@ -106,6 +106,25 @@ async fn a_link_that_dies_is_replaced_at_once_and_one_that_comes_back_closes_no_
     }
 }
 
+/// Switches that see no port go down have flows and addresses, too, that led over the link.
+#[tokio::test]
+async fn a_link_that_dies_takes_nothing_from_those_who_only_talk_to_acquaintances() {
+    for wire in 0..3 {
+        let network = network(3, TRIANGLE).await;
+        let hosts = hosts(3);
+        network.pass(25).await;
+        all_talk(&network, &hosts).await;
+        network.wires[wire].cut();
+        network.settled().await;
+        for from in &hosts {
+            for to in hosts.iter().filter(|to| *to != from) {
+                let arrived = network.send(*from, &from.udp(1, *to, 2)).await;
+                assert!(arrived.contains(&(to.node, to.port, 1)), "{from:?} to {to:?}: {arrived:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn switches_that_come_one_after_the_other_make_no_loop() {
     let network = network(3, TRIANGLE).await;

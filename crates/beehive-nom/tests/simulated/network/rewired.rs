@@ -14,6 +14,8 @@ use bytes::Bytes;
 #[app(name = "roles-witness")]
 struct Roles {
     roles: Table<All, PortId, PortRole>,
+    /// In which order.
+    order: Table<All, u64, (PortId, PortRole)>,
 }
 
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,11 +25,21 @@ struct All;
 #[message(reply = PortRole)]
 struct RoleOf(PortId);
 
+#[derive(Message, Clone, Copy, Debug)]
+#[message(reply = Vec<(PortId, PortRole)>)]
+struct Order;
+
 #[handlers]
 impl Roles {
     #[rcv(centralized)]
     fn changed(&mut self, msg: &PortRoleChanged) {
         self.roles.at(All).insert(msg.port, msg.role);
+        let number = self.order.at(All).len() as u64;
+        self.order.at(All).insert(number, (msg.port, msg.role));
+    }
+    #[rcv(centralized)]
+    fn told(&mut self, _: &Order) -> Vec<(PortId, PortRole)> {
+        self.order.at(All).values().copied().collect()
     }
     #[rcv(centralized)]
     fn which(&mut self, RoleOf(port): &RoleOf, _: &mut Ctx) -> PortRole {
@@ -78,6 +90,29 @@ async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Blocked));
     down(port, old).await;
     assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Edge));
+}
+
+/// There must be no moment with a loop.
+#[tokio::test]
+async fn what_is_blocked_is_blocked_before_something_else_is_opened() {
+    let network = Network::new(|hive| hive.app::<Topology>().app::<Roles>(), "", 1, &[]).await;
+    let cables = [(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))];
+    for (one, other) in cables {
+        network.hive.emit(LinkUp(link(one, other))).await;
+        network.hive.emit(LinkUp(link(other, one))).await;
+    }
+    assert_eq!(
+        (role(&network, end(1, 1)).await, role(&network, end(1, 2)).await),
+        (PortRole::Tree, PortRole::Blocked)
+    );
+    let before = network.hive.request(Order).await.expect("answers").len();
+    // one direction of the first is not heard any more
+    network.hive.emit(LinkDown(link(end(2, 1), end(1, 1)))).await;
+    network.settled().await;
+    let told = network.hive.request(Order).await.expect("answers").split_off(before);
+    let [(one, other), (third, fourth)] = cables;
+    let (blocked, tree) = (PortRole::Blocked, PortRole::Tree);
+    assert_eq!(told, [(one, blocked), (other, blocked), (third, tree), (fourth, tree)]);
 }
 
 /// Three switches at one that forwards probes, as cheap ones do: every probe comes in at two others.
