@@ -142,3 +142,31 @@ fn it_does_not_depend_on_bees() {
         kit.emit_all((0..4).map(Seen)).advance(Duration::from_secs(3));
     });
 }
+
+#[derive(Message)]
+struct Try {
+    fails: bool,
+}
+#[derive(App)]
+struct Tries {
+    count: Dict<u64, u64>,
+}
+#[handlers]
+impl Tries {
+    #[rcv(centralized)]
+    fn one(&mut self, msg: &Try, ctx: &mut Ctx) -> Result {
+        *self.count.entry(0).or_default() += 1;
+        if msg.fails {
+            ctx.postpone(Duration::from_secs(1));
+            Err("not this one")?
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wait_that_was_undone_is_not_the_next_message_s() {
+    let mut kit = Kit::of::<Tries>().start();
+    kit.emit_all([true, false, true, false].map(|fails| Try { fails })).advance(Duration::from_secs(3));
+    assert_eq!(kit.look::<Tries, _>(|app| app.count.get(&0).copied()), Some(2));
+}
