@@ -3,7 +3,8 @@
 use crate::context::Ctx;
 use crate::mapper::Mapper;
 use crate::message::{Error, Message};
-use crate::report::{self, HandlerReport};
+use crate::report;
+use crate::report::HandlerReport;
 use crate::state::State;
 
 /// An application: handlers over dictionaries. Derive it; write its handlers in one `#[handlers] impl` block.

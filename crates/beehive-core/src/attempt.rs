@@ -1,7 +1,7 @@
 //! `attempt!`: a part of a transaction that is undone by itself.
 
 use crate::context::Ctx;
-use crate::hive::outputs;
+use crate::hive::dispatch::outputs;
 use crate::state::State;
 use crate::state::column::{ColumnMark, Columns};
 use crate::time::Time;

@@ -2,7 +2,7 @@
 
 use crate::cell::HiveId;
 use crate::hive::Address;
-use crate::hive::outputs::Outputs;
+use crate::hive::dispatch::outputs::Outputs;
 use crate::key::CellHasher;
 use crate::limits;
 use crate::message::Message;

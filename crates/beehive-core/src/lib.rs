@@ -14,14 +14,15 @@ mod key;
 pub mod limits;
 mod mapper;
 mod message;
+mod panics;
 mod report;
 pub mod seams;
 mod shape;
-mod snapshot;
 mod spared;
 mod state;
 pub mod testing;
 mod time;
+mod view;
 
 pub use app::{App, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
@@ -30,20 +31,19 @@ pub use context::{Ctx, Rng};
 pub use hive::{
     Address, Answers, AppStatus, Asked, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus,
     Hive, Io, Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, RequestError,
-    ResendError, Restart, Shared, StartError, Status, Stopped, StuckStatus,
+    ResendError, Restart, Shared, StartError, Status, Stopped, StuckStatus, journal, registry,
 };
-pub use hive::{journal, registry};
 pub use key::Key;
 pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, Value};
 pub use report::HandlerReport;
 pub use shape::Shape;
-pub use snapshot::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
 pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
     Table, WholeDict, WholeTable, nearest_name,
 };
 pub use time::Time;
+pub use view::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
 
 /// What a handler or a program around a hive returns, when it may fail.
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
@@ -70,12 +70,12 @@ pub mod __private {
     };
     pub use crate::message::{Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick};
     pub use crate::report::HandlerReport;
-    pub use crate::snapshot::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use crate::spared::{
         As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
         KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
     };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
+    pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 
     /// Says what a method with `#[rcv]` is that no `#[handlers]` has seen.

@@ -2,26 +2,29 @@
 
 use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
-use crate::hive::admission::lane_of;
-use crate::hive::credit::Credits;
-use crate::hive::dead_letters::DeadLetters;
-use crate::hive::io::IoBees;
-use crate::hive::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
-use crate::hive::lane::SenderLane;
-use crate::hive::link::Link;
-use crate::hive::recorder::Recorder;
-use crate::hive::recovery::{self, SenderLanes};
-use crate::hive::registrar::{Registrar, Seal, Start};
-use crate::hive::registry::{LocalRegistry, Ownership, Registry};
-use crate::hive::relief;
-use crate::hive::runtime::AppRuntime;
-use crate::hive::settings::{self, LoggedSettings, Settings};
-use crate::hive::status::AnyApp;
-use crate::hive::timers::{self, Timers};
-use crate::hive::types::{SameName, Types};
-use crate::hive::witness::Notes;
-use crate::hive::workers::{self, Workers};
-use crate::hive::{Hive, HiveInner, Io, Restart};
+use crate::hive::admission::credits::Credits;
+use crate::hive::admission::outside_lanes::lane_of;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::dispatch::message_types::{SameName, Types};
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::workers;
+use crate::hive::dispatch::workers::Workers;
+use crate::hive::edge::io_bee::IoBees;
+use crate::hive::log::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
+use crate::hive::log::log_client::Link;
+use crate::hive::message::dead_letters::DeadLetters;
+use crate::hive::observe::history::Notes;
+use crate::hive::observe::outbox_probe::Recorder;
+use crate::hive::observe::status::AnyApp;
+use crate::hive::ownership::registry::{LocalRegistry, Ownership, Registry};
+use crate::hive::registration::{Registrar, Seal, Start};
+use crate::hive::route::recovery;
+use crate::hive::route::recovery::SenderLanes;
+use crate::hive::scheduling::watchdog;
+use crate::hive::settings::{LoggedSettings, Settings};
+use crate::hive::sweep::ticks;
+use crate::hive::sweep::ticks::Timers;
+use crate::hive::{Hive, HiveInner, Io, Restart, settings};
 use crate::limits;
 use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};
@@ -397,10 +400,10 @@ impl Builder {
             settings::settle(&hive, link, new_settings, colony.last > 0)
         }
         start.into_iter().for_each(|start| start(&hive));
-        hive.platform.spawn(Box::pin(timers::run(hive.clone())));
+        hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
         let watched = Arc::downgrade(&hive);
-        hive.platform.spawn_thread("beehive-relief", Box::new(move || relief::relieve(watched)));
+        hive.platform.spawn_thread("beehive-relief", Box::new(move || watchdog::relieve(watched)));
         let hive = Hive(hive);
         self.io.into_iter().for_each(|start| start(&hive));
         Ok(hive)

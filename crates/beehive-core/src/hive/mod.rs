@@ -5,88 +5,51 @@
 //! up. A bee that somebody else is running takes what comes when it is through with what it has.
 
 pub(crate) mod admission;
-pub(crate) mod batch;
 pub(crate) mod bee;
-mod bees;
 mod builder;
-pub(crate) mod care;
-pub(crate) mod credit;
-mod cursor;
-mod dead_letters;
-mod delivery;
-mod errand;
-pub(crate) mod gate;
-mod handler;
-pub(crate) mod inspect;
-pub(crate) mod io;
-pub mod journal;
-mod journaled;
-pub(crate) mod lane;
-mod link;
-pub(crate) mod outputs;
-mod parked;
-mod postpone;
-mod queen;
-mod read;
-mod receiver;
-pub(crate) mod recorder;
-mod recovery;
-mod registrar;
-pub mod registry;
-mod releases;
-mod relief;
-mod request;
-mod routes;
-mod routing;
-mod runtime;
-mod seen;
+pub(crate) mod dispatch;
+pub(crate) mod edge;
+pub(crate) mod log;
+pub(crate) mod message;
+pub(crate) mod observe;
+pub(crate) mod ownership;
+mod registration;
+pub(crate) mod route;
+pub(crate) mod run;
+mod scheduling;
 mod settings;
-mod shapes;
-pub(crate) mod status;
-mod stopping;
-mod stuck;
-mod supervise;
+mod stop;
 pub(crate) mod sweep;
-mod tail;
-mod timers;
-mod traffic;
-mod transaction;
-pub(crate) mod turn;
-pub(crate) mod types;
-mod unowned;
-pub(crate) mod unwinding;
-pub(crate) mod wake;
-pub(crate) mod watched;
-pub(crate) mod witness;
-mod words;
-mod workers;
 
-pub use batch::{Address, Shared};
 pub use builder::{Builder, StartError};
-pub use dead_letters::{DeadLetter, Provenance, ResendError};
-pub use io::{Answers, Busy, Io, Mail};
-pub use read::ReadError;
-pub use registrar::Registrar;
-pub use request::{Asked, RequestError};
+pub use edge::io_bee::{Answers, Busy, Io, Mail};
+pub use edge::read::ReadError;
+pub use edge::request::{Asked, RequestError};
+pub use edge::supervise::Restart;
+pub use log::journal;
+pub use message::batch::{Address, Shared};
+pub use message::dead_letters::{DeadLetter, Provenance, ResendError};
+pub use observe::status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus};
+pub use ownership::registry;
+pub use registration::Registrar;
 pub use settings::{ReconfigureError, Reconfigured};
-pub use status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus};
-pub use stopping::Stopped;
-pub use supervise::Restart;
+pub use stop::Stopped;
 
 use crate::cell::HiveId;
-use crate::hive::admission::{Admitted, Routing};
-use crate::hive::batch::{AnswerSink, Batch, Source};
-use crate::hive::credit::{Cause, Credits, UnderWay};
-use crate::hive::dead_letters::DeadLetters;
-use crate::hive::io::IoBees;
-use crate::hive::lane::SenderLane;
-use crate::hive::link::Link;
-use crate::hive::status::AnyApp;
-use crate::hive::timers::Timers;
-use crate::hive::turn::{Place, Stateless, Turn};
-use crate::hive::types::Types;
-use crate::hive::witness::Watch;
-use crate::hive::workers::Workers;
+use crate::hive::admission::credits::{Cause, Credits, UnderWay};
+use crate::hive::admission::deferred_wakes;
+use crate::hive::admission::outside_lanes::{Admitted, Routing};
+use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::{Place, Stateless, Turn};
+use crate::hive::dispatch::workers::Workers;
+use crate::hive::edge::io_bee::IoBees;
+use crate::hive::log::log_client::Link;
+use crate::hive::message::batch::{AnswerSink, Batch, Source};
+use crate::hive::message::dead_letters::DeadLetters;
+use crate::hive::observe::history::Watch;
+use crate::hive::observe::status::AnyApp;
+use crate::hive::sweep::ticks::Timers;
 use crate::message::Message;
 use crate::seams::{BoxFuture, Platform};
 use crate::shape::Shape;
@@ -188,7 +151,7 @@ impl Hive {
     ///
     /// In a task, and in a handler, as [`Hive::request_blocking`] does.
     pub fn emit_blocking<M: Message>(&self, message: M) {
-        request::wait_for(self, |hive| async move { hive.emit(message).await });
+        edge::request::wait_for(self, |hive| async move { hive.emit(message).await });
     }
 
     /// Emits a message from outside if there is a credit for it.
@@ -386,9 +349,9 @@ impl HiveInner {
 
     /// Runs a task. What a worker spawns stands next in line there, as what it wakes does.
     pub(crate) fn spawn(&self, task: BoxFuture<()>) {
-        if wake::is_collecting() {
+        if deferred_wakes::is_collecting() {
             let platform = self.platform.clone();
-            wake::call(move || platform.spawn(task))
+            deferred_wakes::call(move || platform.spawn(task))
         } else {
             self.platform.spawn(task)
         }
@@ -397,7 +360,7 @@ impl HiveInner {
     /// Something was woken that could not be collected: it makes room at the worker for something else, and goes where
     /// other workers find it.
     pub(crate) fn displace(&self) {
-        if wake::is_collecting() {
+        if deferred_wakes::is_collecting() {
             self.platform.spawn(Box::pin(std::future::ready(())))
         }
     }

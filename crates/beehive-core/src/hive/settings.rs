@@ -5,13 +5,13 @@
 //! transaction, so what a newer version caused is never handled by an older one.
 
 use crate::app::{App, Handlers};
-use crate::hive::batch::{Address, Batch, Source};
+use crate::hive::admission::credits::Cause;
+use crate::hive::bee::app::AppRuntime;
 use crate::hive::builder::StartError;
-use crate::hive::credit::Cause;
-use crate::hive::journal::Record;
-use crate::hive::link::Link;
-use crate::hive::runtime::AppRuntime;
-use crate::hive::turn::Place;
+use crate::hive::dispatch::turn::Place;
+use crate::hive::log::journal::Record;
+use crate::hive::log::log_client::Link;
+use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::{Hive, HiveInner};
 use crate::message::Message;
 use crate::state::{ConfigError, ConfigSource, names};

@@ -66,7 +66,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
-        if crate::hive::unwinding::catch(reading).is_err() {
+        if crate::panics::catch(reading).is_err() {
             return Shape::Opaque;
         }
         if !pass.news {

@@ -3,9 +3,9 @@
 use crate::cell::CellId;
 use crate::mapper::DictInfo;
 use crate::shape::Shape;
-use crate::snapshot::Mirror;
 use crate::state::config::{ConfigError, ConfigSource};
 use crate::state::image::{CellImage, DecodeError, Op};
+use crate::view::Mirror;
 use std::any::Any;
 
 /// A dictionary field of an app.

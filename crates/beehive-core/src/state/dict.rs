@@ -5,12 +5,13 @@ use crate::key::{Key, KeyEncoding};
 use crate::mapper::{DictInfo, DictMeta};
 use crate::message::Value;
 use crate::shape::Shape;
-use crate::snapshot::{self, DictChange, DictMirror, Mirror, SharedDict};
 use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::{LentLog, Mark};
+use crate::view;
+use crate::view::{DictChange, DictMirror, Mirror, SharedDict};
 use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -212,7 +213,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     #[inline]
     pub fn shared(&self) -> SharedDict<K, V> {
         let DictMeta { name, index, max_age, .. } = self.meta;
-        SharedDict::new(snapshot::pinned(name, *index, *max_age, || self.mirror()), self.meta)
+        SharedDict::new(view::pinned(name, *index, *max_age, || self.mirror()), self.meta)
     }
 
     fn mirror(&self) -> DictMirror<K, V> {

@@ -5,13 +5,14 @@ use crate::key::Key;
 use crate::mapper::{DictInfo, DictMeta, Evict, RowLimit};
 use crate::message::Value;
 use crate::shape::Shape;
-use crate::snapshot::{self, Mirror, SharedTable, TableChange, TableMirror};
 use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::Mark;
+use crate::view;
+use crate::view::{Mirror, SharedTable, TableChange, TableMirror};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     #[inline]
     pub fn shared(&self) -> SharedTable<K, R, V> {
         let DictMeta { name, index, max_age, .. } = self.meta;
-        SharedTable::new(snapshot::pinned(name, *index, *max_age, || self.mirror()), self.meta)
+        SharedTable::new(view::pinned(name, *index, *max_age, || self.mirror()), self.meta)
     }
 
     fn mirror(&self) -> TableMirror<K, R, V> {

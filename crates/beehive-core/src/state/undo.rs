@@ -291,7 +291,7 @@ mod tests {
         let mut log = LentLog::default();
         (0..3).for_each(|_| log.note(|_| false, |_, _| 0, |_| 0, || Bomb));
         let mut panics = 0;
-        while crate::hive::unwinding::catch(std::panic::AssertUnwindSafe(|| log.clear())).is_err() {
+        while crate::panics::catch(std::panic::AssertUnwindSafe(|| log.clear())).is_err() {
             panics += 1
         }
         assert!(log.is_empty());

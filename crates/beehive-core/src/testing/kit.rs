@@ -2,14 +2,15 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::CellSet;
-use crate::hive::inspect::CellWords;
-use crate::hive::recorder::{Recorder, Sent};
-use crate::hive::status::AnyApp;
+use crate::hive::observe::inspect::CellWords;
+use crate::hive::observe::outbox_probe::{Recorder, Sent};
+use crate::hive::observe::status::AnyApp;
 use crate::hive::{Address, DeadLetter, Hive, Io, ReconfigureError, RequestError, Shared};
 use crate::message::{Message, Reply};
 use crate::seams::Platform;
 use crate::state::{ConfigError, ConfigSource};
-use crate::testing::maps::{self, Mapped};
+use crate::testing::maps;
+use crate::testing::maps::Mapped;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::setup::Setup;
 use crate::testing::snapshot::Snapshot;

@@ -3,12 +3,12 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, HiveId, Outcome};
 use crate::context::Ctx;
-use crate::hive::io::IoBees;
-use crate::hive::outputs::Outputs;
-use crate::hive::types::Types;
-use crate::hive::unwinding;
+use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::outputs::Outputs;
+use crate::hive::edge::io_bee::IoBees;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::message::{Error, Message};
+use crate::panics;
 use crate::state::column::Columns;
 use crate::state::guard::{Held, Violation};
 use crate::state::{ConfigError, ConfigSource};
@@ -51,7 +51,7 @@ pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) ->
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let held = Held::record(SEED, whole);
     let mut ctx = context();
-    let _ = unwinding::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
+    let _ = panics::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
     app.rollback();
     held.accesses()
 }
@@ -75,12 +75,12 @@ pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -
     let mapped = describe::<A, M>(message);
     let held = Held::strict(SEED, whole, &mapped.cells);
     let mut ctx = context();
-    let result = unwinding::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
+    let result = panics::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
     let delivered = match (result, held.violation()) {
         (_, Some(violation)) => Delivered::Unmapped(violation),
         (Ok(Ok(())), None) => Delivered::Committed(ctx.out.len()),
         (Ok(Err(error)), None) => Delivered::Failed(error),
-        (Err(panic), None) => Delivered::Panicked(unwinding::text(&*panic)),
+        (Err(panic), None) => Delivered::Panicked(panics::text(&*panic)),
     };
     match delivered {
         Delivered::Committed(_) => app.commit(),

@@ -1,14 +1,13 @@
 //! What a test begins with: apps, settings, and how their cells are spread.
 
 use crate::app::Handlers;
-use crate::hive::recorder::Recorder;
-use crate::hive::registry::LocalRegistry;
+use crate::hive::observe::outbox_probe::Recorder;
+use crate::hive::ownership::registry::LocalRegistry;
 use crate::hive::{Builder, Hive, StartError};
-use crate::testing::Difference;
 use crate::testing::kit::Kit;
 use crate::testing::platform::{Chance, VirtualPlatform};
-use crate::testing::rerun;
 use crate::testing::spread::{OneBee, Spread};
+use crate::testing::{Difference, rerun};
 use std::sync::Arc;
 
 /// Runs with merges that a comparison makes unless told otherwise.

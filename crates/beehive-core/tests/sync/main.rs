@@ -7,5 +7,5 @@ extern crate beehive_core as beehive;
 mod misses;
 mod model;
 mod registry;
-mod snapshots;
 mod storm;
+mod views;

@@ -1,0 +1,5 @@
+//! Admission: how much work from outside is in flight, and which of it may still be resent.
+
+pub(crate) mod credits;
+pub(crate) mod deferred_wakes;
+pub(crate) mod outside_lanes;

@@ -1,0 +1,310 @@
+//! One app on one hive: its routes, its bees, and what is counted about it.
+
+use crate::app::{App, Handlers};
+use crate::cell::{BeeId, CellId, HiveId};
+use crate::hive::HiveInner;
+use crate::hive::bee::bee::{Bee, Body};
+use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::pending::Tail;
+use crate::hive::bee::routing_table::Routes;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::log::journal::BeeImage;
+use crate::hive::log::log_client::Link;
+use crate::hive::ownership::queen::Asked;
+use crate::hive::ownership::registry::Registry;
+use crate::hive::settings::Settings;
+use crate::mapper::{Mapper, close_over_fusion};
+use crate::panics;
+use crate::state::column::Columns;
+use crate::state::image::{CellImage, DecodeError, decode, encode_many};
+use crate::time::Time;
+use crate::view::Snapshots;
+use parking_lot::Mutex;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What is counted about a handler.
+#[derive(Default)]
+pub(crate) struct HandlerCounters {
+    pub(crate) messages: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) panics: AtomicU64,
+    pub(crate) answered: AtomicU64,
+    pub(crate) waited: AtomicU64,
+    /// Messages that it took too long for.
+    pub(crate) stuck: AtomicU64,
+    /// When it last held a thread, in nanoseconds; zero: it never has.
+    held_at: AtomicU64,
+}
+
+/// For so long after it has held a thread, a handler runs nothing on the worker of somebody who waits.
+const HELD_LATELY: Duration = Duration::from_secs(1);
+
+impl HandlerCounters {
+    /// It holds a thread.
+    pub(crate) fn hold(&self, now: Time) {
+        self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
+    }
+
+    /// Whether it has ever held a thread: what it handles is shown from then on.
+    #[inline(always)]
+    pub(crate) fn has_held(&self) -> bool {
+        self.held_at.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether it has held a thread of late.
+    #[inline(always)]
+    pub(crate) fn has_held_lately(&self, now: Time) -> bool {
+        let at = self.held_at.load(Ordering::Relaxed);
+        at != 0 && now.since(Time::from_nanoseconds(at)) < HELD_LATELY
+    }
+}
+
+pub(crate) struct AppRuntime<A: App> {
+    pub(crate) index: u16,
+    pub(crate) seed: u64,
+    /// Dictionaries that are one cell each, closed under fusion.
+    pub(crate) whole: u64,
+    pub(crate) settings: Settings<A>,
+    /// Copies of its dictionaries, if anybody reads them.
+    pub(crate) snapshots: Option<Arc<Snapshots>>,
+    pub(crate) routes: Routes<A>,
+    pub(crate) registry: Arc<dyn Registry>,
+    /// Where its records go, if they do.
+    pub(crate) link: Option<Arc<Link>>,
+    /// Decisions of the registry are carried out one at a time.
+    pub(crate) queen: Mutex<Queen<A>>,
+    idle: Mutex<Idle<A>>,
+    /// By handler: the dictionary it sweeps.
+    swept: OnceLock<Vec<Option<u32>>>,
+    pub(crate) handlers: Box<[HandlerCounters]>,
+    pub(crate) created: AtomicU64,
+    pub(crate) retired: AtomicU64,
+    pub(crate) merged: AtomicU64,
+}
+
+/// Bees that may retire.
+struct Idle<A: App> {
+    noted: Vec<Arc<Bee<A>>>,
+    /// Those that have set timers: there may be very many for very long, so they are seldom looked at.
+    with_timers: Vec<Arc<Bee<A>>>,
+    /// Looks until they are.
+    looks: u32,
+}
+
+/// Looks at the bees that may retire, for one at those that have set timers.
+const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
+
+/// What the queen remembers: bees by id, for decisions that name them.
+pub(crate) struct Queen<A: App> {
+    pub(crate) bees: BeesById<A>,
+    /// A proposal about owners is under way.
+    pub(crate) asking: bool,
+    /// What goes into the next one.
+    pub(crate) asked: VecDeque<Asked>,
+}
+
+impl<A: Handlers> AppRuntime<A> {
+    pub(crate) fn new(
+        index: u16,
+        seed: u64,
+        settings: Settings<A>,
+        registry: Arc<dyn Registry>,
+        link: Option<Arc<Link>>,
+        snapshots_by_moment: bool,
+    ) -> Arc<Self> {
+        Arc::new(AppRuntime {
+            index,
+            seed,
+            whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
+            snapshots: Snapshots::of(&settings.fresh().0, seed, snapshots_by_moment),
+            settings,
+            routes: Routes::new(),
+            registry,
+            link,
+            queen: Mutex::new(Queen { bees: BeesById::default(), asking: false, asked: VecDeque::new() }),
+            idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
+            swept: OnceLock::new(),
+            handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
+            created: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+            merged: AtomicU64::new(0),
+        })
+    }
+}
+
+impl<A: App> AppRuntime<A> {
+    pub(crate) fn mapper(&self, origin: HiveId) -> Mapper {
+        Mapper::new(self.seed, self.whole, origin)
+    }
+
+    /// Whether the app may have these cells: it has them, or is not full.
+    #[inline(always)]
+    pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
+        let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
+        let owned = self.routes.len();
+        // the look at each is for an app that is nearly full
+        owned + cells.len() <= max
+            || owned + cells.iter().filter(|cell| self.routes.find(**cell).is_none()).count() <= max
+    }
+
+    /// How many more cells the app may have.
+    pub(crate) fn cells_left(&self) -> usize {
+        A::OPTIONS.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
+    }
+
+    /// An instance without state.
+    pub(crate) fn fresh(&self) -> A {
+        self.settings.fresh().0
+    }
+
+    /// An instance for stateless handlers, and the version of its settings.
+    pub(crate) fn stateless(&self) -> (Box<A>, u32) {
+        let (instance, settings) = self.settings.fresh();
+        (Box::new(instance), settings)
+    }
+
+    /// Gives an instance with settings of version `settings` those that hold now. Returns their version.
+    #[inline]
+    pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
+        match A::HAS_SETTINGS && settings != self.settings.version() {
+            true => self.settings.adopt(instance),
+            false => settings,
+        }
+    }
+
+    pub(crate) fn body(&self) -> Body<A> {
+        let (app, settings) = self.settings.fresh();
+        Body {
+            app,
+            settings,
+            tail: self.link.as_ref().map(|link| Tail::new(link)),
+            lane: SenderLane::default(),
+            now: Time::ZERO,
+            traffic: Default::default(),
+        }
+    }
+
+    /// Makes the bee that a log describes.
+    pub(crate) fn restore(
+        self: &Arc<Self>,
+        id: BeeId,
+        image: BeeImage,
+        lane: SenderLane,
+    ) -> Result<(), DecodeError> {
+        let cells = image.cells;
+        let mut body = self.body();
+        for cell in image.state.images() {
+            body.app.import(self.seed, &cell)?;
+        }
+        let elsewhere = A::DICTS.iter().any(|dict| {
+            let (whole, mut elsewhere) = (self.whole_cell(dict.index), false);
+            let mut look = |cell, _: &dyn Any| elsewhere |= !cells.contains(&whole.unwrap_or(cell));
+            body.app.cells_of(dict.index, &mut look);
+            elsewhere
+        });
+        if elsewhere {
+            let why =
+                "it holds cells that the log gives to nobody: was that written with another `seed`?".into();
+            return Err(DecodeError { what: "a bee", why });
+        }
+        if let Some(tail) = &mut body.tail {
+            tail.base = image.state;
+            tail.seen = image.seen;
+            tail.cells_logged = cells.len();
+            tail.forget_unknown();
+            tail.next_seq = image.next_seq;
+        }
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.restored(&mut body.app, image.now)
+        }
+        body.now = image.now;
+        body.lane = lane;
+        let cells: Vec<CellId> = cells.into_iter().collect();
+        let bee = Bee::new(self, id, &cells, body);
+        for cell in &cells {
+            self.routes.set(*cell, &bee)
+        }
+        self.queen.lock().bees.insert(bee);
+        Ok(())
+    }
+
+    /// Takes every bee apart into bytes and puts it together again, one after the other, under load.
+    pub(crate) async fn reimport(self: &Arc<Self>, hive: &Arc<HiveInner>) -> Result<usize, DecodeError> {
+        let mut count = 0;
+        let bees: Vec<Arc<Bee<A>>> = self.queen.lock().bees.values().cloned().collect();
+        for bee in bees {
+            let Some(mut body) = bee.freeze().await else { continue };
+            let app = self.again(&mut body.app);
+            let failed = app.map(|app| body.app = app).err();
+            // as it was, if it cannot be put together again
+            Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Takes state apart into bytes and puts it together again.
+    fn again(&self, state: &mut A) -> Result<A, DecodeError> {
+        let encoded = panics::catch(AssertUnwindSafe(|| encode_many(&state.export(true))));
+        let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: panics::text(&*panic) })?;
+        let mut app = self.fresh();
+        for image in decode::<Vec<CellImage>>("a bee", &images)? {
+            app.import(self.seed, &image)?;
+        }
+        Ok(app)
+    }
+
+    /// A bee has become idle without any content.
+    pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
+        self.idle.lock().noted.push(bee.clone())
+    }
+
+    pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
+        let mut idle = self.idle.lock();
+        let mut taken = std::mem::take(&mut idle.noted);
+        idle.looks += 1;
+        if idle.looks >= LOOKS_PER_LOOK_AT_TIMERS {
+            idle.looks = 0;
+            taken.append(&mut idle.with_timers)
+        }
+        taken
+    }
+
+    /// Bees would have retired but for the timers that they have set.
+    pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee<A>>>) {
+        self.idle.lock().with_timers.append(&mut bees)
+    }
+
+    pub(crate) fn set_swept(&self, swept: Vec<Option<u32>>) {
+        let _ = self.swept.set(swept);
+    }
+
+    /// The dictionary that a handler sweeps.
+    pub(crate) fn swept(&self, handler: usize) -> Option<u32> {
+        self.swept.get()?.get(handler).copied().flatten()
+    }
+
+    /// The one cell of a dictionary that is one.
+    pub(crate) fn whole_cell(&self, dict: u32) -> Option<CellId> {
+        let info = A::DICTS.iter().find(|d| d.index == dict)?;
+        (self.whole & (1 << dict) != 0).then(|| info.whole(self.seed))
+    }
+
+    pub(crate) fn bees(&self) -> usize {
+        self.queen.lock().bees.len()
+    }
+
+    pub(crate) fn count_created(&self) {
+        self.created.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,46 @@
+//! The bees of an app, by number. A bee knows its number, so there is a word for each and no more.
+
+use crate::app::App;
+use crate::cell::BeeId;
+use crate::hive::bee::bee::Bee;
+use hashbrown::HashTable;
+use std::sync::Arc;
+
+pub(crate) struct BeesById<A: App>(HashTable<Arc<Bee<A>>>);
+
+impl<A: App> Default for BeesById<A> {
+    fn default() -> Self {
+        BeesById(HashTable::new())
+    }
+}
+
+/// Numbers are given one after the other: that spreads the low bits; the product spreads the high ones.
+pub(crate) fn hash(id: BeeId) -> u64 {
+    id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl<A: App> BeesById<A> {
+    pub(crate) fn get(&self, id: BeeId) -> Option<&Arc<Bee<A>>> {
+        self.0.find(hash(id), |bee| bee.id == id)
+    }
+
+    /// Adds a bee; one with its number goes.
+    pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
+        self.remove(bee.id);
+        self.0.insert_unique(hash(bee.id), bee, |bee| hash(bee.id));
+    }
+
+    pub(crate) fn remove(&mut self, id: BeeId) {
+        if let Ok(found) = self.0.find_entry(hash(id), |bee| bee.id == id) {
+            found.remove();
+        }
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<Bee<A>>> {
+        self.0.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

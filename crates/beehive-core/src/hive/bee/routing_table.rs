@@ -1,0 +1,173 @@
+//! The local table cell → bee, read by every emitting task.
+
+use crate::app::App;
+use crate::cell::CellId;
+use crate::hive::bee::bee::Bee;
+use crate::hive::log::journal::{SWEEP_PARTS, sweep_order};
+use crossbeam_utils::CachePadded;
+use hashbrown::HashTable;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The parts of a sweep: what it has reached is all of a shard, or the lower part of one.
+const SHARDS: usize = SWEEP_PARTS as usize;
+
+/// Most bees own one cell, and know it: for those there is a word in the table and no more.
+struct Table<A: App> {
+    /// Bees, by the first of their cells.
+    firsts: HashTable<Arc<Bee<A>>>,
+    /// The other cells of those that have several.
+    others: HashTable<(CellId, Arc<Bee<A>>)>,
+}
+
+impl<A: App> Default for Table<A> {
+    fn default() -> Self {
+        Table { firsts: HashTable::new(), others: HashTable::new() }
+    }
+}
+
+impl<A: App> Table<A> {
+    #[inline]
+    fn find(&self, cell: CellId) -> Option<&Arc<Bee<A>>> {
+        let first = self.firsts.find(cell.0, |bee| bee.first_cell() == cell);
+        first.or_else(|| self.others.find(cell.0, |(c, _)| *c == cell).map(|(_, bee)| bee))
+    }
+
+    fn insert(&mut self, cell: CellId, bee: Arc<Bee<A>>) {
+        match bee.first_cell() == cell {
+            true => {
+                self.firsts.insert_unique(cell.0, bee, |bee| bee.first_cell().0);
+            }
+            false => {
+                self.others.insert_unique(cell.0, (cell, bee), |(cell, _)| cell.0);
+            }
+        }
+    }
+
+    fn remove(&mut self, cell: CellId) {
+        if let Ok(entry) = self.firsts.find_entry(cell.0, |bee| bee.first_cell() == cell) {
+            entry.remove();
+        } else if let Ok(entry) = self.others.find_entry(cell.0, |(c, _)| *c == cell) {
+            entry.remove();
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (CellId, &Arc<Bee<A>>)> {
+        let firsts = self.firsts.iter().map(|bee| (bee.first_cell(), bee));
+        firsts.chain(self.others.iter().map(|(cell, bee)| (*cell, bee)))
+    }
+
+    fn len(&self) -> usize {
+        self.firsts.len() + self.others.len()
+    }
+}
+
+type Shard<A> = RwLock<Table<A>>;
+
+pub(crate) struct Routes<A: App> {
+    shards: Box<[CachePadded<Shard<A>>]>,
+    /// Number of cells.
+    len: AtomicUsize,
+}
+
+impl<A: App> Routes<A> {
+    pub(crate) fn new() -> Self {
+        Routes {
+            shards: (0..SHARDS).map(|_| CachePadded::new(RwLock::default())).collect(),
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    #[inline(always)]
+    fn shard(&self, cell: CellId) -> &Shard<A> {
+        // the table inside uses the low and the highest bits
+        &self.shards[(cell.0 >> 48) as usize % SHARDS]
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
+        self.shard(cell).read().find(cell).cloned()
+    }
+
+    /// Whether `cell` is routed to `bee`.
+    #[inline]
+    pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
+        self.shard(cell).read().find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee))
+    }
+
+    pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+        let mut shard = self.shard(cell).write();
+        match shard.find(cell).is_some() {
+            true => shard.remove(cell),
+            false => {
+                self.len.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        shard.insert(cell, bee.clone())
+    }
+
+    /// Removes the route if it still leads to `bee`.
+    pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+        let mut shard = self.shard(cell).write();
+        if shard.find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee)) {
+            shard.remove(cell);
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Number of cells that have an owner.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Calls `f` for every bee, shard by shard, once each.
+    pub(crate) fn for_each_bee(&self, mut f: impl FnMut(&Arc<Bee<A>>)) {
+        for shard in 0..SHARDS {
+            self.for_each_bee_of_shard(shard, &mut f)
+        }
+    }
+
+    pub(crate) const SHARDS: usize = SHARDS;
+
+    /// The cells of one shard with their bees. A cell is always in the same shard.
+    pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee<A>>)> {
+        match self.shards.get(shard) {
+            Some(shard) => shard.read().iter().map(|(cell, bee)| (cell, bee.clone())).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The next cells from `first` on in the order of a sweep, `most` at most, all of one part; and where the sweep goes
+    /// on, if it does.
+    pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
+        let (part, _) = sweep_order(first);
+        let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
+            Some(shard) => shard.read().iter().map(|(cell, _)| cell).filter(|cell| *cell >= first).collect(),
+            None => Vec::new(),
+        };
+        cells.sort_unstable();
+        let next = match cells.get(most) {
+            Some(next) => Some(*next),
+            // where the next part begins
+            None => (part as usize + 1 < SHARDS).then(|| CellId((part as u64 + 1) << 48)),
+        };
+        cells.truncate(most);
+        (cells, next)
+    }
+
+    fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
+        let cells = self.cells_of_shard(shard);
+        // collected first: `f` may come back here
+        cells.iter().filter(|(cell, bee)| bee.first_cell() == *cell).map(|(_, bee)| bee).for_each(f)
+    }
+
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            // dropped outside the lock
+            let taken = std::mem::take(&mut *shard.write());
+            self.len.fetch_sub(taken.len(), Ordering::Relaxed);
+            drop(taken)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A handler of an app, without its type or that of its messages: what is seldom done for one is compiled once for all.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::HiveInner;
+use crate::hive::bee::app::{AppRuntime, HandlerCounters};
+use crate::hive::log::journal::{Emit, Fact};
+use crate::hive::log::log_client::Link;
+use crate::hive::message::batch::{Messages, Source};
+use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
+use crate::message::{Error, ErrorKind, Message};
+use crate::time::Time;
+use crate::{limits, panics};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A handler, and what its app has for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Handler<'a> {
+    /// The number and the name of its app.
+    pub(crate) app: u16,
+    pub(crate) app_name: &'static str,
+    pub(crate) number: usize,
+    pub(crate) name: &'static str,
+    /// The name of its messages.
+    pub(crate) message: &'static str,
+    pub(crate) is_of_a_sweep: bool,
+    pub(crate) counters: &'a HandlerCounters,
+    /// Where the records of its app go, if they do.
+    pub(crate) link: Option<&'a Arc<Link>>,
+}
+
+impl<'a> Handler<'a> {
+    #[inline]
+    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime<A>) -> Handler<'a> {
+        Handler {
+            app: app.index,
+            app_name: A::NAME,
+            number: A::HANDLER,
+            name: handler_name::<A, M>(),
+            message: M::NAME,
+            is_of_a_sweep: M::OF_A_SWEEP,
+            counters: &app.handlers[A::HANDLER],
+            link: app.link.as_ref(),
+        }
+    }
+
+    pub(crate) fn remembered_name(&self) -> String {
+        remembered_as(self.message, self.name)
+    }
+
+    /// A message has ended with an error: it is counted, and kept if that was nobody's answer.
+    #[cold]
+    pub(crate) fn fail(
+        &self,
+        hive: &HiveInner,
+        batch: &dyn Messages,
+        index: u32,
+        position: Option<u16>,
+        error: &Error,
+    ) {
+        let Handler { app_name: app, name: handler, message, .. } = *self;
+        if matches!(error.kind(), ErrorKind::Handler | ErrorKind::Stale) {
+            self.counters.errors.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(app, handler, message, %error, "a handler answered with an error");
+            return;
+        }
+        self.counters.panics.fetch_add(1, Ordering::Relaxed);
+        let bytes = match panics::harmless(|| batch.encoded(index)) {
+            Some(None) => return,
+            Some(bytes) => bytes,
+            None => None,
+        };
+        let Source { origin, sender, hops, chain, handler: sent_by, .. } = *batch.source();
+        hive.dead_letters.add(DeadLetter {
+            number: 0,
+            app,
+            handler,
+            message,
+            words: batch.words(index as usize, limits::DEAD_LETTER_WORDS_BYTES_MAX),
+            bytes,
+            error: error.clone(),
+            at: hive.now(),
+            cause: Provenance {
+                chain: chain.number(index),
+                hops,
+                origin,
+                sender,
+                handler: hive.handler_of(sender, sent_by),
+            },
+            way: Way { app: self.app, name: self.remembered_name(), position },
+        });
+    }
+
+    /// What a log is to remember of message `index`. Panics where that cannot be encoded.
+    pub(crate) fn emit_of(
+        &self,
+        batch: &dyn Messages,
+        index: u32,
+        fact: Fact,
+        position: Option<u16>,
+        at: Option<Time>,
+    ) -> Option<Emit> {
+        let bytes = batch.encoded(index)?;
+        let Source { origin, sender, hops, chain, .. } = *batch.source();
+        Some(Emit {
+            fact,
+            name: self.remembered_name(),
+            bytes,
+            at,
+            is_sweep: false,
+            position,
+            origin,
+            sender,
+            hops,
+            chain: chain.number(index),
+            chance: batch.source().chance_of(index as u64),
+        })
+    }
+}
+
+fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
+    A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
+}
+
+/// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart
+/// by their handler.
+pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
+    remembered_as(M::NAME, handler_name::<A, M>())
+}
+
+fn remembered_as(message: &'static str, handler: &'static str) -> String {
+    match message.starts_with("beehive::") {
+        true => format!("{message}@{handler}"),
+        false => message.to_string(),
+    }
+}

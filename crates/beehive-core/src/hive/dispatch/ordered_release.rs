@@ -1,0 +1,65 @@
+//! What one sender lets go when it is committed, by itself and not in the record of a bee: in the order in which it happened,
+//! whichever record is heard of first.
+
+use crate::hive::admission::credits::Cause;
+use crate::hive::dispatch::effects::{Step, let_go};
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a record lets go.
+pub(crate) struct Release {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) cause: Option<Arc<Cause>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order of their places; none: its record is on its way.
+    queue: VecDeque<Option<Release>>,
+    /// The place of the first.
+    first: u64,
+    /// Somebody lets go what is at the front.
+    going: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Releases(Mutex<State>);
+
+impl Releases {
+    /// Whether something has a place and has not gone.
+    pub(crate) fn are_open(&self) -> bool {
+        let state = self.0.lock();
+        state.going || !state.queue.is_empty()
+    }
+
+    pub(crate) fn enter(&self) -> u64 {
+        let mut state = self.0.lock();
+        state.queue.push_back(None);
+        state.first + state.queue.len() as u64 - 1
+    }
+
+    /// Lets go what has place `place` as soon as all before it have gone. Not under the lock: what goes may enter again.
+    pub(crate) fn committed(&self, place: u64, release: Release, lane: &mut SenderLane, turn: &mut Turn) {
+        let mut state = self.0.lock();
+        let at = place.saturating_sub(state.first) as usize;
+        if let Some(waiting) = state.queue.get_mut(at) {
+            *waiting = Some(release)
+        }
+        if std::mem::replace(&mut state.going, true) {
+            return;
+        }
+        while let Some(Some(Release { steps, cause })) = state.queue.front_mut().map(Option::take) {
+            state.queue.pop_front();
+            state.first += 1;
+            drop(state);
+            turn.cause = cause;
+            let_go(steps, lane, turn);
+            turn.cause = None;
+            state = self.0.lock();
+        }
+        state.going = false
+    }
+}

@@ -1,0 +1,133 @@
+//! Supervision of IO bees: started again after a failure, with growing pauses, until the hive stops.
+
+use crate::hive::{Address, Hive, Io};
+use crate::message::Error;
+use crate::panics;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// What happens when an IO bee returns or panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// It is over: a connection, say.
+    Never,
+    /// It is started again after a failure, not after it returned `Ok`. The pause doubles from `first` to `most`, and
+    /// starts over after a run of `most` or longer.
+    OnFailure {
+        /// First pause.
+        first: Duration,
+        /// Longest pause.
+        most: Duration,
+    },
+}
+
+impl Restart {
+    /// After a failure, with pauses from 100 ms to 10 s.
+    pub const ON_FAILURE: Restart =
+        Restart::OnFailure { first: Duration::from_millis(100), most: Duration::from_secs(10) };
+}
+
+struct Caught<F>(Pin<Box<F>>);
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, String>;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.0.as_mut();
+        match panics::catch(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panics::text(&*panic))),
+        }
+    }
+}
+
+/// A life of an IO bee that can be found by its name.
+struct Named {
+    hive: Hive,
+    name: String,
+    id: u64,
+}
+
+impl Named {
+    fn begin(hive: &Hive, name: &str, id: u64) -> Named {
+        hive.inner().io.begin(name, id);
+        Named { hive: hive.clone(), name: name.to_string(), id }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.hive.inner().io.end(&self.name, self.id)
+    }
+}
+
+impl Hive {
+    /// Where messages reach the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io) has started under this
+    /// name: the life that began last, if it has not ended. Handlers, which must not depend on the hive that they run on, are
+    /// told addresses in messages instead.
+    pub fn find_io(&self, name: &str) -> Option<Address> {
+        let id = self.inner().io.find(name)?;
+        Some(Address::Io(self.id(), id))
+    }
+
+    /// Runs an IO bee, and again what `make` makes if it fails. A panic in it harms nothing else.
+    ///
+    /// When the hive stops, the task is given the time of [`Hive::stop`] to notice [`Io::stopping`] and return; then it is
+    /// dropped where it waits.
+    pub fn spawn_io<F, Fut>(&self, name: impl Into<String>, restart: Restart, make: F)
+    where
+        F: Fn(Io) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let hive = self.clone();
+        let name = name.into();
+        let inner = self.inner().clone();
+        inner.tasks.fetch_add(1, Ordering::AcqRel);
+        let task = async move {
+            let mut pause = Duration::ZERO;
+            while !hive.inner().is_stopped() {
+                let began = hive.now();
+                let io = hive.io();
+                let named = Named::begin(&hive, &name, io.id());
+                let made = panics::catch(AssertUnwindSafe(|| make(io)));
+                let ended = match made {
+                    Ok(made) => tokio::select! {
+                        ended = Caught(Box::pin(made)) => ended,
+                        () = hive.over() => break,
+                    },
+                    Err(panic) => Err(panics::text(&*panic)),
+                };
+                // it is not there while it pauses
+                drop(named);
+                let failed = match ended {
+                    Ok(Ok(())) => None,
+                    Ok(Err(error)) => Some(error.to_string()),
+                    Err(panic) => Some(format!("panicked: {panic}")),
+                };
+                let Some(why) = failed else { break };
+                let Restart::OnFailure { first, most } = restart else {
+                    tracing::warn!(io = %name, %why, "an IO bee failed");
+                    break;
+                };
+                if hive.now().since(began) >= most {
+                    pause = Duration::ZERO
+                }
+                pause = (pause * 2).clamp(first, most);
+                tracing::warn!(io = %name, %why, ?pause, "an IO bee failed and is started again");
+                tokio::select! {
+                    () = hive.inner().platform.sleep(pause) => {}
+                    () = hive.stopping() => {}
+                }
+            }
+            let inner = hive.inner();
+            // stop() may have given up on this task
+            let _ = inner.tasks.fetch_update(Ordering::AcqRel, Ordering::Acquire, |t| t.checked_sub(1));
+            inner.tasks_done.notify_waiters();
+        };
+        inner.platform.spawn(Box::pin(task))
+    }
+}

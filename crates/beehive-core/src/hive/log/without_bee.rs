@@ -1,0 +1,95 @@
+//! Messages that are consumed without a bee: they begin a sweep, ask for a timer, or are turned into others by a stateless
+//! handler whose time has come.
+
+use crate::hive::admission::outside_lanes::{Admitted, is_lasting};
+use crate::hive::dispatch::effects::Step;
+use crate::hive::dispatch::ordered_release::Release;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::log::journal::{Emit, Fact, Input, Record, Seen, part_for};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What of the lanes that are gone on with was consumed without a bee.
+pub(crate) struct Unowned {
+    seen: Mutex<Seen>,
+    /// Something was consumed, at some time.
+    any: AtomicBool,
+}
+
+impl Unowned {
+    pub(crate) fn new(seen: Seen) -> Unowned {
+        Unowned { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
+    }
+
+    /// Whether a record says already what handler `handler` made of a message from outside.
+    pub(crate) fn has_consumed(&self, fact: Fact, handler: usize) -> bool {
+        self.any.load(Ordering::Acquire)
+            && is_lasting(fact.lane)
+            && self.seen.lock().contains(fact.lane, fact.seq, part_for(fact.part, fact.app, handler as u16))
+    }
+
+    /// What a record says of a message that handler `handler` consumes; none if it did so before. Only what may be sent
+    /// again is remembered.
+    pub(crate) fn input(
+        &self,
+        fact: Fact,
+        handler: usize,
+        admitted: Option<&Arc<Admitted>>,
+    ) -> Option<Input> {
+        // what is not from outside is in the log, which has it once
+        let floor = admitted.map_or(0, |admitted| admitted.lane().floor());
+        if admitted.is_some() && is_lasting(fact.lane) {
+            self.any.store(true, Ordering::Release);
+            let mut seen = self.seen.lock();
+            seen.raise(fact.lane, floor);
+            let part = part_for(fact.part, fact.app, handler as u16);
+            if seen.contains(fact.lane, fact.seq, part) {
+                return None;
+            }
+            seen.insert(fact.lane, fact.seq, part);
+        }
+        Some(Input { lane: fact.lane, floor, seq: fact.seq, count: 1, part: fact.part })
+    }
+
+    pub(crate) fn forget(&self, lanes: &[u64]) {
+        let mut seen = self.seen.lock();
+        lanes.iter().for_each(|lane| seen.forget(*lane))
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.seen.lock().size()
+    }
+}
+
+/// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
+/// let that go.
+pub(crate) fn consume(
+    fact: Fact,
+    handler: usize,
+    admitted: Option<&Arc<Admitted>>,
+    emits: Vec<Emit>,
+    steps: Vec<Step>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let Some(link) = turn.hive.link.clone() else { return };
+    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
+    let admitted = admitted.cloned();
+    if let Some(admitted) = &admitted {
+        admitted.open()
+    }
+    let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
+    let release = Release { steps, cause: turn.cause.clone() };
+    let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
+    // in the log, too, it stands where it happened
+    let committed = link.say(record);
+    turn.hive.spawn(Box::pin(async move {
+        let _ = committed.await;
+        Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
+        if let Some(admitted) = admitted {
+            admitted.close()
+        }
+    }))
+}

@@ -1,0 +1,325 @@
+//! Messages whose handler panicked, or broke a rule: kept for a while, for people to look at, and to send again.
+
+use crate::cell::HiveId;
+use crate::hive::admission::credits::Cause as Held;
+use crate::hive::dispatch::message_types::Again;
+use crate::hive::dispatch::turn::Place;
+use crate::hive::message::batch::{Chain, Source};
+use crate::hive::{Address, Hive, HiveInner};
+use crate::limits;
+use crate::message::Error;
+use crate::state::DecodeError;
+use crate::time::Time;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A message that could not be handled.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// Its number among the dead letters of this life of the hive.
+    pub number: u64,
+    /// The app.
+    pub app: &'static str,
+    /// Its handler.
+    pub handler: &'static str,
+    /// The type of the message.
+    pub message: &'static str,
+    /// The message in words (JSON), as far as [`limits::DEAD_LETTER_WORDS_BYTES_MAX`](crate::limits::DEAD_LETTER_WORDS_BYTES_MAX)
+    /// goes.
+    pub words: String,
+    /// The message, encoded; none if it cannot be encoded, or is larger than
+    /// [`limits::DEAD_LETTER_BYTES_MAX`](crate::limits::DEAD_LETTER_BYTES_MAX): it cannot be sent again.
+    pub bytes: Option<Vec<u8>>,
+    /// What happened.
+    pub error: Error,
+    /// When it happened.
+    pub at: Time,
+    /// Where it came from.
+    pub cause: Provenance,
+    /// How it came to its app.
+    pub(crate) way: Way,
+}
+
+/// Where a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The chain of causes: the number of the message from outside that began it, as in the spans of `tracing`. Of messages
+    /// that were handled in one go while nobody watched, it is that of the first.
+    pub chain: u64,
+    /// Messages between the one from outside and this.
+    pub hops: u16,
+    /// The hive where the chain came in from outside.
+    pub origin: HiveId,
+    /// Who sent it.
+    pub sender: Address,
+    /// If a handler sent it, its app, its name, and the message that it was handling.
+    pub handler: Option<(&'static str, &'static str, &'static str)>,
+}
+
+/// What it takes to bring a message to the app that it came to before.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// The app's number.
+    pub(crate) app: u16,
+    /// The name by which the app takes it.
+    pub(crate) name: String,
+    /// In the chain of those that can answer.
+    pub(crate) position: Option<u16>,
+}
+
+/// Why a dead letter cannot be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResendError {
+    /// There is no dead letter with this number: it was sent again, thrown away, or had to make room.
+    Unknown {
+        /// The number.
+        number: u64,
+    },
+    /// The letter says what happened, but the message itself was not kept: it was too large, or could not be encoded.
+    NotKept {
+        /// The message's name.
+        message: &'static str,
+    },
+    /// The message cannot be read back.
+    Unreadable(DecodeError),
+    /// The hive has stopped, or does so. The letter is kept.
+    Unavailable,
+}
+
+impl std::fmt::Display for ResendError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ResendError::Unknown { number } => {
+                write!(
+                    f,
+                    "there is no dead letter {number}: it was sent again or thrown away, or had to make room"
+                )
+            }
+            ResendError::NotKept { message } => {
+                write!(
+                    f,
+                    "the letter is kept without its `{message}`, which was too large or cannot be encoded"
+                )
+            }
+            ResendError::Unreadable(error) => write!(f, "{error}"),
+            ResendError::Unavailable => write!(f, "the hive has stopped"),
+        }
+    }
+}
+impl std::error::Error for ResendError {}
+
+impl DeadLetter {
+    /// Whether the message was kept, so that it can be sent again.
+    pub fn can_be_sent_again(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    /// What it takes to keep it.
+    fn size_bytes(&self) -> usize {
+        let bytes = self.bytes.as_ref().map_or(0, Vec::len);
+        size_of::<DeadLetter>() + bytes + self.words.len() + self.way.name.len() + self.error.text().len()
+    }
+}
+
+#[derive(Default)]
+struct Letters {
+    kept: VecDeque<DeadLetter>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct DeadLetters {
+    letters: Mutex<Letters>,
+    total: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl DeadLetters {
+    pub(crate) fn add(&self, mut letter: DeadLetter) {
+        let before = self.total.fetch_add(1, Ordering::Relaxed);
+        letter.number = before + 1;
+        // the first ones in full, then one in a thousand: a handler that fails on every message must not fill a disk
+        if before < 10 || before.is_multiple_of(1000) {
+            tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
+                total = before + 1, "a message could not be handled; it is kept as a dead letter");
+        }
+        letter.bytes = letter.bytes.filter(|bytes| bytes.len() <= limits::DEAD_LETTER_BYTES_MAX);
+        letter.error.cut(limits::DEAD_LETTER_BYTES_MAX);
+        let mut letters = self.letters.lock();
+        letters.bytes += letter.size_bytes();
+        letters.kept.push_back(letter);
+        while letters.kept.len() > limits::DEAD_LETTERS_MAX || letters.bytes > limits::DEAD_LETTERS_BYTES_MAX
+        {
+            let Some(oldest) = letters.kept.pop_front() else { break };
+            letters.bytes -= oldest.size_bytes();
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<DeadLetter> {
+        self.letters.lock().kept.iter().cloned().collect()
+    }
+
+    fn find(&self, number: u64) -> Option<DeadLetter> {
+        self.letters.lock().kept.iter().find(|letter| letter.number == number).cloned()
+    }
+
+    fn take(&self, number: u64) -> Option<DeadLetter> {
+        let mut letters = self.letters.lock();
+        let at = letters.kept.iter().position(|letter| letter.number == number)?;
+        let letter = letters.kept.remove(at)?;
+        letters.bytes -= letter.size_bytes();
+        Some(letter)
+    }
+
+    fn clear(&self) -> usize {
+        let cleared = std::mem::take(&mut *self.letters.lock());
+        cleared.kept.len()
+    }
+
+    /// Those that are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.letters.lock().kept.len()
+    }
+
+    /// All there ever were.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Those that are not kept any more.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Hive {
+    /// Messages that could not be handled, oldest first: at most
+    /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX) of them.
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.inner().dead_letters.list()
+    }
+
+    /// Sends a dead letter's message again, to the app that could not handle it and to nobody else; the letter is gone then.
+    /// Should the message fail again, that makes another letter.
+    ///
+    /// It is the same message: sender, origin, chain of causes and place in the chain of those that can answer are what they
+    /// were. Its place in the order of messages is a new one, and whoever waited for an answer has had the error as one. As
+    /// all that comes from outside it waits while too much is under way.
+    ///
+    /// Cancel-safe: either the letter is still there, or the message has been sent.
+    pub async fn resend_dead_letter(&self, number: u64) -> Result<(), ResendError> {
+        let inner = self.inner();
+        let letter = inner.dead_letters.find(number).ok_or(ResendError::Unknown { number })?;
+        let bytes = letter.bytes.as_deref().ok_or(ResendError::NotKept { message: letter.message })?;
+        inner.types.check(&letter.way, bytes).map_err(ResendError::Unreadable)?;
+        if inner.is_stopped() {
+            return Err(ResendError::Unavailable);
+        }
+        tokio::select! {
+            biased;
+            () = inner.room_for_one() => {}
+            () = self.stopped() => return Err(ResendError::Unavailable),
+        }
+        let held = Held::new(&inner.credits, 1, &inner.under_way);
+        // somebody else may have been faster
+        let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
+        tracing::info!(number, app = letter.app, message = letter.message, "a dead letter is sent again");
+        inner.send_letter(letter, held).map_err(ResendError::Unreadable)
+    }
+
+    /// Throws a dead letter away. Returns it, if it was there.
+    pub fn discard_dead_letter(&self, number: u64) -> Option<DeadLetter> {
+        self.inner().dead_letters.take(number)
+    }
+
+    /// Throws all dead letters away. Returns how many there were.
+    pub fn discard_dead_letters(&self) -> usize {
+        self.inner().dead_letters.clear()
+    }
+}
+
+impl HiveInner {
+    fn send_letter(self: &Arc<Self>, letter: DeadLetter, held: Arc<Held>) -> Result<(), DecodeError> {
+        let DeadLetter { bytes, way, cause, .. } = letter;
+        let bytes = bytes.unwrap_or_default();
+        let Provenance { chain, hops, origin, sender, .. } = cause;
+        let source = Source {
+            origin,
+            sender,
+            hops,
+            chain: Chain::of(chain),
+            ..Source::outside(origin, self.platform.random())
+        };
+        self.from_outside(source, held, Place::Runners, |source, admitted, lane, turn| {
+            let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
+            turn.hive.types.send_again(way.app, &way.name, again, lane, turn)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ErrorKind;
+
+    fn letter(bytes: usize, text: usize) -> DeadLetter {
+        let sender = Address::Outside;
+        DeadLetter {
+            number: 0,
+            app: "a",
+            handler: "h",
+            message: "m",
+            words: String::new(),
+            bytes: Some(vec![7; bytes]),
+            error: Error::of(ErrorKind::Panicked, "é".repeat(text / 2)),
+            at: Time::ZERO,
+            cause: Provenance { chain: 0, hops: 0, origin: HiveId(0), sender, handler: None },
+            way: Way { app: 0, name: String::new(), position: None },
+        }
+    }
+
+    #[test]
+    fn large_letters_are_bounded_by_their_bytes() {
+        let letters = DeadLetters::default();
+        let count = 3 * limits::DEAD_LETTERS_BYTES_MAX / limits::DEAD_LETTER_BYTES_MAX;
+        assert!(count < limits::DEAD_LETTERS_MAX, "the other limit must not be what is tested");
+        for _ in 0..count {
+            letters.add(letter(limits::DEAD_LETTER_BYTES_MAX, 0))
+        }
+        let kept = letters.list();
+        assert!(kept.iter().map(DeadLetter::size_bytes).sum::<usize>() <= limits::DEAD_LETTERS_BYTES_MAX);
+        assert!(kept.len() > count / 4, "{} of {count}", kept.len());
+        assert_eq!(letters.total(), count as u64);
+        assert_eq!(letters.dropped(), (count - kept.len()) as u64);
+    }
+
+    #[test]
+    fn a_letter_is_taken_once_and_its_room_is_free_again() {
+        let letters = DeadLetters::default();
+        (0..3).for_each(|_| letters.add(letter(100, 0)));
+        let numbers = |letters: &DeadLetters| letters.list().iter().map(|l| l.number).collect::<Vec<_>>();
+        assert_eq!(numbers(&letters), [1, 2, 3]);
+        assert!(letters.take(2).is_some() && letters.take(2).is_none() && letters.find(2).is_none());
+        assert_eq!((numbers(&letters), letters.kept()), (vec![1, 3], 2));
+        let size: usize = letters.list().iter().map(DeadLetter::size_bytes).sum();
+        assert_eq!(letters.letters.lock().bytes, size);
+        assert_eq!((letters.clear(), letters.kept(), letters.letters.lock().bytes), (2, 0, 0));
+        assert_eq!((letters.total(), letters.dropped()), (3, 0), "none had to make room");
+    }
+
+    #[test]
+    fn of_a_letter_that_is_too_large_the_error_is_kept() {
+        let letters = DeadLetters::default();
+        letters.add(letter(limits::DEAD_LETTER_BYTES_MAX + 1, 10));
+        letters.add(letter(10, 10 * limits::DEAD_LETTER_BYTES_MAX));
+        let kept = letters.list();
+        assert!(!kept[0].can_be_sent_again() && kept[0].error.text().len() == 10);
+        assert_eq!(kept[1].bytes.as_ref().map(Vec::len), Some(10));
+        assert!(kept[1].error.text().len() <= limits::DEAD_LETTER_BYTES_MAX);
+        assert_eq!(letters.dropped(), 0);
+    }
+}

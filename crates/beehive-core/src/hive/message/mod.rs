@@ -1,0 +1,6 @@
+//! Messages in flight: batches, their origin, and what is kept or printed of them.
+
+pub(crate) mod batch;
+pub(crate) mod dead_letters;
+pub(crate) mod render;
+pub(crate) mod trace;

@@ -1,0 +1,6 @@
+//! Observation: status, execution history, and what tests look at.
+
+pub(crate) mod history;
+pub(crate) mod inspect;
+pub(crate) mod outbox_probe;
+pub(crate) mod status;

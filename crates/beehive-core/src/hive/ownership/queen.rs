@@ -1,0 +1,321 @@
+//! The queen of an app: finds or makes the bee of cells that have none, merges bees, retires idle ones.
+//!
+//! One proposal about owners is under way at a time; what is missed meanwhile goes into the next one, all of it.
+
+use crate::app::App;
+use crate::cell::{BeeId, CellId, CellSet};
+use crate::hive::HiveInner;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::bee::{Bee, Retirement};
+use crate::hive::bee::bee_table::BeesById;
+use crate::hive::dispatch::blocked::Owners;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::log::journal::Record;
+use crate::hive::ownership::registry::{Decision, Proposal, Unavailable};
+use crate::limits;
+use crate::seams::BoxFuture;
+use crate::state::column::Columns;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long the queen waits before it asks again when no decision can be had.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// The owner of a set of cells, or what stands in the way.
+pub(crate) enum Owner<A: App> {
+    Bee(Arc<Bee<A>>),
+    /// Several bees must be merged first, or the registry has yet to decide.
+    NotYet,
+}
+
+/// What the registry says about a set of cells.
+#[derive(Clone)]
+pub(crate) enum Standing {
+    /// One bee owns them, and the routes say so.
+    Owned,
+    /// These bees must merge into the root first.
+    Merging { root: BeeId, from: Vec<BeeId> },
+    /// Decided on, but not carried out here yet.
+    Undecided,
+}
+
+/// Somebody who wants to know about sets of cells.
+pub(crate) struct Asked {
+    sets: Vec<CellSet>,
+    answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
+}
+
+type Proposed = BoxFuture<Result<Vec<Decision>, Unavailable>>;
+
+impl<A: App> Owners for AppRuntime<A> {
+    fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let decided = self.decide(sets, hive);
+        Box::pin(async move {
+            // who is still without an owner then is united, or asks again
+            let _ = decided.await;
+        })
+    }
+
+    fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let (app, hive) = (self, hive.clone());
+        Box::pin(async move {
+            while !hive.is_over() {
+                let decided = app.decide(vec![cells.clone()], &hive).await;
+                match decided.map(|mut all| all.pop()) {
+                    Ok(Some(Standing::Owned)) => return,
+                    Ok(Some(Standing::Merging { root, from })) => {
+                        for from in from {
+                            app.fuse(from, root, &hive).await
+                        }
+                    }
+                    Ok(_) => hive.platform.sleep(Duration::from_micros(100)).await,
+                    Err(Unavailable) => hive.platform.sleep(RETRY).await,
+                }
+            }
+        })
+    }
+}
+
+impl<A: App> AppRuntime<A> {
+    /// The one bee that owns all of `cells`, by the local table alone.
+    #[inline]
+    pub(crate) fn owner(&self, cells: &[CellId]) -> Option<Arc<Bee<A>>> {
+        let (first, rest) = cells.split_first()?;
+        let bee = self.routes.find(*first)?;
+        rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
+    }
+
+    /// The owner of each set of cells; all of them are claimed with one proposal. Not while another one is on its way:
+    /// the caller's messages then wait at their sender, whose lane asks for them.
+    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
+        let mut queen = self.queen.lock();
+        let not_yet = |sets: &[CellSet]| sets.iter().map(|_| Owner::NotYet).collect();
+        if queen.asking {
+            return not_yet(&sets);
+        }
+        let mut proposed = self.propose(&sets);
+        match poll_once(&mut proposed) {
+            Poll::Ready(Ok(decisions)) => {
+                let bees = &mut queen.bees;
+                sets.iter().zip(decisions).map(|(cells, one)| self.carry_out(bees, cells, one).0).collect()
+            }
+            Poll::Ready(Err(Unavailable)) => not_yet(&sets),
+            Poll::Pending => {
+                queen.asking = true;
+                let waiting = not_yet(&sets);
+                hive.spawn(Box::pin(self.clone().answer(Some((sets, proposed)))));
+                waiting
+            }
+        }
+    }
+
+    /// Has the registry decide about sets of cells, together with what others ask for at the same time. Completes when it
+    /// has been carried out, or when no decision can be had now.
+    pub(crate) fn decide(
+        self: &Arc<Self>,
+        sets: Vec<CellSet>,
+        hive: &Arc<HiveInner>,
+    ) -> BoxFuture<Result<Vec<Standing>, Unavailable>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut queen = self.queen.lock();
+        queen.asked.push_back(Asked { sets, answer: sender });
+        if !std::mem::replace(&mut queen.asking, true) {
+            hive.spawn(Box::pin(self.clone().answer(None)));
+        }
+        // not answered: the hive is gone
+        Box::pin(async move { receiver.await.unwrap_or(Err(Unavailable)) })
+    }
+
+    fn propose(&self, sets: &[CellSet]) -> Proposed {
+        self.registry.propose(sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect())
+    }
+
+    /// Answers what is asked, a proposal after the other, until nothing is; each has all that was asked for during the
+    /// one before. What is decided is carried out, whoever waits for it: a bee may have been made.
+    async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
+        let mut asked: Vec<Asked> = Vec::new();
+        let mut under_way = first;
+        loop {
+            let mut merging = hashbrown::HashMap::new();
+            let mut failed = None;
+            if let Some((sets, proposed)) = under_way.take() {
+                match proposed.await {
+                    Ok(decisions) => {
+                        let mut queen = self.queen.lock();
+                        for (cells, decision) in sets.into_iter().zip(decisions) {
+                            if let (_, Some(merge)) = self.carry_out(&mut queen.bees, &cells, decision) {
+                                merging.insert(cells, merge);
+                            }
+                        }
+                    }
+                    Err(unavailable) => failed = Some(unavailable),
+                }
+            }
+            for Asked { sets, answer } in asked.drain(..) {
+                let standing = |cells: &CellSet| match merging.get(cells) {
+                    _ if self.owner(cells).is_some() => Standing::Owned,
+                    Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
+                    None => Standing::Undecided,
+                };
+                // who does not wait any more has found an owner otherwise
+                let _ = answer.send(failed.map_or_else(|| Ok(sets.iter().map(standing).collect()), Err));
+            }
+            {
+                let mut queen = self.queen.lock();
+                let mut count = 0;
+                while let Some(next) = queen.asked.front()
+                    && (count == 0 || count + next.sets.len() <= limits::CLAIMS_PER_PROPOSAL_MAX)
+                {
+                    count += next.sets.len();
+                    asked.extend(queen.asked.pop_front())
+                }
+                queen.asking = !asked.is_empty();
+            }
+            if asked.is_empty() {
+                return;
+            }
+            let unknown = asked.iter().flat_map(|one| &one.sets).filter(|cells| self.owner(cells).is_none());
+            let unknown: Vec<CellSet> = unknown.cloned().collect();
+            if !unknown.is_empty() {
+                let proposed = self.propose(&unknown);
+                under_way = Some((unknown, proposed))
+            }
+        }
+    }
+
+    /// Carries out what the registry decided about a claim; also returns the bees to be merged.
+    fn carry_out(
+        self: &Arc<Self>,
+        bees: &mut BeesById<A>,
+        cells: &[CellId],
+        decision: Decision,
+    ) -> (Owner<A>, Option<(BeeId, Vec<BeeId>)>) {
+        let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
+        if created {
+            let bee = Bee::new(self, root, cells, self.body());
+            bees.insert(bee.clone());
+            self.count_created();
+            for cell in cells {
+                self.routes.set(*cell, &bee)
+            }
+            return (Owner::Bee(bee), None);
+        }
+        let Some(bee) = bees.get(root) else { return (Owner::NotYet, None) };
+        if !merging.is_empty() {
+            return (Owner::NotYet, Some((root, merging)));
+        }
+        for cell in cells {
+            if !self.routes.leads_to(*cell, bee) {
+                // a cell without an owner went to the bee that owns the others
+                if !bee.own(*cell) {
+                    return (Owner::NotYet, None);
+                }
+                self.routes.set(*cell, bee)
+            }
+        }
+        (Owner::Bee(bee.clone()), None)
+    }
+
+    fn bee(&self, id: BeeId) -> Option<Arc<Bee<A>>> {
+        self.queen.lock().bees.get(id).cloned()
+    }
+
+    /// Merges `from` into `into`, if both still are what they were: freeze both, in the order of their ids so that two
+    /// merges cannot wait for each other, then unite state, cells and waiting messages.
+    async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
+        let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
+        let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
+        let Some(low_body) = low.freeze().await else { return };
+        let Some(high_body) = high.freeze().await else {
+            return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
+        };
+        let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
+        // what it emitted is not to be overtaken by what is emitted for its cells from now on
+        while !body.lane.absorb(&gone.lane, hive) && !hive.is_over() {
+            hive.platform.sleep(Duration::from_micros(100)).await
+        }
+        if let Some(link) = &self.link {
+            link.commit(Record::Fuse { app: self.index, from, into }).await
+        }
+        {
+            let mut queen = self.queen.lock();
+            body.app.absorb(&mut gone.app);
+            if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
+                tail.base.absorb(std::mem::take(&mut other.base));
+                tail.seen.absorb(std::mem::take(&mut other.seen));
+                // it may bring cells that it has not worked on
+                tail.cells_logged = 0
+            }
+            body.now = body.now.max(gone.now);
+            body.traffic.absorb(&gone.traffic);
+            for cell in target.take_over(&source) {
+                self.routes.set(cell, &target)
+            }
+            queen.bees.remove(from);
+        }
+        self.merged.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(app = A::NAME, %from, %into, "merged");
+        // told until it is heard, before anybody can make the target do something else
+        while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
+            hive.platform.sleep(RETRY).await
+        }
+        Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
+    }
+
+    /// Tells the registry that a bee is no more, for as long as it takes to be heard. Until then the registry names a bee
+    /// that is not there, and whoever asks for its cells asks again.
+    fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
+        let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
+        if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
+            return;
+        }
+        let (app, waiting) = (self.clone(), hive.clone());
+        hive.spawn(Box::pin(async move {
+            while !waiting.is_over() && app.registry.propose(vec![Proposal::Release { bee }]).await.is_err() {
+                waiting.platform.sleep(RETRY).await
+            }
+        }))
+    }
+
+    /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
+    pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
+        let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
+        for bee in self.take_idle() {
+            let mut queen = self.queen.lock();
+            let mut floors = Vec::new();
+            let ended = bee.retire(|cells, seen| {
+                self.release(bee.id, hive);
+                floors = seen;
+                for cell in cells {
+                    self.routes.remove(*cell, &bee)
+                }
+            });
+            match ended {
+                Retirement::Ended => {
+                    if let Some(link) = &self.link {
+                        // before anybody gets its cells, who knows nothing of what it has seen; nobody waits for it
+                        drop(link.say(Record::Release { app: self.index, bee: bee.id, floors }))
+                    }
+                    queen.bees.remove(bee.id);
+                    retired += 1;
+                }
+                Retirement::Busy => {}
+                Retirement::Later => later.push(bee),
+                Retirement::WithItsTimers => with_timers.push(bee),
+            }
+        }
+        later.iter().for_each(|bee| self.note_idle(bee));
+        self.note_with_timers(with_timers);
+        self.retired.fetch_add(retired as u64, Ordering::Relaxed);
+        retired
+    }
+}
+
+fn poll_once<T>(future: &mut Pin<Box<dyn Future<Output = T> + Send>>) -> Poll<T> {
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}

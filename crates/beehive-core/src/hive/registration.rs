@@ -1,0 +1,107 @@
+//! What an app tells the hive about its handlers.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::HiveInner;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::dispatch::handler::remembered_name;
+use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::log::journal::Sweep;
+use crate::hive::route::receiver::AppReceiver;
+use crate::hive::sweep::sweep::{EachReceiver, run_sweep, sweep_name};
+use crate::hive::sweep::{logged_sweep, ticks};
+use crate::key::Key;
+use crate::message::{Each, Message, Tick};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
+pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
+
+/// Takes an app's handlers; called by the derived code.
+pub struct Registrar<'a, A: Handlers> {
+    hive: &'a Arc<HiveInner>,
+    app: &'a Arc<AppRuntime<A>>,
+    /// By handler: the dictionary it sweeps.
+    swept: Vec<Option<u32>>,
+    seal: Vec<Seal>,
+    start: Vec<Start>,
+}
+
+impl<'a, A: Handlers> Registrar<'a, A> {
+    pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime<A>>) -> Self {
+        Registrar { hive, app, swept: vec![None; A::REPORT.len()], seal: Vec::new(), start: Vec::new() }
+    }
+
+    pub(crate) fn finish(self) -> (Vec<Option<u32>>, Vec<Seal>, Vec<Start>) {
+        (self.swept, self.seal, self.start)
+    }
+
+    fn receive<M: Message>(
+        &mut self,
+        name: String,
+        receiver: Arc<dyn crate::hive::dispatch::message_types::Receiver<M>>,
+    ) {
+        self.hive.types.receive::<M>(name, receiver);
+        self.seal.push(Box::new(|types| types.seal::<M>()));
+    }
+
+    /// A handler of messages of type `M`.
+    pub fn rcv<M: Message>(&mut self)
+    where
+        A: Handles<M>,
+    {
+        self.receive::<M>(remembered_name::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
+    }
+
+    /// A handler of messages of type `M` for each cell of dictionary `dict`.
+    pub fn each<K: Key, M: Message>(&mut self, dict: u32)
+    where
+        A: Handles<Each<K, M>>,
+    {
+        self.note_swept::<K, M>(dict);
+        let receiver = Arc::new(EachReceiver::of(self.app, run_sweep::<A, K, M>));
+        self.receive::<M>(sweep_name::<A, K, M>(), receiver);
+    }
+
+    /// Timer `N`.
+    pub fn every<const N: u32>(&mut self, period: Duration)
+    where
+        A: Handles<Tick<N>>,
+    {
+        self.receive::<Tick<N>>(
+            remembered_name::<A, Tick<N>>(),
+            AppReceiver::<A, Tick<N>>::new(self.app.clone()),
+        );
+        let app = self.app.clone();
+        self.start.push(Box::new(move |hive| ticks::every::<A, N>(hive, app, period)));
+    }
+
+    /// Timer `N`, for each cell of dictionary `dict`.
+    pub fn every_each<K: Key, const N: u32>(&mut self, period: Duration, dict: u32)
+    where
+        A: Handles<Each<K, Tick<N>>>,
+    {
+        self.note_swept::<K, Tick<N>>(dict);
+        let app = self.app.clone();
+        self.start.push(Box::new(move |hive| {
+            ticks::every_each::<A, K, N>(hive, app, period, run_sweep::<A, K, Tick<N>>)
+        }));
+    }
+
+    fn note_swept<K: Key, M: Message>(&mut self, dict: u32)
+    where
+        A: Handles<Each<K, M>>,
+    {
+        if let Some(slot) = self.swept.get_mut(<A as Handles<Each<K, M>>>::HANDLER) {
+            *slot = Some(dict)
+        }
+        let (types, app) = (&self.hive.types, self.app.clone());
+        types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
+        let resume = move |sweep: &Sweep, lane: &mut SenderLane, turn: &mut Turn| {
+            logged_sweep::resume::<A, M>(&app, sweep, run_sweep::<A, K, M>, lane, turn)
+        };
+        types.remember_sweep(self.app.index, sweep_name::<A, K, M>(), Box::new(resume));
+    }
+}

@@ -1,0 +1,78 @@
+//! The last part of a message's way: into the mailbox of the bee that owns its cells, or on its sender's lane.
+
+use crate::app::Handlers;
+use crate::cell::{CellId, CellSet};
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::bee::Delivery;
+use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::ownership::queen::Owner;
+use std::sync::Arc;
+
+/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender. Returns whether it waits.
+///
+/// `missing`: what to claim if the owner is not known, its cells first.
+pub(crate) fn deliver<A: Handlers>(
+    app: &Arc<AppRuntime<A>>,
+    delivery: Delivery<A>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+    missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
+) -> bool {
+    let (mut delivery, mut is_asked) = (delivery, false);
+    if !lane.blocks(app.index, &delivery.cells) {
+        // a bee may retire between the look-up and the push; its cells then get another
+        for _ in 0..3 {
+            let owner = match app.owner(&delivery.cells) {
+                Some(bee) => Owner::Bee(bee),
+                None => {
+                    let sets = match std::mem::replace(&mut is_asked, true) {
+                        false => missing(&delivery.cells),
+                        true => Some(vec![delivery.cells.clone()]),
+                    };
+                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
+                    owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
+                }
+            };
+            match owner {
+                Owner::NotYet => break,
+                Owner::Bee(bee) => match bee.push(delivery, turn) {
+                    Ok(()) => return false,
+                    Err(back) => delivery = back,
+                },
+            }
+        }
+    }
+    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive);
+    true
+}
+
+struct ParkedDelivery<A: Handlers> {
+    app: Arc<AppRuntime<A>>,
+    delivery: Delivery<A>,
+}
+
+impl<A: Handlers> Parked for ParkedDelivery<A> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
+    fn cells(&self) -> &[CellId] {
+        &self.delivery.cells
+    }
+
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
+        let ParkedDelivery { app, delivery } = *self;
+        match app.owner(&delivery.cells) {
+            Some(bee) => bee
+                .push(delivery, turn)
+                .map_err(|delivery| Box::new(ParkedDelivery { app, delivery }) as Box<dyn Parked>),
+            None => Err(Box::new(ParkedDelivery { app, delivery })),
+        }
+    }
+
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        Some(self.app.clone())
+    }
+}

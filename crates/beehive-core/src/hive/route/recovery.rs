@@ -1,0 +1,84 @@
+//! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
+
+use crate::hive::HiveInner;
+use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::log::journal::{Colony, Record, Waiting};
+use crate::state::DecodeError;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The lanes of senders, so that what is sent again and what comes after it keep their order.
+#[derive(Default)]
+pub(crate) struct SenderLanes(HashMap<u64, SenderLane>);
+
+impl SenderLanes {
+    pub(crate) fn of(&mut self, lane: u64) -> SenderLane {
+        self.0.entry(lane).or_insert_with(SenderLane::shared).clone()
+    }
+
+    /// The lane of a bee, which is also that of those that have merged into it.
+    pub(crate) fn of_bee(&mut self, lane: u64, heir_of: &BTreeSet<u64>) -> SenderLane {
+        let own = self.of(lane);
+        heir_of.iter().for_each(|other| {
+            self.0.insert(*other, own.clone());
+        });
+        own
+    }
+}
+
+/// The lanes of outside that may be gone on with, and their floors.
+pub(crate) fn lasting_lanes(colony: &Colony) -> BTreeMap<u64, u64> {
+    let mut lanes = BTreeMap::new();
+    for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
+        if is_lasting(lane) {
+            let known: &mut u64 = lanes.entry(lane).or_default();
+            *known = floor.max(*known)
+        }
+    }
+    lanes
+}
+
+/// The lanes of outside that ended with the life that wrote the log.
+pub(crate) fn dead_lanes(colony: &Colony) -> Vec<u64> {
+    let all = colony.bees.values().flat_map(|bee| bee.seen.floors());
+    let dead: BTreeSet<u64> =
+        all.map(|(lane, _)| lane).filter(|lane| is_outside(*lane) && !is_lasting(*lane)).collect();
+    dead.into_iter().collect()
+}
+
+/// Sends again what has been emitted and not been handled, in the order in which it was emitted.
+pub(crate) fn send_again(
+    hive: &Arc<HiveInner>,
+    colony: &Colony,
+    lanes: &mut SenderLanes,
+) -> Result<(), DecodeError> {
+    let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
+    all.extend(colony.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep))));
+    all.sort_by_key(|(waiting, _)| waiting.order);
+    Turn::with(hive, Place::Runners, |turn| {
+        all.into_iter().try_for_each(|(waiting, sweep)| {
+            let mut lane = lanes.of(waiting.emit.fact.lane);
+            match sweep {
+                Some(sweep) => hive.types.resume_sweep(sweep, &mut lane, turn),
+                None => hive.types.resend(&waiting.emit, &mut lane, turn),
+            }
+        })
+    })
+}
+
+/// Says in the log that nothing comes on these lanes any more.
+pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<u64>) {
+    const LANES_PER_RECORD: usize = 4096;
+    let Some(link) = hive.link.clone() else { return };
+    if lanes.is_empty() {
+        return;
+    }
+    link.unowned.forget(&lanes);
+    hive.platform.spawn(Box::pin(async move {
+        for lanes in lanes.chunks(LANES_PER_RECORD) {
+            link.commit(Record::Retire { lanes: lanes.to_vec() }).await
+        }
+    }))
+}

@@ -1,0 +1,5 @@
+//! Running, the owner's side: transactions, and the commit records made of them.
+
+pub(crate) mod journaled;
+pub(crate) mod postpone;
+pub(crate) mod transaction;

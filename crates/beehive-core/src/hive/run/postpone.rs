@@ -1,0 +1,74 @@
+//! Messages that their handler put off: given to it again when it said, and answered then.
+//!
+//! Where there is a log, such a message is consumed and emitted again, under a number of its own, by the record of the
+//! transaction that put it off. So its sender is done with it and need not wait, and the log remembers it until it is
+//! handled.
+
+use crate::hive::admission::credits::Cause;
+use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::message::batch::Messages;
+use crate::hive::route::slow_path::Onward;
+use crate::message::{Error, ErrorKind};
+use crate::panics;
+use crate::time::Time;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// Has message `index` handled again at `at`. `position`: that of the app in the chain.
+///
+/// # Errors
+/// A log could not remember the message: what it is encoded to cannot be decoded.
+#[cold]
+pub(crate) fn postpone(
+    handler: &Handler,
+    onward: &Arc<dyn Onward>,
+    batch: &Arc<dyn Messages>,
+    (index, at): (u32, Time),
+    position: Option<u16>,
+    turn: &mut Turn,
+) -> Result<(), Error> {
+    let onward = onward.clone();
+    let Some(gate) = handler.link.and(turn.gate.as_mut()) else {
+        wait(onward, batch.clone(), index, position, at, turn);
+        return Ok(());
+    };
+    let fact = gate.numbers.take(1).fact(0, handler.app);
+    // without the time: whoever waits for the answer does not outlive a crash
+    let encoded = panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, fact, position, None)));
+    let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {
+        let Some(emit) = emit else { return Ok(None) };
+        let again = batch.again(&emit).map_err(|error| error.to_string())?;
+        Ok(Some((emit, again)))
+    });
+    let remembered = decoded.map_err(|why| {
+        let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
+        handler.fail(turn.hive, &**batch, index, position, &error);
+        error
+    })?;
+    if let (Some((emit, again)), Some(gate)) = (remembered, &mut turn.gate) {
+        gate.emits.push(emit);
+        gate.hold(move |_, turn| wait(onward, again, 0, position, at, turn))
+    }
+    Ok(())
+}
+
+/// Sets the timer.
+fn wait(
+    onward: Arc<dyn Onward>,
+    batch: Arc<dyn Messages>,
+    index: u32,
+    position: Option<u16>,
+    at: Time,
+    turn: &mut Turn,
+) {
+    let waiting = turn.hive.types.timers.take(1);
+    let again = move |turn: &mut Turn| {
+        // as of any timer: it counts as one that waits until all that it brings about is done
+        turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
+        onward.route_on(&batch, index..index + 1, position, &mut SenderLane::default(), turn);
+        turn.cause = None
+    };
+    turn.hive.timers.at(at, Box::new(again))
+}

@@ -1,0 +1,546 @@
+//! The transactions of a run of messages, and what they leave: outputs, answers, messages to be passed on.
+
+use crate::app::{Handlers, Handles};
+use crate::cell::{BeeId, CellId};
+use crate::context::Ctx;
+use crate::hive::Address;
+use crate::hive::admission::credits::Cause;
+use crate::hive::admission::outside_lanes::{Admission, Numbers};
+use crate::hive::bee::app::{AppRuntime, HandlerCounters};
+use crate::hive::bee::bee::Local;
+use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::message_types::MessageType;
+use crate::hive::dispatch::outputs::Mark;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::log::journal::Fact;
+use crate::hive::message::batch::{AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
+use crate::hive::message::trace;
+use crate::hive::observe::history;
+use crate::hive::observe::history::{About, Left};
+use crate::hive::route::receiver::AppReceiver;
+use crate::hive::route::slow_path::Onward;
+use crate::hive::run::postpone::postpone;
+use crate::message::{Error, ErrorKind, Message};
+use crate::state::column::{Columns, State};
+use crate::state::guard::Held;
+use crate::state::image::Op;
+use crate::time::Time;
+use crate::view::{Changes, Collected, Published};
+use crate::{limits, panics, view};
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How a run of transactions is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) cells: &'a [CellId],
+    pub(crate) position: Option<u16>,
+    pub(crate) now: Time,
+}
+
+/// What a run of transactions left, besides its changes of state and its outputs.
+pub(crate) struct Executed<M: Message> {
+    answers: AnswerRun<M>,
+    /// Messages that the handler could have answered and did not.
+    passed: Vec<u32>,
+    /// Of a handler that cannot answer, where somebody counts.
+    observed: Vec<(u32, Result<(), Error>)>,
+    /// Messages to be handled again, and when.
+    postponed: Vec<(u32, Time)>,
+    /// The chance of the first message, from which that of what the run emitted follows.
+    chance: u64,
+    /// The chain of causes of the first message, which goes on with what the run emitted.
+    chain: Chain,
+}
+
+impl<M: Message> Default for Executed<M> {
+    fn default() -> Self {
+        Executed {
+            answers: AnswerRun::<M>::new(),
+            passed: Vec::new(),
+            observed: Vec::new(),
+            postponed: Vec::new(),
+            chance: 0,
+            chain: Chain::default(),
+        }
+    }
+}
+
+impl<M: Message> Executed<M> {
+    /// Adds what a later run left.
+    pub(crate) fn extend(&mut self, later: Executed<M>) {
+        if self.chance == 0 {
+            self.chance = later.chance;
+            self.chain = later.chain
+        }
+        self.answers.extend(later.answers);
+        self.passed.extend(later.passed);
+        self.observed.extend(later.observed);
+        self.postponed.extend(later.postponed)
+    }
+
+    /// Whether a message is to be handled again.
+    pub(crate) fn puts_off(&self) -> bool {
+        !self.postponed.is_empty()
+    }
+
+    /// A message ends with an error. `position`: that of the app in the chain.
+    #[cold]
+    pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
+        self.chain = batch.source.chain.after(index);
+        match position {
+            Some(_) if batch.sink.is_some() => self.answers.push(Err(error)),
+            Some(_) => {}
+            None => self.observed.push((index, Err(error))),
+        }
+    }
+}
+
+const PUT_OFF_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
+
+/// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
+    app: &AppRuntime<A>,
+    bee: Option<BeeId>,
+    state: &mut A,
+    batch: &Arc<Batch<M>>,
+    range: Range<u32>,
+    run: Run,
+    turn: &mut Turn,
+    mut redo: Option<&mut Vec<Op>>,
+) -> Executed<M> {
+    let mut done = Executed::default();
+    if A::ANSWERS && batch.sink.is_some() {
+        done.answers.reserve(range.len())
+    }
+    let counters = &app.handlers[A::HANDLER];
+    let Run { cells, position, now } = run;
+    let mut collected = collect(app, redo.is_none(), now, turn);
+    let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
+    // to show the messages, too, costs as much as a short handler
+    let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
+    let is_shown = shown.is_some();
+    let start = (app.index, A::HANDLER, counters);
+    let (slot, watched) = begin(start, &batch.source, &range, &run, shown, turn);
+    let hive = turn.hive;
+    let ctx = turn.ctx();
+    let sink = batch.sink.as_deref();
+    let observed = position.is_none() && sink.is_some_and(|s| s.counts());
+    let held = Held::strict(app.seed, app.whole, cells);
+    let mut answered = 0u32;
+    let chances = Chances::of::<A, M>(app, cells);
+    done.chance = chances.of_message(&batch.source, range.start);
+    done.chain = batch.source.chain.after(range.start);
+    let mut notes = hive.witness.is_some().then(Vec::new);
+    // the handler has drawn from that in `ctx`
+    let about = |index| About {
+        handler: Handler::of::<A, M>(app),
+        bee,
+        batch: &**batch,
+        index,
+        cells,
+        chance: chances.of_message(&batch.source, index),
+        now,
+        is_passed_on: position.is_some_and(|position| position > 0),
+        code: history::Code::of::<A, M>(),
+    };
+    for index in range {
+        let Some(message) = batch.messages.get(index as usize) else { break };
+        if hive.is_over() {
+            break;
+        }
+        hive.run_at(slot, index);
+        ctx.chance = chances.of_message(&batch.source, index);
+        let mark = ctx.out.mark();
+        let result = match watched {
+            false => ended(state, message, ctx, &held),
+            true => {
+                let _span = trace::handling(&Handler::of::<A, M>(app), &batch.source, index, cells);
+                ended_in_span(state, message, ctx, &held)
+            }
+        };
+        let result = match redo.as_deref_mut() {
+            Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
+            None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
+            None => result,
+        };
+        match result {
+            Ok(answer) => {
+                if let Some(notes) = &mut notes {
+                    let left = history::committed(state, ctx, mark, history::encoded(&answer));
+                    notes.push(about(index).left(left))
+                }
+                commit(state);
+                if let Some(at) = ctx.postponed {
+                    ctx.postponed = None;
+                    done.postponed.push((index, at));
+                    unwanted(answer);
+                    continue;
+                }
+                answered += u32::from(answer.is_some());
+                if A::ANSWERS && position.is_some() {
+                    match answer {
+                        Some(answer) if sink.is_some() => done.answers.push(Ok(answer)),
+                        Some(answer) => unwanted(answer),
+                        None => done.passed.push(index),
+                    }
+                } else if observed {
+                    done.observed.push((index, Ok(())));
+                }
+            }
+            Err(error) => {
+                if let Some(notes) = &mut notes {
+                    notes.push(about(index).left(Left::Failed(error.clone())))
+                }
+                roll_back(state, ctx, mark);
+                Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
+                if A::ANSWERS && position.is_some() {
+                    if sink.is_some() {
+                        done.answers.push(Err(error));
+                    }
+                } else if observed {
+                    done.observed.push((index, Err(error)));
+                }
+            }
+        }
+    }
+    drop(held);
+    drop(opened);
+    hive.end_run(slot);
+    if A::PUBLISHED != 0 {
+        turn.local::<Local<A>>(app.index).changes = collected.end()
+    }
+    if is_shown {
+        hive.hide_run(slot)
+    }
+    if let Some(notes) = notes {
+        turn.note(notes)
+    }
+    if answered > 0 {
+        counters.answered.fetch_add(u64::from(answered), Ordering::Relaxed);
+    }
+    done
+}
+
+/// A run of messages begins: it is counted, whoever looks at the thread sees it, and handlers are told of it. Returns the
+/// thread's slot, and whether somebody watches.
+fn begin(
+    (app, handler, counters): (u16, usize, &HandlerCounters),
+    source: &Source,
+    range: &Range<u32>,
+    run: &Run,
+    shown: Option<Arc<dyn AnyBatch>>,
+    turn: &mut Turn,
+) -> (usize, bool) {
+    let count = range.len() as u32;
+    turn.count(count);
+    counters.messages.fetch_add(u64::from(count), Ordering::Relaxed);
+    let (hive, slot) = (turn.hive, turn.slot);
+    hive.begin_run(slot, app, handler);
+    hive.show_run(slot, run.cells.first().copied(), source.chain.number(range.start), shown);
+    let ctx = turn.ctx();
+    ctx.now = run.now;
+    ctx.origin = source.origin;
+    ctx.sender = source.sender;
+    ctx.postponed = None;
+    (slot, trace::is_on())
+}
+
+fn commit<A: Columns>(state: &mut A) {
+    panics::to_the_end(|| state.commit())
+}
+
+/// Drops what nobody asked for: that is the app's code, and what has been done stays.
+#[inline(always)]
+fn unwanted<T>(what: T) {
+    if std::mem::needs_drop::<T>() {
+        panics::harmless(|| drop(what));
+    }
+}
+
+/// The answer, unless the transaction has failed after all.
+#[inline(always)]
+fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
+    match done {
+        Ok(()) => Ok(answer),
+        Err(error) => {
+            unwanted(answer);
+            Err(error)
+        }
+    }
+}
+
+#[cold]
+fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Mark) {
+    panics::to_the_end(|| state.rollback());
+    ctx.out.rollback(mark);
+    ctx.postponed = None
+}
+
+/// What chance is derived from: the same for the same message, whenever it is run. A cell's turn at a sweep is known by the
+/// cell: its place in the batch says how many cells the bee has, unless one bee has all of them.
+struct Chances(Option<CellId>);
+
+impl Chances {
+    #[inline(always)]
+    fn of<A: Handlers + Handles<M>, M: Message>(app: &AppRuntime<A>, cells: &[CellId]) -> Chances {
+        Chances(match cells.first() {
+            Some(own) if M::OF_A_SWEEP && app.swept(A::HANDLER).and_then(|d| app.whole_cell(d)).is_none() => {
+                Some(*own)
+            }
+            _ => None,
+        })
+    }
+
+    #[inline(always)]
+    fn of_message(&self, source: &Source, index: u32) -> u64 {
+        source.chance_of(self.0.map_or(index as u64, |own| own.0))
+    }
+}
+
+/// What a run changes that snapshots are told of when it is over. Where there is a log, they are told when it is committed.
+#[inline(always)]
+fn collect<'a, A: Published>(
+    app: &'a AppRuntime<A>,
+    is_unlogged: bool,
+    now: Time,
+    turn: &mut Turn,
+) -> Collected<'a> {
+    match A::PUBLISHED != 0 && is_unlogged {
+        true => {
+            let room = std::mem::take(&mut turn.local::<Local<A>>(app.index).changes);
+            Collected::begin(app.snapshots.as_ref(), room, now)
+        }
+        false => Collected::begin(None, Changes::default(), now),
+    }
+}
+
+/// Adds what a transaction has changed. It is cloned, and that may fail.
+fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
+    panics::catch(AssertUnwindSafe(|| collected.note(state)))
+        .map_err(|panic| failure::<()>(Err(panic), None, None))
+}
+
+/// Runs a handler to the end of its transaction, which is still to be committed or rolled back.
+#[inline(always)]
+pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
+    state: &mut A,
+    message: &M,
+    ctx: &mut Ctx,
+    held: &Held,
+) -> Result<Option<M::Reply>, Error> {
+    let result = panics::catch(AssertUnwindSafe(|| {
+        let handled = state.handle(message, ctx);
+        // what goes is cloned first, and that is the app's code, too
+        if A::LIMITED && handled.is_ok() {
+            state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
+        }
+        handled
+    }));
+    let overflow = ctx.out.take_overflow();
+    match (result, held.violation()) {
+        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
+        (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
+        (result, violation) => Err(failure(result, violation, overflow)),
+    }
+}
+
+/// As [`ended`], for the few that somebody watches: not a second time in the loop.
+#[cold]
+#[inline(never)]
+fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
+    state: &mut A,
+    message: &M,
+    ctx: &mut Ctx,
+    held: &Held,
+) -> Result<Option<M::Reply>, Error> {
+    ended(state, message, ctx, held)
+}
+
+/// Adds to `ops` what a transaction has changed. What cannot be encoded fails it: a log must not miss anything.
+fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Error> {
+    let before = ops.len();
+    panics::catch(AssertUnwindSafe(|| state.redo(ops))).map_err(|panic| {
+        ops.truncate(before);
+        failure::<()>(Err(panic), None, None)
+    })
+}
+
+#[cold]
+fn failure<T>(
+    result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
+    violation: Option<crate::state::guard::Violation>,
+    overflow: Option<&'static str>,
+) -> Error {
+    let error = match (&result, violation) {
+        // also when the handler caught the unwinding and went on
+        (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
+        (Ok(Err(error)), None) => error.clone(),
+        (Err(panic), None) => match panic.downcast_ref::<Error>() {
+            // what ended the transaction says so
+            Some(error) => error.clone(),
+            None => Error::of(ErrorKind::Panicked, panics::text(&**panic)),
+        },
+        (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
+    };
+    // an answer, or what a panic carries, may panic when it is dropped
+    unwanted(result);
+    error
+}
+
+/// Hands over what a run emitted, in order. `made_of`: of a stateless handler that ran for one message from outside; what it
+/// emitted is known by that. `chance` and `chain`: of the first message of the run.
+#[allow(clippy::too_many_arguments)]
+fn hand_over(
+    made_of: Option<Fact>,
+    (app, name, handler): (u16, &'static str, usize),
+    bee: Option<BeeId>,
+    batch: &dyn Messages,
+    chance: u64,
+    chain: Chain,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let mut outputs = turn.take_outputs();
+    let from = batch.source();
+    let source = Source {
+        origin: from.origin,
+        sender: Address::App(app),
+        bee,
+        handler: Some(handler as u16),
+        numbers: Numbers::NONE,
+        hops: from.hops + 1,
+        chain,
+        // of messages that are emitted by one run all are told apart, by their places
+        chance: chance.rotate_left(32).wrapping_add(STRIDE),
+    };
+    turn.count_emits(app, handler, &outputs);
+    if source.hops > limits::HOPS_PER_CAUSE_MAX {
+        // a cycle that has no end
+        turn.hive.cycle(source.hops, name, batch.message_name());
+        outputs.discard()
+    } else {
+        match (&mut turn.gate, made_of) {
+            (Some(gate), _) => outputs.freeze(source, None, &mut gate.numbers, Admission::Inside),
+            (None, Some(fact)) => {
+                let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
+                outputs.freeze(source, None, &mut Numbers::parts(fact, handler), by)
+            }
+            (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
+        }
+        outputs.route(app, lane, turn);
+    }
+    turn.give_back(outputs)
+}
+
+/// Lets go what a run left: outputs in order, answers, and what is passed on.
+pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    bee: Option<BeeId>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    release_made_of(None, app, bee, batch, position, done, lane, turn)
+}
+
+/// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
+    made_of: Option<Fact>,
+    app: &Arc<AppRuntime<A>>,
+    bee: Option<BeeId>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    mut done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    if !turn.ctx().out.is_empty() {
+        let by = (app.index, A::NAME, A::HANDLER);
+        hand_over(made_of, by, bee, &**batch, done.chance, done.chain, lane, turn)
+    }
+    if done.puts_off() {
+        put_off(
+            &Handler::of::<A, M>(app),
+            AppReceiver::<A, M>::new(app.clone()),
+            batch,
+            position,
+            &mut done,
+            turn,
+        )
+    }
+    let_go(batch, position, done, lane, turn)
+}
+
+/// Has messages handled again.
+#[cold]
+fn put_off<M: Message>(
+    handler: &Handler,
+    onward: Arc<dyn Onward>,
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: &mut Executed<M>,
+    turn: &mut Turn,
+) {
+    // has counted them, and may have nothing else
+    turn.ctx().out.discard();
+    let messages: Arc<dyn Messages> = batch.clone();
+    for once in std::mem::take(&mut done.postponed) {
+        if let Err(error) = postpone(handler, &onward, &messages, once, position, turn) {
+            done.end_with(batch, once.0, error, position)
+        }
+    }
+}
+
+/// Lets go answers, and what is passed on.
+pub(crate) fn let_go<M: Message>(
+    batch: &Arc<Batch<M>>,
+    position: Option<u16>,
+    done: Executed<M>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    if trace::is_on() && !done.answers.is_empty() {
+        trace::answered(M::NAME, done.chain, done.answers.len())
+    }
+    if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
+        match &mut turn.gate {
+            Some(gate) => {
+                let (batch, cause) = (batch.clone(), turn.cause.clone());
+                gate.hold(move |_, _| report(&batch, done.observed, done.answers, &cause))
+            }
+            None => report(batch, done.observed, done.answers, &turn.cause),
+        }
+    }
+    if let Some(position) = position
+        && !done.passed.is_empty()
+    {
+        let kind: Arc<MessageType<M>> = turn.hive.types.kind::<M>();
+        for index in done.passed {
+            kind.pass_on(batch, index..index + 1, position, lane, turn)
+        }
+    }
+}
+
+/// Tells whoever waits.
+fn report<M: Message>(
+    batch: &Batch<M>,
+    observed: Vec<(u32, Result<(), Error>)>,
+    answers: AnswerRun<M>,
+    cause: &Option<Arc<Cause>>,
+) {
+    let Some(sink) = &batch.sink else { return };
+    for (index, result) in observed {
+        sink.observed(batch, index, result)
+    }
+    if !answers.is_empty() {
+        sink.answers(answers, cause);
+    }
+}

@@ -1,0 +1,79 @@
+//! The watchdog: names the message that holds a handler for too long, once when it does and once more when that is over.
+
+use crate::hive::HiveInner;
+use crate::hive::observe::status::StuckStatus;
+use crate::limits;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The messages that hold their handlers for too long, by the slot of their thread.
+#[derive(Default)]
+pub(crate) struct Stuck(Mutex<BTreeMap<usize, (StuckStatus, Instant)>>);
+
+impl Stuck {
+    pub(crate) fn list(&self) -> Vec<StuckStatus> {
+        let now = Instant::now();
+        let with_time = |(status, since): &(StuckStatus, Instant)| StuckStatus {
+            milliseconds: now.duration_since(*since).as_millis() as u64,
+            ..status.clone()
+        };
+        self.0.lock().values().map(with_time).collect()
+    }
+}
+
+impl HiveInner {
+    /// A handler holds its thread: what it handles from now on is shown.
+    pub(crate) fn note_held(&self, what: u64) {
+        if let Some(app) = self.apps.read().get((what >> 32) as usize) {
+            app.note_held(what as u32 as usize, self.now(), false)
+        }
+    }
+
+    /// The thread of `slot` has been at one message since `since`, which is too long.
+    pub(crate) fn note_stuck(&self, slot: usize, what: u64, since: Instant) {
+        let shown = self.workers.shown(slot);
+        let (app, number) = ((what >> 32) as usize, what as u32 as usize);
+        let Some(app) = self.apps.read().get(app).cloned() else { return };
+        app.note_held(number, self.now(), true);
+        let words = shown.batch.map(|batch| batch.words(shown.at as usize, limits::STUCK_WORDS_BYTES_MAX));
+        let status = StuckStatus {
+            app: app.name(),
+            handler: app.handler_name(number),
+            message: app.handles(number),
+            cell: (shown.cell.0 != 0).then(|| format!("{:016x}", shown.cell.0)),
+            chain: format!("{:016x}", shown.chain),
+            words: words.unwrap_or_default(),
+            milliseconds: 0,
+        };
+        let StuckStatus { app, handler, message, cell, chain, words, .. } = &status;
+        tracing::warn!(
+            app,
+            handler,
+            kind = message,
+            cell,
+            chain,
+            words,
+            "a message holds its handler for {:?} and on: its cells wait, other cells go on",
+            since.elapsed()
+        );
+        self.workers.relief.stuck.0.lock().insert(slot, (status, since));
+    }
+
+    /// The thread of `slot` is through with it.
+    pub(crate) fn note_unstuck(&self, slot: usize) {
+        let Some((status, since)) = self.workers.relief.stuck.0.lock().remove(&slot) else { return };
+        let StuckStatus { app, handler, message, cell, chain, words, .. } = &status;
+        let took: Duration = since.elapsed();
+        tracing::warn!(
+            app,
+            handler,
+            kind = message,
+            cell,
+            chain,
+            words,
+            ?took,
+            "a message has held its handler; it is done"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! How a hive stops, and what it says it did with what was left.
+
+use crate::hive::Hive;
+use crate::hive::edge::request::wait_for;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a hive did with what was under way when it stopped.
+///
+/// What it has thrown away is lost where there is no log; where there is one, the next life goes on with whatever the log
+/// remembers: messages that were emitted and not handled, timers, sweeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Flushes of IO bees, and single messages and questions from outside, that were not done with all that they caused.
+    /// Whoever still waited for an answer was told [`RequestError::Unavailable`](crate::RequestError::Unavailable).
+    pub unfinished: u64,
+    /// Runs of messages that waited in front of their bees and were thrown away. What a handler that was at work had behind
+    /// it, in the same hands, is thrown away when that handler returns, and counts as `unfinished` only.
+    pub runs_dropped: usize,
+    /// Timers that had not rung and were dropped: those that handlers had set, and the next tick of each `#[every]`.
+    pub timers_dropped: usize,
+    /// IO bees that had not returned and were dropped where they waited.
+    pub io_bees_dropped: usize,
+}
+
+impl Stopped {
+    /// Whether everything that had come in was handled, with all that it caused, and all IO bees had returned. Timers do not
+    /// count: there are always some.
+    pub fn is_clean(&self) -> bool {
+        self.unfinished == 0 && self.runs_dropped == 0 && self.io_bees_dropped == 0
+    }
+}
+
+impl Hive {
+    /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
+    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then, and IO
+    /// bees that have not returned: no handler begins any more. When it is called again meanwhile, the grace that ends first
+    /// counts; all calls return when the hive has stopped, and say the same: what was done with what was left.
+    pub async fn stop(&self, grace: Duration) -> Stopped {
+        let inner = self.inner();
+        if !inner.stopped.swap(true, Ordering::AcqRel) {
+            inner.stopping.notify_waiters()
+        }
+        let finished = async {
+            loop {
+                let done = inner.tasks_done.notified();
+                if inner.tasks.load(Ordering::Acquire) == 0 {
+                    break;
+                }
+                done.await
+            }
+            inner.under_way.done().await
+        };
+        tokio::select! {
+            () = self.over() => return self.report().await,
+            () = finished => {}
+            () = inner.platform.sleep(grace) => {}
+        }
+        if inner.over.swap(true, Ordering::AcqRel) {
+            return self.report().await;
+        }
+        let mut report = Stopped {
+            unfinished: inner.under_way.count(),
+            io_bees_dropped: inner.tasks.load(Ordering::Acquire),
+            ..Stopped::default()
+        };
+        inner.ended.notify_waiters();
+        if let Some(link) = &inner.link {
+            link.care.end_life()
+        }
+        report.timers_dropped = inner.timers.clear();
+        let apps: Vec<_> = inner.apps.read().clone();
+        report.runs_dropped = apps.iter().map(|app| app.clear()).sum();
+        if !report.is_clean() {
+            tracing::warn!(?report, "stopped without waiting any longer")
+        }
+        *inner.report.lock() = Some(report);
+        inner.tasks.store(0, Ordering::Release);
+        inner.stop_done.notify_waiters();
+        report
+    }
+
+    /// As [`Hive::stop`], for threads that run no tasks.
+    ///
+    /// # Panics
+    ///
+    /// In a task, as [`Hive::request_blocking`] does.
+    pub fn stop_blocking(&self, grace: Duration) -> Stopped {
+        // a runtime that is shut down has dropped everything
+        wait_for(self, |hive| async move { hive.stop(grace).await }).unwrap_or_default()
+    }
+
+    /// What whoever stopped it has said.
+    async fn report(&self) -> Stopped {
+        loop {
+            let done = self.inner().stop_done.notified();
+            if let Some(report) = *self.inner().report.lock() {
+                return report;
+            }
+            done.await
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Sweeps of journaled apps: a cursor in the log that goes through the cells, some at a time.
+//!
+//! A sweep begins in the record of whoever sends it. It then goes on in steps: a record says whose turn it is now and where
+//! the cursor stands, and when that is committed those cells get a visit. What a bee does at a visit, and that it had its
+//! turn, is one record. So after a crash every cell has had its turn or will, and none has it twice. While a sweep goes on
+//! it waits at its sender: a later message of that sender to a cell waits until the cursor has passed that cell.
+
+use crate::app::{Handlers, Handles};
+use crate::cell::{BeeId, CellId, CellSet, Outcome};
+use crate::hive::HiveInner;
+use crate::hive::admission::credits::Cause;
+use crate::hive::admission::deferred_wakes;
+use crate::hive::admission::outside_lanes::{Admitted, Numbers};
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::bee::{Bee, Body, Delivery, RunDelivery};
+use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::log::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
+use crate::hive::log::log_client::Link;
+use crate::hive::log::quarantine::{Begun, set_aside};
+use crate::hive::message::batch::{Batch, Source};
+use crate::hive::route::receiver::{end_with_error, map, route};
+use crate::hive::run::journaled::{Draft, record};
+use crate::hive::run::transaction::{Run, execute, release};
+use crate::hive::sweep::sweep::{Pace, Visit, sweep_emit, turns_of};
+use crate::key::Key;
+use crate::limits;
+use crate::message::{Each, Error, Message};
+use crate::seams::BoxFuture;
+use crate::state::image::{DecodeError, decode};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// The turns of a sweep that have begun and are not committed.
+#[derive(Default)]
+pub(crate) struct Turns {
+    open: AtomicUsize,
+    fewer: Arc<Notify>,
+    /// Of a sweep that another life has begun: it, and whether it has reached all cells.
+    resumed: Option<(Arc<Link>, Fact, AtomicBool)>,
+}
+
+impl Turns {
+    fn begin(&self, cells: usize) {
+        self.open.fetch_add(cells, Ordering::AcqRel);
+    }
+
+    pub(crate) fn over(&self, cells: usize) {
+        let last = self.open.fetch_sub(cells, Ordering::AcqRel) == cells;
+        deferred_wakes::all(&self.fewer);
+        if last
+            && let Some((link, sweep, all)) = &self.resumed
+            && all.load(Ordering::Acquire)
+        {
+            link.care.swept(sweep)
+        }
+    }
+
+    /// All cells are reached.
+    fn reached_all(&self) {
+        if let Some((link, sweep, all)) = &self.resumed {
+            all.store(true, Ordering::Release);
+            if self.open.load(Ordering::Acquire) == 0 {
+                link.care.swept(sweep)
+            }
+        }
+    }
+
+    /// Completes when another step may begin. Cancel-safe.
+    async fn room(&self) {
+        loop {
+            let fewer = self.fewer.notified();
+            if self.open.load(Ordering::Acquire) <= limits::SWEEP_WINDOW_MAX - limits::SWEEP_STEP_MAX {
+                return;
+            }
+            fewer.await
+        }
+    }
+}
+
+/// How a sweep is begun that no bee begins.
+struct Opening {
+    record: Record,
+    admitted: Option<Arc<Admitted>>,
+}
+
+/// Where a sweep is.
+struct Progress {
+    opening: Option<Opening>,
+    /// The first cell that it has not reached; none: it has reached all.
+    next: Option<CellId>,
+    /// Cells whose turn it was, and which nobody owned any more: the log does not know yet.
+    gone: Vec<CellId>,
+}
+
+struct Cursor<A: Handlers, M: Message> {
+    app: Arc<AppRuntime<A>>,
+    link: Arc<Link>,
+    sweep: Fact,
+    visit: Arc<Visit<M>>,
+    turns: Arc<Turns>,
+    run: RunDelivery<A>,
+    cause: Option<Arc<Cause>>,
+    pace: Option<Pace>,
+    progress: Mutex<Progress>,
+}
+
+/// Begins the sweep of message `index` of a batch: at once, or with the record that is being made.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    batch: &Arc<Batch<M>>,
+    index: u32,
+    visit: Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    pace: Option<Pace>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let Some(link) = app.link.clone() else { return };
+    let mut fact = batch.source.fact(index, app.index);
+    let mut admitted = batch.admitted.clone();
+    if fact.lane == 0 {
+        // a tick: it gets a number that the cells can be told apart by from those of the next
+        let (numbers, own) = link.own_lane.admit_next(1);
+        fact = numbers.fact(0, app.index);
+        admitted = Some(own)
+    } else if let Some(admitted) = &admitted {
+        admitted.open()
+    }
+    // an app may have several handlers for each cell of one message
+    let sweep = Numbers::parts(fact, A::HANDLER | SWEEPS).fact(0, app.index);
+    let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
+    let emit = Emit { is_sweep: true, ..emit };
+    let opening = match &mut turn.gate {
+        Some(gate) => {
+            gate.emits.push(emit);
+            None
+        }
+        None => {
+            let Some(input) = link.unowned.input(fact, A::HANDLER, admitted.as_ref()) else {
+                // sent again
+                return admitted.iter().for_each(|admitted| admitted.close());
+            };
+            let record =
+                Record::Admit { app: app.index, handler: A::HANDLER as u16, input, emits: vec![emit] };
+            Some(Opening { record, admitted })
+        }
+    };
+    let turns = Arc::<Turns>::default();
+    let Some(visit) = Arc::into_inner(visit) else { return };
+    let cause = match &pace {
+        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &turn.hive.under_way)),
+        None => turn.cause.clone(),
+    };
+    let cursor = Arc::new(Cursor {
+        app: app.clone(),
+        link,
+        sweep,
+        visit: Arc::new(Visit { turns: Some((sweep, turns.clone())), ..visit }),
+        turns,
+        run,
+        cause,
+        pace,
+        progress: Mutex::new(Progress { opening, next: Some(CellId(0)), gone: Vec::new() }),
+    });
+    match &mut turn.gate {
+        Some(gate) => gate.hold(move |lane, turn| cursor.wait_at(lane, turn)),
+        None => cursor.wait_at(lane, turn),
+    }
+}
+
+/// Sets the identity of a sweep apart from that of what a handler makes of the same message.
+const SWEEPS: usize = 1 << 24;
+
+/// Goes on with a sweep that a log remembers.
+pub(crate) fn resume<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    sweep: &Sweep,
+    run: RunDelivery<A>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) -> Result<(), DecodeError> {
+    let emit = &sweep.waiting.emit;
+    let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
+    let batch = Batch::new(messages, Source::again(emit));
+    let Some(link) = app.link.clone() else { return Ok(()) };
+    let resumed = Some((link.clone(), emit.fact, AtomicBool::new(false)));
+    let turns = Arc::new(Turns { resumed, ..Turns::default() });
+    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, turns.clone()))) else { return Ok(()) };
+    let cursor = Arc::new(Cursor {
+        app: app.clone(),
+        link,
+        sweep: emit.fact,
+        visit: Arc::new(visit),
+        turns,
+        run,
+        cause: None,
+        pace: None,
+        progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
+    });
+    let open: Vec<CellId> = sweep.open.iter().copied().collect();
+    let gone = cursor.give_turns(&open, turn);
+    cursor.progress.lock().gone = gone;
+    cursor.wait_at(lane, turn);
+    Ok(())
+}
+
+impl<A: Handlers, M: Message> Cursor<A, M> {
+    fn wait_at(self: Arc<Self>, lane: &mut SenderLane, turn: &mut Turn) {
+        // the sweep itself, which is done last
+        self.visit.expect(1);
+        lane.park(Box::new(Waiting(self)), turn.hive)
+    }
+
+    /// Takes one step.
+    async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
+        let opening = self.progress.lock().opening.take();
+        if let Some(Opening { record, admitted }) = opening {
+            self.link.commit(record).await;
+            admitted.iter().for_each(|admitted| admitted.close());
+            return;
+        }
+        self.turns.room().await;
+        let (first, gone) = {
+            let mut progress = self.progress.lock();
+            (progress.next, std::mem::take(&mut progress.gone))
+        };
+        // a hive that stops does not wait for the rest of the period
+        if let (Some(pace), Some(first)) = (&self.pace, first)
+            && !hive.is_stopped()
+        {
+            let due = pace.due(sweep_order(first).0 as usize);
+            hive.platform.sleep(due.since(hive.now())).await
+        }
+        let (mut cells, mut next) = (Vec::new(), first);
+        while let Some(first) = next
+            && cells.len() < limits::SWEEP_STEP_MAX
+        {
+            let (more, then) = self.app.routes.next_cells(first, limits::SWEEP_STEP_MAX - cells.len());
+            cells.extend(more);
+            next = then;
+            if self.pace.is_some() {
+                break;
+            }
+        }
+        if !cells.is_empty() || !gone.is_empty() || next.is_none() {
+            let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
+            self.link.commit(record).await;
+        }
+        let gone = Turn::with(&hive, Place::Runners, |turn| self.give_turns(&cells, turn));
+        let mut progress = self.progress.lock();
+        progress.gone.extend(gone);
+        progress.next = next
+    }
+
+    /// Whether nothing is left to be said in the log.
+    fn is_over(&self) -> bool {
+        let progress = self.progress.lock();
+        progress.opening.is_none() && progress.next.is_none() && progress.gone.is_empty()
+    }
+
+    /// Brings a visit to the bees of these cells. Returns the cells without a bee.
+    fn give_turns(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
+        let mut gone = Vec::new();
+        let mut left = cells.to_vec();
+        while !left.is_empty() {
+            let mut visits: BTreeMap<BeeId, (Arc<Bee<A>>, CellSet)> = BTreeMap::new();
+            for cell in std::mem::take(&mut left) {
+                match self.app.routes.find(cell) {
+                    Some(bee) => visits.entry(bee.id).or_insert_with(|| (bee, CellSet::new())).1.push(cell),
+                    None => gone.push(cell),
+                }
+            }
+            for (bee, mut cells) in visits.into_values() {
+                // whoever runs it looks for them
+                cells.sort_unstable();
+                let count = cells.len();
+                let delivery = Delivery {
+                    run: self.run,
+                    batch: self.visit.clone(),
+                    cause: self.cause.clone(),
+                    first: 0,
+                    count: 0,
+                    position: None,
+                    cells,
+                };
+                self.turns.begin(count);
+                self.visit.expect(1);
+                if let Err(refused) = bee.push(delivery, turn) {
+                    // merged or retired a moment ago: its cells have another route by now
+                    self.turns.over(count);
+                    self.visit.done();
+                    left.extend(refused.cells);
+                    std::hint::spin_loop()
+                }
+            }
+        }
+        gone
+    }
+}
+
+/// A sweep that waits at its sender until it has reached all cells.
+struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
+
+impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
+    fn app(&self) -> u16 {
+        self.0.app.index
+    }
+
+    fn cells(&self) -> &[CellId] {
+        &[]
+    }
+
+    fn is_sweep(&self) -> bool {
+        true
+    }
+
+    fn has_passed(&self, cells: &[CellId]) -> bool {
+        match self.0.progress.lock().next {
+            Some(next) => cells.iter().all(|cell| sweep_order(*cell) < sweep_order(next)),
+            None => true,
+        }
+    }
+
+    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Parked>> {
+        if !self.0.is_over() {
+            return Err(self);
+        }
+        self.0.turns.reached_all();
+        self.0.visit.done();
+        Ok(())
+    }
+
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        Some(self.0.clone())
+    }
+}
+
+/// What a sweep waits for is its own next step.
+impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
+    fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn unite(self: Arc<Self>, _: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        Box::pin(self.step(hive.clone()))
+    }
+}
+
+/// Gives every cell of a visit that the bee holds its turn, in key order, and makes one record of it.
+pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
+    let Ok(visit) = visit else { return };
+    let Some((sweep, _)) = &visit.turns else { return };
+    let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
+    let mut lost = |_: &Error, draft: &mut Draft, _: &mut SenderLane, turn: &mut Turn| {
+        // the cell has had its turn
+        draft.visits.push(visited.clone());
+        hold_done(&visit, turn)
+    };
+    let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
+        let numbers = turn.gate.as_ref().map_or(Numbers::NONE, |gate| gate.numbers);
+        let batch = turns_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
+        let count = batch.messages.len();
+        if let Some(gate) = &mut turn.gate {
+            // in case some of them go on to other bees
+            gate.numbers.take(count);
+            let visit = visit.clone();
+            gate.hold(move |_, _| visit.expect(count))
+        }
+        let mut mapper = app.mapper(batch.source.origin);
+        for index in 0..count as u32 {
+            let Some(message) = batch.messages.get(index as usize) else { break };
+            mapper.clear();
+            if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+                hold_done(&visit, turn);
+                continue;
+            }
+            let one = index..index + 1;
+            if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
+                let (care, handler) = (app.link.as_ref().map(|link| &link.care), (app.index, A::HANDLER));
+                let cell = mapper.cells().first().copied();
+                let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, visited.sweep, cell));
+                if let Some(Begun::SetAside) = begun {
+                    let error = set_aside();
+                    let by = Handler::of::<A, Each<K, M>>(app);
+                    end_with_error(&by, &batch, index, None, &error, lane, turn);
+                    continue;
+                }
+                let run = Run { cells: mapper.cells(), position: None, now };
+                let done = execute::<A, Each<K, M>>(
+                    app,
+                    Some(bee.id),
+                    state,
+                    &batch,
+                    one,
+                    run,
+                    turn,
+                    Some(&mut draft.ops),
+                );
+                release(app, Some(bee.id), &batch, None, done, lane, turn)
+            } else {
+                // it needs cells of others, too
+                route::<A, Each<K, M>>(app, &batch, one, None, lane, turn)
+            }
+        }
+        draft.visits.push(visited.clone());
+        hold_done(&visit, turn)
+    };
+    record(bee, body, delivery, Vec::new(), turn, &mut lost, &mut run)
+}
+
+fn hold_done<M: Message>(visit: &Arc<Visit<M>>, turn: &mut Turn) {
+    if let Some(gate) = &mut turn.gate {
+        let visit = visit.clone();
+        gate.hold(move |_, _| visit.done())
+    }
+}

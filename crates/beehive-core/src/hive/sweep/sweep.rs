@@ -1,0 +1,476 @@
+//! Sweeps: a message to every cell of a dictionary, one transaction each.
+//!
+//! A sweep goes through the table of cells, shard by shard, and visits each bee with the cells it holds there. A cell never
+//! changes its shard, so it is met once, however bees merge meanwhile; a visit that waits in the mailbox of a bee that
+//! merges goes along with its cells.
+
+use crate::app::{Handlers, Handles};
+use crate::cell::{CellId, CellSet, Outcome};
+use crate::hive::Address;
+use crate::hive::admission::credits::{Cause, Credits};
+use crate::hive::admission::outside_lanes::Numbers;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::bee::{Bee, Body, Delivery, RunDelivery};
+use crate::hive::bee::routing_table::Routes;
+use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::log::journal::{Emit, Fact, SWEEP_PARTS};
+use crate::hive::message::batch::{
+    AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
+};
+use crate::hive::message::render;
+use crate::hive::route::receiver::{map, route, run_delivery};
+use crate::hive::route::slow_path::Onward;
+use crate::hive::sweep::logged_sweep;
+use crate::hive::sweep::logged_sweep::Turns;
+use crate::key::Key;
+use crate::message::{Each, Error, Message};
+use crate::panics;
+use crate::state::column::Columns;
+use crate::time::Time;
+use parking_lot::Mutex;
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// An app with a handler for each cell of a dictionary, as a receiver of `M`.
+pub(crate) struct EachReceiver<A: Handlers, K, M> {
+    pub(crate) app: Arc<AppRuntime<A>>,
+    pub(crate) run: RunDelivery<A>,
+    pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
+}
+
+impl<A: Handlers, K, M> EachReceiver<A, K, M> {
+    pub(crate) fn of(app: &Arc<AppRuntime<A>>, run: RunDelivery<A>) -> Self {
+        EachReceiver { app: app.clone(), run, kind: std::marker::PhantomData }
+    }
+}
+
+impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for EachReceiver<A, K, M> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
+    fn answers(&self) -> bool {
+        false
+    }
+
+    fn outcome(&self, _: &M, _: &Turn) -> Outcome {
+        Outcome::Cells
+    }
+
+    fn handler(&self) -> usize {
+        A::HANDLER
+    }
+
+    fn emits(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        position: Option<u16>,
+        at: Option<Time>,
+    ) -> Vec<Emit> {
+        let emit = |index| {
+            let fact = batch.source.fact(index, self.app.index);
+            sweep_emit::<A, K, M>(&self.app, &**batch, index, fact, position, at)
+        };
+        range.filter_map(emit).collect()
+    }
+
+    fn route(
+        &self,
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        _: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        if turn.is_put_off(lane) {
+            let onward = Arc::new(Self::of(&self.app, self.run));
+            return turn.put_off(self.app.index, onward, batch.clone(), range, None, lane);
+        }
+        for index in range {
+            let Some(visit) = Visit::of(batch, index) else { continue };
+            if self.app.link.is_some() {
+                logged_sweep::begin::<A, K, M>(&self.app, batch, index, visit, self.run, None, lane, turn);
+                continue;
+            }
+            if lane.blocks_sweep(self.app.index) {
+                let (app, run, cause) = (self.app.clone(), self.run, turn.cause.clone());
+                lane.park(Box::new(ParkedSweep { app, visit, run, cause }), turn.hive)
+            } else {
+                visit_all(&self.app, &visit, self.run, turn)
+            }
+        }
+    }
+}
+
+impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachReceiver<A, K, M> {
+    fn route_on(
+        &self,
+        batch: &Arc<dyn Messages>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    ) {
+        if let Some(batch) = batch_of::<M>(batch.clone()) {
+            self.route(&batch, range, position, lane, turn)
+        }
+    }
+}
+
+/// What a log is to remember of a message that begins a sweep.
+pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    app: &AppRuntime<A>,
+    batch: &dyn Messages,
+    index: u32,
+    fact: Fact,
+    position: Option<u16>,
+    at: Option<Time>,
+) -> Option<Emit> {
+    let emit = Handler::of::<A, Each<K, M>>(app).emit_of(batch, index, fact, position, at)?;
+    Some(Emit { name: sweep_name::<A, K, M>(), ..emit })
+}
+
+/// The name by which a log knows a handler for each cell.
+pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>() -> String {
+    format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
+}
+
+/// The message of a sweep, and who waits for all cells to be done with it.
+pub(crate) struct Visit<M: Message> {
+    pub(crate) message: Shared<M>,
+    pub(crate) source: Source,
+    pub(crate) report: Option<Arc<Report<M>>>,
+    /// If the app is journaled: what identifies the sweep, and the turns that are not over.
+    pub(crate) turns: Option<(Fact, Arc<Turns>)>,
+}
+
+impl<M: Message> Visit<M> {
+    pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
+        Self::new(batch, index, None).map(Arc::new)
+    }
+
+    pub(crate) fn new(
+        batch: &Arc<Batch<M>>,
+        index: u32,
+        turns: Option<(Fact, Arc<Turns>)>,
+    ) -> Option<Visit<M>> {
+        let message = Shared::of(batch, index)?;
+        let report = batch.sink.as_ref().filter(|sink| sink.counts()).map(|_| {
+            Arc::new(Report {
+                batch: batch.clone(),
+                index,
+                open: AtomicUsize::new(0),
+                failed: Mutex::new(None),
+            })
+        });
+        // its own: two sweeps of one batch must not meet the same chance at a cell, nor one other chance after a restart
+        let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
+        Some(Visit { message, source, report, turns })
+    }
+}
+
+impl<M: Message> AnyBatch for Visit<M> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn message_name(&self) -> &'static str {
+        M::NAME
+    }
+    fn words(&self, _: usize, bytes_max: usize) -> String {
+        panics::harmless(|| render::bounded::<M>(&self.message, bytes_max)).unwrap_or_default()
+    }
+    fn opened(&self) {
+        self.expect(1)
+    }
+    fn committed(&self, cells: usize) {
+        if let Some((_, turns)) = &self.turns {
+            turns.over(cells)
+        }
+    }
+}
+
+/// Tells whoever asked that all cells are done. What is thrown away is never done, and then nothing is told.
+pub(crate) struct Report<M: Message> {
+    batch: Arc<Batch<M>>,
+    index: u32,
+    /// Visits and messages to cells that are not done, and the sweep itself until all visits are sent.
+    open: AtomicUsize,
+    failed: Mutex<Option<Error>>,
+}
+
+impl<M: Message> Report<M> {
+    fn opened(&self, count: usize) {
+        self.open.fetch_add(count, Ordering::AcqRel);
+    }
+
+    fn done(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(sink) = &self.batch.sink
+        {
+            let result = self.failed.lock().take().map_or(Ok(()), Err);
+            sink.observed(&self.batch, self.index, result)
+        }
+    }
+}
+
+impl<M: Message> Visit<M> {
+    pub(crate) fn expect(&self, count: usize) {
+        if let Some(report) = &self.report {
+            report.opened(count)
+        }
+    }
+
+    pub(crate) fn done(&self) {
+        if let Some(report) = &self.report {
+            report.done()
+        }
+    }
+}
+
+/// Hears of the cells that are visited.
+impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
+    fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: u32) {}
+    fn answers(&self, _: AnswerRun<Each<K, M>>, _: &Option<Arc<Cause>>) {}
+    fn observed(&self, _: &Batch<Each<K, M>>, _: u32, result: Result<(), Error>) {
+        if let Err(error) = result {
+            self.failed.lock().get_or_insert(error);
+        }
+        self.done()
+    }
+    fn unanswered(&self, _: &Batch<Each<K, M>>, _: u32) {}
+    fn counts(&self) -> bool {
+        true
+    }
+}
+
+/// All at once: a later message of the same sender must not overtake the sweep.
+fn visit_all<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    visit: &Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    turn: &mut Turn,
+) {
+    visit.expect(1);
+    for shard in 0..Routes::<A>::SHARDS {
+        visit_shard(app, shard, visit, run, turn)
+    }
+    visit.done()
+}
+
+/// A sweep that waits behind an earlier message of its sender.
+struct ParkedSweep<A: Handlers, M: Message> {
+    app: Arc<AppRuntime<A>>,
+    visit: Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    cause: Option<Arc<Cause>>,
+}
+
+impl<A: Handlers, M: Message> Parked for ParkedSweep<A, M> {
+    fn app(&self) -> u16 {
+        self.app.index
+    }
+
+    fn cells(&self) -> &[CellId] {
+        &[]
+    }
+
+    fn is_sweep(&self) -> bool {
+        true
+    }
+
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
+        turn.cause = self.cause;
+        visit_all(&self.app, &self.visit, self.run, turn);
+        turn.cause = None;
+        Ok(())
+    }
+
+    fn owners(&self) -> Option<Arc<dyn Owners>> {
+        None
+    }
+}
+
+fn visit_shard<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    shard: usize,
+    visit: &Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    turn: &mut Turn,
+) {
+    let mut cells = app.routes.cells_of_shard(shard);
+    cells.sort_unstable_by_key(|(cell, bee)| (bee.id, *cell));
+    let mut rest = cells.as_slice();
+    while let Some((_, bee)) = rest.first() {
+        let count = rest.iter().take_while(|(_, other)| other.id == bee.id).count();
+        let (its, others) = rest.split_at(count);
+        rest = others;
+        let delivery = Delivery {
+            run,
+            batch: visit.clone(),
+            cause: turn.cause.clone(),
+            first: 0,
+            count: 0,
+            position: None,
+            cells: its.iter().map(|(cell, _)| *cell).collect(),
+        };
+        visit.expect(1);
+        send_visit(app, bee, delivery, visit, turn)
+    }
+}
+
+/// Brings a visit to the bee, or, if that has merged a moment ago, to where its cells are now.
+fn send_visit<A: Handlers, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    bee: &Arc<Bee<A>>,
+    delivery: Delivery<A>,
+    visit: &Visit<M>,
+    turn: &mut Turn,
+) {
+    let Err(refused) = bee.clone().push(delivery, turn) else { return };
+    for cell in &refused.cells {
+        let mut one = Delivery {
+            run: refused.run,
+            batch: refused.batch.clone(),
+            cause: refused.cause.clone(),
+            first: 0,
+            count: 0,
+            position: None,
+            cells: CellSet::from_slice(&[*cell]),
+        };
+        // a cell that nobody owns is empty; one whose owner has merged again has another route by now
+        while let Some(bee) = app.routes.find(*cell) {
+            match bee.push(one, turn) {
+                Ok(()) => {
+                    visit.expect(1);
+                    break;
+                }
+                Err(back) => one = back,
+            }
+            std::hint::spin_loop()
+        }
+    }
+    visit.done()
+}
+
+/// How a sweep is spread.
+pub(crate) struct Pace {
+    /// One for each part, held until that is done.
+    pub(crate) credits: Arc<Credits>,
+    pub(crate) start: Time,
+    pub(crate) period: Duration,
+}
+
+impl Pace {
+    /// When the visits to a part of the cells are due: they are spread over half of the period, so that the next sweep
+    /// finds this one over.
+    pub(crate) fn due(&self, part: usize) -> Time {
+        self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
+    }
+}
+
+/// Visits one part of the cells after the other, when each is due.
+pub(crate) fn paced<A: Handlers, M: Message>(
+    app: Arc<AppRuntime<A>>,
+    visit: Arc<Visit<M>>,
+    run: RunDelivery<A>,
+    part: usize,
+    pace: Pace,
+    turn: &mut Turn,
+) {
+    if turn.hive.is_stopped() {
+        return;
+    }
+    // of its own: between two parts nothing is under way
+    turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.under_way));
+    visit_shard(&app, part, &visit, run, turn);
+    turn.cause = None;
+    let part = part + 1;
+    if part < Routes::<A>::SHARDS {
+        let at = pace.due(part);
+        turn.hive.timers.at(at, Box::new(move |turn| paced(app, visit, run, part, pace, turn)));
+    }
+}
+
+/// Gives the swept message to every visited cell that the bee holds, in key order, before anything that came later.
+pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    if body.tail.is_some() {
+        return logged_sweep::run_turn::<A, K, M>(bee, body, delivery, turn);
+    }
+    let app = &bee.app;
+    let Some(visit) = delivery.batch.as_any().downcast_ref::<Visit<M>>() else { return };
+    let batch = turns_of::<A, K, M>(bee, &mut body.app, &delivery.cells, visit, Numbers::NONE);
+    let count = batch.messages.len() as u32;
+    visit.expect(count as usize);
+    let mut mapper = app.mapper(batch.source.origin);
+    for index in 0..count {
+        let Some(message) = batch.messages.get(index as usize) else { break };
+        mapper.clear();
+        if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+            visit.done();
+            continue;
+        }
+        let here = match mapper.cells() {
+            [own] => app.routes.leads_to(*own, bee),
+            cells => app.owner(cells).is_some_and(|owner| Arc::ptr_eq(&owner, bee)),
+        };
+        if here {
+            let one = Delivery {
+                run: run_delivery::<A, Each<K, M>>,
+                batch: batch.clone(),
+                cause: delivery.cause.clone(),
+                first: index,
+                count: 1,
+                position: None,
+                cells: CellSet::from_slice(mapper.cells()),
+            };
+            run_delivery::<A, Each<K, M>>(bee, body, one, turn)
+        } else {
+            // it needs cells of others, too
+            turn.cause = delivery.cause.clone();
+            let range = index..index + 1;
+            route::<A, Each<K, M>>(app, &batch, range, None, &mut body.lane, turn);
+            turn.cause = None;
+        }
+    }
+    visit.done()
+}
+
+/// A message for each entry of the swept dictionary that is in one of these cells, which are in order.
+pub(crate) fn turns_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    bee: &Arc<Bee<A>>,
+    state: &mut A,
+    cells: &[CellId],
+    visit: &Visit<M>,
+    numbers: Numbers,
+) -> Arc<Batch<Each<K, M>>> {
+    let app = &bee.app;
+    // where a dictionary is one cell, its entries are visited with that cell
+    let swept = app.swept(A::HANDLER).map(|dict| (dict, app.whole_cell(dict)));
+    let mut messages = Vec::new();
+    if let Some((dict, whole)) = swept {
+        state.cells_of(dict, &mut |cell, key| {
+            if cells.binary_search(&whole.unwrap_or(cell)).is_ok()
+                && let Some(key) = key.downcast_ref::<K>()
+            {
+                messages.push(Each { key: key.clone(), msg: visit.message.clone() })
+            }
+        })
+    }
+    let source =
+        Source { sender: Address::App(app.index), bee: Some(bee.id), numbers, ..visit.source.clone() };
+    let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);
+    Arc::new(Batch { messages, source, sink, admitted: None })
+}

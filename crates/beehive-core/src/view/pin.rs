@@ -1,0 +1,143 @@
+//! The version that the transactions on this thread look at: pinned by the first look of a run, given back at its end.
+
+use crate::message::{Error, ErrorKind};
+use crate::state::guard;
+use crate::time::Time;
+use crate::view::Snapshots;
+use crate::view::copies::{Column, Copies, Mirror};
+use crate::view::pair::Version;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A version that somebody looks at.
+pub(crate) struct Pinned {
+    version: Arc<Version<Copies>>,
+    /// How old it may be: changes that it lacks are not older.
+    pub(crate) age: Duration,
+    pub(crate) seed: u64,
+}
+
+impl Pinned {
+    pub(super) fn new(version: Arc<Version<Copies>>, age: Duration, seed: u64) -> Self {
+        Pinned { version, age, seed }
+    }
+
+    /// A version of one dictionary, for a look at state that is apart from any hive.
+    fn of<M: Mirror>(index: u32, mirror: M) -> Self {
+        let mut columns: Vec<Option<Column>> = Vec::new();
+        columns.resize_with(index as usize, || None);
+        columns.push(Some(Column::of(mirror)));
+        let version = Version { number: 0, content: Copies { columns } };
+        Pinned::new(Arc::new(version), Duration::ZERO, guard::seed())
+    }
+
+    #[inline(always)]
+    pub(crate) fn column(&self, index: u32) -> Option<&Column> {
+        self.version.content.columns.get(index as usize)?.as_ref()
+    }
+
+    /// What the function with type `F` makes of a dictionary: known, or computed now.
+    pub(super) fn derived<T: Send + Sync + 'static, F: 'static>(
+        &self,
+        index: u32,
+        compute: impl Fn() -> T,
+    ) -> Arc<T> {
+        match self.column(index) {
+            Some(column) => column.derived.get_or::<T, F>(compute),
+            None => Arc::new(compute()),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.version.number
+    }
+}
+
+struct Open {
+    snapshots: Arc<Snapshots>,
+    now: Time,
+    pinned: Option<Rc<Pinned>>,
+}
+
+thread_local! {
+    static OPEN: RefCell<Option<Open>> = const { RefCell::new(None) };
+}
+
+/// Snapshots that can be looked at on this thread, until this is dropped; then what was open before is so again.
+pub(crate) struct Opened(Option<Open>);
+
+/// Lets this thread look at snapshots, at time `now`.
+#[inline]
+pub(crate) fn open(snapshots: &Arc<Snapshots>, now: Time) -> Opened {
+    let open = Open { snapshots: snapshots.clone(), now, pinned: None };
+    Opened(OPEN.with_borrow_mut(|slot| slot.replace(open)))
+}
+
+impl Drop for Opened {
+    #[inline]
+    fn drop(&mut self) {
+        // not dropped while the slot is borrowed: values that go with it are the app's
+        let over = OPEN.with_borrow_mut(|slot| std::mem::replace(slot, self.0.take()));
+        drop(over)
+    }
+}
+
+/// The version of this transaction, for a look at dictionary `index` that allows for `age_max`. `own`: what the dictionary
+/// itself holds, where there is no hive.
+///
+/// Unwinds where there is none: too old, not copied, or not in a transaction.
+#[inline]
+pub(crate) fn pinned<M: Mirror>(
+    name: &'static str,
+    index: u32,
+    age_max: Duration,
+    own: impl FnOnce() -> M,
+) -> Rc<Pinned> {
+    let pinned = OPEN.with_borrow_mut(|slot| {
+        let open = slot.as_mut()?;
+        match &open.pinned {
+            Some(pinned) => Some(pinned.clone()),
+            None => {
+                let pinned = Rc::new(open.snapshots.pin(open.now));
+                open.pinned = Some(pinned.clone());
+                Some(pinned)
+            }
+        }
+    });
+    match pinned {
+        Some(pinned) if pinned.age <= age_max && pinned.column(index).is_some() => pinned,
+        Some(pinned) => refuse(name, index, age_max, &pinned),
+        None if guard::is_recording() => Rc::new(Pinned::of(index, own())),
+        None => panic!(
+            "`{name}.shared()` outside of a handler: use `hive.read(|app: &..| app.{name}.shared() ..)`"
+        ),
+    }
+}
+
+#[cold]
+fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) -> ! {
+    let error = match pinned.column(index) {
+        None => Error::of(
+            ErrorKind::Limit,
+            format!(
+                "there are no snapshots of `{name}`, for no handler of its app says `.shared()`: put `#[shared]` on the field"
+            ),
+        ),
+        Some(_) => {
+            OPEN.with_borrow(|slot| {
+                if let Some(open) = slot {
+                    open.snapshots.count_stale()
+                }
+            });
+            let age = pinned.age;
+            Error::of(
+                ErrorKind::Stale,
+                format!("the snapshot of `{name}` is {age:?} old, and it may be {age_max:?} at most"),
+            )
+        }
+    };
+    // without the panic hook: it is no panic, but the answer of this transaction
+    std::panic::resume_unwind(Box::new(error))
+}

@@ -1,0 +1,321 @@
+//! What `.shared()` gives: a dictionary as it was when the transaction first looked.
+
+use crate::key::{Key, KeyEncoding};
+use crate::mapper::DictMeta;
+use crate::message::Value;
+use crate::state::ordered::Ordered;
+use crate::state::rows::RowKey;
+use crate::view::copies::{DictMirror, TableMirror};
+use crate::view::pin::Pinned;
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CAPTURES: &str = "what is derived from a snapshot is computed from that alone, once for all who ask: the function given to \
+                        `derive` must not capture anything";
+
+/// Refuses, when the program is compiled, what has a value of its own.
+const fn assert_captures_nothing<F>() {
+    assert!(size_of::<F>() == 0, "{}", CAPTURES)
+}
+
+/// A snapshot of a [`Dict`](crate::Dict): all its cells on this hive, whoever owns them, read-only.
+///
+/// It has what was committed, possibly a while ago, and nothing of what this transaction has changed. All dictionaries of
+/// the app that a transaction reads in this way are of one version; later transactions, of this bee and on this hive, never
+/// see an earlier one. Changes that it lacks are younger than the `max_age` of the dictionary: else the transaction fails
+/// with [`ErrorKind::Stale`](crate::ErrorKind).
+pub struct SharedDict<K: 'static, V> {
+    pinned: Rc<Pinned>,
+    meta: &'static DictMeta<K>,
+    values: PhantomData<fn() -> V>,
+}
+
+impl<K: Key, V: Value> SharedDict<K, V> {
+    pub(crate) fn new(pinned: Rc<Pinned>, meta: &'static DictMeta<K>) -> Self {
+        SharedDict { pinned, meta, values: PhantomData }
+    }
+
+    #[inline(always)]
+    fn cells(&self) -> Option<&DictMirror<K, V>> {
+        self.pinned.column(self.meta.index)?.cells()
+    }
+
+    /// The value of `key`.
+    #[inline]
+    pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let id = self.meta.cell(self.pinned.seed, key);
+        self.cells()?.0.find(id, key).map(|value| &**value)
+    }
+
+    /// Whether `key` has a value.
+    #[inline]
+    pub fn contains<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.get(key).is_some()
+    }
+
+    /// Keys and values, in key order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.cells().into_iter().flat_map(|cells| cells.0.iter()).map(|(key, value)| (key, &**value))
+    }
+
+    /// Keys in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// Values in the order of their keys.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The keys in `range` and their values, in order.
+    pub fn range<Q: Ord + ?Sized>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> impl DoubleEndedIterator<Item = (&K, &V)>
+    where
+        K: Borrow<Q>,
+    {
+        let cells = self.cells().map(|cells| cells.0.range(range));
+        cells.into_iter().flatten().map(|(key, value)| (key, &**value))
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.cells().map_or(0, |cells| cells.0.len())
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What `compute` makes of this dictionary: a graph, a prefix tree, a sum. It is computed when it is first asked for, and
+    /// once for all who ask until the dictionary changes. What is computed is told apart by the function, so that must not
+    /// capture anything:
+    ///
+    /// ```
+    /// # extern crate beehive_core as beehive;
+    /// # use beehive::{App, Dict, Message, handlers, testing::Kit};
+    /// # #[derive(Message)]
+    /// # #[message(reply = bool)]
+    /// # struct Add { item: u64, price: u64 }
+    /// #[derive(App)]
+    /// struct Shop { prices: Dict<u64, u64> }
+    ///
+    /// #[handlers]
+    /// impl Shop {
+    ///     /// Whether it costs more than things do on average.
+    ///     #[rcv(sharded)]
+    ///     fn add(&mut self, msg: &Add) -> bool {
+    ///         let mean = self.prices.shared().derive(|prices| {
+    ///             prices.values().sum::<u64>() / (prices.len() as u64).max(1)
+    ///         });
+    ///         self.prices.put(msg.item, msg.price);
+    ///         msg.price > *mean
+    ///     }
+    /// }
+    /// # let mut kit = Kit::of::<Shop>().start();
+    /// # assert!(kit.request(Add { item: 1, price: 10 }).unwrap());
+    /// # assert!(!kit.request(Add { item: 2, price: 6 }).unwrap());
+    /// # assert!(kit.request(Add { item: 3, price: 9 }).unwrap());
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// # extern crate beehive_core as beehive;
+    /// # use beehive::{App, Dict, Message, handlers};
+    /// # #[derive(Message)]
+    /// # #[message(reply = u64)]
+    /// # struct Above(u64);
+    /// # #[derive(App)]
+    /// # struct Shop { prices: Dict<u64, u64> }
+    /// #[handlers]
+    /// impl Shop {
+    ///     #[rcv]
+    ///     fn above(&mut self, msg: &Above) -> u64 {
+    ///         let limit = msg.0;
+    ///         *self.prices.shared().derive(move |prices| prices.values().filter(|p| **p > limit).count() as u64)
+    ///     }
+    /// }
+    /// # let _ = beehive::Hive::builder().app::<Shop>();
+    /// ```
+    pub fn derive<T: Send + Sync + 'static, F: Fn(&Self) -> T + 'static>(&self, compute: F) -> Arc<T> {
+        const { assert_captures_nothing::<F>() }
+        self.pinned.derived::<T, F>(self.meta.index, || compute(self))
+    }
+
+    /// How old it may be: it has everything that was committed on this hive so long before the transaction.
+    pub fn age(&self) -> Duration {
+        self.pinned.age
+    }
+
+    /// A number that grows with every version, from the start of this hive on. Versions of different hives, and of a hive
+    /// before and after a restart, have nothing to do with each other.
+    pub fn version(&self) -> u64 {
+        self.pinned.number()
+    }
+}
+
+/// A snapshot of a [`Table`](crate::Table): all its cells on this hive, whoever owns them, read-only. What a
+/// [`SharedDict`] promises it promises, too.
+pub struct SharedTable<K: 'static, R, V> {
+    pinned: Rc<Pinned>,
+    meta: &'static DictMeta<K>,
+    rows: PhantomData<fn() -> (R, V)>,
+}
+
+impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
+    pub(crate) fn new(pinned: Rc<Pinned>, meta: &'static DictMeta<K>) -> Self {
+        SharedTable { pinned, meta, rows: PhantomData }
+    }
+
+    #[inline(always)]
+    fn cells(&self) -> Option<&TableMirror<K, R, V>> {
+        self.pinned.column(self.meta.index)?.cells()
+    }
+
+    /// The rows of the cell `key`; none if there is no such cell.
+    #[inline]
+    pub fn at(&self, key: K) -> SharedRows<'_, R, V> {
+        let id = self.meta.cell(self.pinned.seed, &key);
+        SharedRows(self.cells().and_then(|cells| cells.cells.find(id, &key)))
+    }
+
+    /// Cell key, row key and value of all rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
+        let cells = self.cells().into_iter().flat_map(|cells| cells.cells.iter());
+        cells.flat_map(|(key, rows)| rows.iter().map(move |(row, value)| (key, row, &**value)))
+    }
+
+    /// The keys of all cells, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
+        self.cells().into_iter().flat_map(|cells| cells.cells.iter()).map(|(key, _)| key)
+    }
+
+    /// The cells in `range` and their rows, in order.
+    pub fn range<Q: Ord + ?Sized>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> impl DoubleEndedIterator<Item = (&K, SharedRows<'_, R, V>)>
+    where
+        K: Borrow<Q>,
+    {
+        let cells = self.cells().map(|cells| cells.cells.range(range));
+        cells.into_iter().flatten().map(|(key, rows)| (key, SharedRows(Some(rows))))
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.cells().map_or(0, |cells| cells.cells.len())
+    }
+
+    /// Whether there is no cell, and so no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What `compute` makes of this table: see [`SharedDict::derive`].
+    pub fn derive<T: Send + Sync + 'static, F: Fn(&Self) -> T + 'static>(&self, compute: F) -> Arc<T> {
+        const { assert_captures_nothing::<F>() }
+        self.pinned.derived::<T, F>(self.meta.index, || compute(self))
+    }
+
+    /// How old it may be: it has everything that was committed on this hive so long before the transaction.
+    pub fn age(&self) -> Duration {
+        self.pinned.age
+    }
+
+    /// A number that grows with every version, from the start of this hive on. Versions of different hives, and of a hive
+    /// before and after a restart, have nothing to do with each other.
+    pub fn version(&self) -> u64 {
+        self.pinned.number()
+    }
+}
+
+/// The rows of one cell in a [`SharedTable`], in order of their keys.
+pub struct SharedRows<'a, R, V>(Option<&'a Ordered<R, Arc<V>>>);
+
+impl<R, V> Clone for SharedRows<'_, R, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R, V> Copy for SharedRows<'_, R, V> {}
+
+impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
+    /// The value of `row`.
+    #[inline]
+    pub fn get<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> Option<&'a V>
+    where
+        R: Borrow<Q>,
+    {
+        self.0?.get(row).map(|value| &**value)
+    }
+
+    /// Whether there is a `row`.
+    #[inline]
+    pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
+    where
+        R: Borrow<Q>,
+    {
+        self.get(row).is_some()
+    }
+
+    /// The rows in `range`, in order.
+    pub fn range<Q: Ord + ?Sized>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> impl DoubleEndedIterator<Item = (&'a R, &'a V)>
+    where
+        R: Borrow<Q>,
+    {
+        let rows = self.0.map(|rows| rows.range(range));
+        rows.into_iter().flatten().map(|(row, value)| (row, &**value))
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&'a R, &'a V)> {
+        self.0.into_iter().flat_map(|rows| rows.iter()).map(|(row, value)| (row, &**value))
+    }
+
+    /// The keys of all rows, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &'a R> {
+        self.iter().map(|(row, _)| row)
+    }
+
+    /// The values of all rows, in the order of their keys.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &'a V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The first row.
+    pub fn first(&self) -> Option<(&'a R, &'a V)> {
+        self.iter().next()
+    }
+
+    /// The last row.
+    pub fn last(&self) -> Option<(&'a R, &'a V)> {
+        self.iter().next_back()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.0.map_or(0, |rows| rows.len())
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
