@@ -1,8 +1,8 @@
 //! `Ctx`: what a handler may ask of the platform. Everything it does through it is part of its transaction.
 
 use crate::cell::HiveId;
-use crate::hive::Address;
 use crate::hive::dispatch::outputs::Outputs;
+use crate::hive::message::batch::Address;
 use crate::key::CellHasher;
 use crate::limits;
 use crate::message::Message;

@@ -5,26 +5,28 @@ use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::lane_of;
 use crate::hive::bee::app::AppRuntime;
+use crate::hive::consensus::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
+use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
+use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
 use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::workers;
+use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::workers::Workers;
-use crate::hive::edge::io_bee::IoBees;
-use crate::hive::log::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
-use crate::hive::log::log_client::Link;
+use crate::hive::edge::io_bee::Io;
 use crate::hive::message::dead_letters::DeadLetters;
+use crate::hive::message::inbox::IoBees;
 use crate::hive::observe::history::Notes;
 use crate::hive::observe::outbox_probe::Recorder;
-use crate::hive::observe::status::AnyApp;
-use crate::hive::ownership::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::recovery;
 use crate::hive::route::recovery::SenderLanes;
+use crate::hive::run::log_events;
+use crate::hive::scheduling::maintenance;
 use crate::hive::scheduling::watchdog;
 use crate::hive::settings::{LoggedSettings, Settings};
 use crate::hive::sweep::ticks;
 use crate::hive::sweep::ticks::Timers;
-use crate::hive::{Hive, HiveInner, Io, Restart, settings};
+use crate::hive::{Restart, settings};
 use crate::limits;
 use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};
@@ -311,7 +313,7 @@ impl Builder {
         let (journal, mut colony) = self.journal.map_or((None, Colony::default()), |(j, c)| (Some(j), c));
         let hive = Arc::new(HiveInner {
             id: self.id,
-            instance: crate::hive::next_instance(),
+            instance: crate::hive::dispatch::inner::next_instance(),
             types: Types::recorded(io.clone(), self.recorder),
             io,
             timers: Timers::default(),
@@ -341,7 +343,7 @@ impl Builder {
             platform,
         });
         if let Some(link) = &hive.link {
-            link.attach(&hive)
+            log_events::attach(link, &hive)
         }
         let dead = recovery::dead_lanes(&colony);
         let mut installing = Installing {
@@ -401,7 +403,7 @@ impl Builder {
         }
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
-        hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
+        hive.platform.spawn(Box::pin(maintenance::maintain(hive.clone())));
         let watched = Arc::downgrade(&hive);
         hive.platform.spawn_thread("beehive-relief", Box::new(move || watchdog::relieve(watched)));
         let hive = Hive(hive);

@@ -7,9 +7,9 @@
 pub(crate) mod admission;
 pub(crate) mod bee;
 mod builder;
+pub(crate) mod consensus;
 pub(crate) mod dispatch;
 pub(crate) mod edge;
-pub(crate) mod log;
 pub(crate) mod message;
 pub(crate) mod observe;
 pub(crate) mod ownership;
@@ -21,104 +21,37 @@ mod settings;
 mod stop;
 pub(crate) mod sweep;
 
+pub use admission::lifecycle::Stopped;
 pub use builder::{Builder, StartError};
-pub use edge::io_bee::{Answers, Busy, Io, Mail};
+pub use consensus::{journal, registry};
+pub use dispatch::inner::Hive;
+pub use edge::io_bee::{Busy, Io};
 pub use edge::read::ReadError;
 pub use edge::request::{Asked, RequestError};
 pub use edge::supervise::Restart;
-pub use log::journal;
 pub use message::batch::{Address, Shared};
 pub use message::dead_letters::{DeadLetter, Provenance, ResendError};
-pub use observe::status::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus};
-pub use ownership::registry;
+pub use message::inbox::{Answers, Mail};
+pub use message::reports::{
+    AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus,
+};
 pub use registration::Registrar;
 pub use settings::{ReconfigureError, Reconfigured};
-pub use stop::Stopped;
 
 use crate::cell::HiveId;
-use crate::hive::admission::credits::{Cause, Credits, UnderWay};
-use crate::hive::admission::deferred_wakes;
-use crate::hive::admission::outside_lanes::{Admitted, Routing};
-use crate::hive::dispatch::message_types::Types;
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Place, Stateless, Turn};
-use crate::hive::dispatch::workers::Workers;
-use crate::hive::edge::io_bee::IoBees;
-use crate::hive::log::log_client::Link;
-use crate::hive::message::batch::{AnswerSink, Batch, Source};
-use crate::hive::message::dead_letters::DeadLetters;
-use crate::hive::observe::history::Watch;
-use crate::hive::observe::status::AnyApp;
-use crate::hive::sweep::ticks::Timers;
+use crate::hive::dispatch::turn::Place;
 use crate::message::Message;
-use crate::seams::{BoxFuture, Platform};
+use crate::seams::Platform;
 use crate::shape::Shape;
-use crate::state::{DecodeError, guard, nearest_name};
+use crate::state::{DecodeError, guard};
 use crate::time::Time;
-use crossbeam_utils::CachePadded;
-use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
-use tokio::sync::Notify;
-
-/// App, handler, and the message it emitted.
-pub(crate) type EmitKey = (u16, u16, &'static str);
-
-pub(crate) struct HiveInner {
-    pub(crate) id: HiveId,
-    /// Tells hives of one process apart.
-    pub(crate) instance: u64,
-    pub(crate) platform: Arc<dyn Platform>,
-    pub(crate) types: Arc<Types>,
-    pub(crate) io: Arc<IoBees>,
-    pub(crate) timers: Timers,
-    pub(crate) dead_letters: DeadLetters,
-    pub(crate) credits: Arc<Credits>,
-    pub(crate) under_way: Arc<UnderWay>,
-    /// Of those who emit through a [`Hive`].
-    pub(crate) lane: SenderLane,
-    pub(crate) link: Option<Arc<Link>>,
-    /// Of a test that will do again what the hive does.
-    pub(crate) witness: Option<Arc<Watch>>,
-    pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
-    workers: Workers,
-    /// A message that holds its handler for longer is named.
-    stuck_after: Duration,
-    stopped: AtomicBool,
-    /// Nothing is finished any more.
-    over: AtomicBool,
-    pub(crate) stopping: Notify,
-    pub(crate) ended: Notify,
-    stop_done: Notify,
-    /// What was done with what was left.
-    report: Mutex<Option<Stopped>>,
-    /// IO bees that have not returned.
-    tasks: AtomicUsize,
-    tasks_done: Notify,
-    /// Settings are changed one after the other.
-    reconfiguring: tokio::sync::Mutex<()>,
-    emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
-    unhandled: Mutex<BTreeSet<&'static str>>,
-    cycles: AtomicU64,
-    /// Written in every turn, and therefore not next to what every message reads.
-    last_now: CachePadded<AtomicU64>,
-    started: Time,
-}
-
-/// A handle to a running hive; cheap to clone. Start one with [`Hive::builder`].
-#[derive(Clone)]
-pub struct Hive(Arc<HiveInner>);
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 impl Hive {
     /// Settings of a hive, and its apps.
     pub fn builder() -> Builder {
         Builder::default()
-    }
-
-    pub(crate) fn inner(&self) -> &Arc<HiveInner> {
-        &self.0
     }
 
     /// Its number in the cluster.
@@ -231,146 +164,4 @@ impl Hive {
     pub async fn idle(&self) {
         self.0.under_way.done().await
     }
-}
-
-impl HiveInner {
-    /// Waits for a credit of the hive itself, and for room on its lane. Cancel-safe.
-    pub(crate) async fn room_for_one(&self) {
-        if let Some(link) = &self.link {
-            link.own_lane.room().await
-        }
-        self.credits.take_when_free(1).await
-    }
-
-    /// Routes a message that came in through the hive itself, for which a credit was taken, and has it handled at `place`.
-    pub(crate) fn route_from_outside<M: Message>(
-        self: &Arc<Self>,
-        message: M,
-        sink: Option<Arc<dyn AnswerSink<M>>>,
-        place: Place,
-    ) {
-        let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.under_way);
-        let kind = self.types.kind::<M>();
-        self.from_outside(source, cause, place, |source, admitted, lane, turn| {
-            if sink.is_some() {
-                turn.stateless = Stateless::Apart
-            }
-            let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
-            kind.route(&batch, 0..1, lane, turn)
-        })
-    }
-
-    /// Has `route` bring in one message on the hive's own lane.
-    pub(crate) fn from_outside<R>(
-        self: &Arc<Self>,
-        source: Source,
-        cause: Arc<Cause>,
-        place: Place,
-        route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut SenderLane, &mut Turn) -> R,
-    ) -> R {
-        let mut source = source;
-        let admitted = self.link.as_ref().map(|link| {
-            let (numbers, admitted) = link.own_lane.admit_next(1);
-            source.numbers = numbers;
-            admitted
-        });
-        // also if something that the message brings along panics: the lane is everybody's
-        let _routing = admitted.clone().map(Routing);
-        Turn::with(self, place, |turn| {
-            turn.cause = Some(cause);
-            route(source, admitted, &mut self.lane.clone(), turn)
-        })
-    }
-
-    /// The time; never runs backwards, whatever the platform says.
-    #[inline]
-    pub(crate) fn now(&self) -> Time {
-        let now = self.platform.now().as_nanoseconds();
-        let last = self.last_now.fetch_max(now, Ordering::Relaxed);
-        Time::from_nanoseconds(now.max(last))
-    }
-
-    /// The latest time that was read.
-    #[inline(always)]
-    pub(crate) fn last_now(&self) -> Time {
-        Time::from_nanoseconds(self.last_now.load(Ordering::Relaxed))
-    }
-
-    /// Whether it has stopped altogether; what was under way when it was told to stop goes on until then.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Says once for each type of message that nobody handles it.
-    #[cold]
-    pub(crate) fn nobody_handles(&self, name: &'static str, sender: Address) {
-        if !self.unhandled.lock().insert(name) {
-            return;
-        }
-        const WHAT: &str = "no app handles this message; it is dropped";
-        // with a name of its own, so that who does not write the apps need not read it
-        const TARGET: &str = "beehive::unhandled";
-        match (self.nearest_handled(name), sender) {
-            (Some(near), _) => {
-                tracing::warn!(target: TARGET, message = name, near, "{WHAT}; was the one that is near meant?")
-            }
-            // it brings in what there is, for whichever apps there are
-            (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
-            (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
-        }
-    }
-
-    /// The name of a message that some app handles, of the same name in another crate or of nearly the same.
-    fn nearest_handled(&self, name: &'static str) -> Option<&'static str> {
-        let short = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
-        let handled = self.types.handled();
-        let shorts: Vec<&'static str> = handled.iter().map(|name| short(name)).collect();
-        let near = nearest_name(short(name), &shorts)?;
-        handled.into_iter().find(|name| short(name) == near)
-    }
-
-    /// A chain of messages has gone on for too long.
-    #[cold]
-    pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
-        if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
-            tracing::error!(
-                hops,
-                app,
-                message,
-                "what this handler emitted is dropped: too many messages in a row cause one another; is it a cycle?"
-            );
-        }
-    }
-
-    /// Runs a task. What a worker spawns stands next in line there, as what it wakes does.
-    pub(crate) fn spawn(&self, task: BoxFuture<()>) {
-        if deferred_wakes::is_collecting() {
-            let platform = self.platform.clone();
-            deferred_wakes::call(move || platform.spawn(task))
-        } else {
-            self.platform.spawn(task)
-        }
-    }
-
-    /// Something was woken that could not be collected: it makes room at the worker for something else, and goes where
-    /// other workers find it.
-    pub(crate) fn displace(&self) {
-        if deferred_wakes::is_collecting() {
-            self.platform.spawn(Box::pin(std::future::ready(())))
-        }
-    }
-
-    pub(crate) fn emit_counter(&self, key: EmitKey) -> Arc<AtomicU64> {
-        self.emits.lock().entry(key).or_default().clone()
-    }
-}
-
-pub(crate) fn next_instance() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,13 +1,13 @@
 //! What an app tells the hive about its handlers.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::HiveInner;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::dispatch::handler::remembered_name;
+use crate::hive::bee::handler::remembered_name;
+use crate::hive::consensus::journal::Sweep;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::log::journal::Sweep;
 use crate::hive::route::receiver::AppReceiver;
 use crate::hive::sweep::sweep::{EachReceiver, run_sweep, sweep_name};
 use crate::hive::sweep::{logged_sweep, ticks};

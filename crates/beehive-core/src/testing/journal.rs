@@ -1,6 +1,6 @@
 //! A journal that behaves as badly as a real one may: it commits late and in batches, and refuses at random.
 
-use crate::hive::log::journal::{Entry, Journal, JournalEvents, Mark};
+use crate::hive::consensus::journal::{Entry, Journal, JournalEvents, Mark};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,10 +2,12 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::CellSet;
+use crate::hive::dispatch::inner::{AnyApp, Hive};
+use crate::hive::edge::io_bee::Io;
+use crate::hive::message::batch::Address;
 use crate::hive::observe::inspect::CellWords;
 use crate::hive::observe::outbox_probe::{Recorder, Sent};
-use crate::hive::observe::status::AnyApp;
-use crate::hive::{Address, DeadLetter, Hive, Io, ReconfigureError, RequestError, Shared};
+use crate::hive::{DeadLetter, ReconfigureError, RequestError, Shared};
 use crate::message::{Message, Reply};
 use crate::seams::Platform;
 use crate::state::{ConfigError, ConfigSource};

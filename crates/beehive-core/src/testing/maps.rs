@@ -5,7 +5,7 @@ use crate::cell::{CellId, HiveId, Outcome};
 use crate::context::Ctx;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::outputs::Outputs;
-use crate::hive::edge::io_bee::IoBees;
+use crate::hive::message::inbox::IoBees;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::message::{Error, Message};
 use crate::panics;

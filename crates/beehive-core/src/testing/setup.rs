@@ -1,9 +1,10 @@
 //! What a test begins with: apps, settings, and how their cells are spread.
 
 use crate::app::Handlers;
+use crate::hive::consensus::registry::LocalRegistry;
+use crate::hive::dispatch::inner::Hive;
 use crate::hive::observe::outbox_probe::Recorder;
-use crate::hive::ownership::registry::LocalRegistry;
-use crate::hive::{Builder, Hive, StartError};
+use crate::hive::{Builder, StartError};
 use crate::testing::kit::Kit;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::spread::{OneBee, Spread};

@@ -1,7 +1,7 @@
 //! How the cells of a test's apps are spread over bees.
 
 use crate::cell::CellId;
-use crate::hive::ownership::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
+use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 

@@ -1,10 +1,10 @@
 //! A hive under observation: whether what many bees did on many cores is what a single bee would have done.
 
 use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::log::journal::Entry;
+use crate::hive::Builder;
+use crate::hive::consensus::journal::Entry;
+use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::hive::observe::history::{Alone, Given, Left, Moment, Noted, Notes, Ran, Sender};
-use crate::hive::observe::status::AnyApp;
-use crate::hive::{Builder, Hive};
 use crate::message::ErrorKind;
 use crate::state::CellImage;
 use crate::testing::platform::Chance;

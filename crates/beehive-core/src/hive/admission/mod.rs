@@ -2,4 +2,5 @@
 
 pub(crate) mod credits;
 pub(crate) mod deferred_wakes;
+pub(crate) mod lifecycle;
 pub(crate) mod outside_lanes;

@@ -5,8 +5,8 @@
 
 use crate::cell::BeeId;
 use crate::hive::admission::deferred_wakes;
-use crate::hive::log::journal::Fact;
-use crate::hive::log::seen::Seen;
+use crate::hive::consensus::journal::Fact;
+use crate::hive::consensus::seen::Seen;
 use crate::key::CellHasher;
 use crate::limits;
 use parking_lot::Mutex;

@@ -2,17 +2,17 @@
 
 use crate::app::{App, Handlers};
 use crate::cell::{BeeId, CellId, HiveId};
-use crate::hive::HiveInner;
 use crate::hive::bee::bee::{Bee, Body};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::pending::Tail;
 use crate::hive::bee::routing_table::Routes;
+use crate::hive::consensus::journal::BeeImage;
+use crate::hive::consensus::registry::Registry;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::BeeImage;
-use crate::hive::log::log_client::Link;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::message::counters::HandlerCounters;
 use crate::hive::ownership::queen::Asked;
-use crate::hive::ownership::registry::Registry;
 use crate::hive::settings::Settings;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::panics;
@@ -26,45 +26,6 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-/// What is counted about a handler.
-#[derive(Default)]
-pub(crate) struct HandlerCounters {
-    pub(crate) messages: AtomicU64,
-    pub(crate) dropped: AtomicU64,
-    pub(crate) errors: AtomicU64,
-    pub(crate) panics: AtomicU64,
-    pub(crate) answered: AtomicU64,
-    pub(crate) waited: AtomicU64,
-    /// Messages that it took too long for.
-    pub(crate) stuck: AtomicU64,
-    /// When it last held a thread, in nanoseconds; zero: it never has.
-    held_at: AtomicU64,
-}
-
-/// For so long after it has held a thread, a handler runs nothing on the worker of somebody who waits.
-const HELD_LATELY: Duration = Duration::from_secs(1);
-
-impl HandlerCounters {
-    /// It holds a thread.
-    pub(crate) fn hold(&self, now: Time) {
-        self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
-    }
-
-    /// Whether it has ever held a thread: what it handles is shown from then on.
-    #[inline(always)]
-    pub(crate) fn has_held(&self) -> bool {
-        self.held_at.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether it has held a thread of late.
-    #[inline(always)]
-    pub(crate) fn has_held_lately(&self, now: Time) -> bool {
-        let at = self.held_at.load(Ordering::Relaxed);
-        at != 0 && now.since(Time::from_nanoseconds(at)) < HELD_LATELY
-    }
-}
 
 pub(crate) struct AppRuntime<A: App> {
     pub(crate) index: u16,

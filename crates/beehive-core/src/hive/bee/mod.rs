@@ -3,6 +3,7 @@
 pub(crate) mod app;
 pub(crate) mod bee;
 pub(crate) mod bee_table;
+pub(crate) mod handler;
 pub(crate) mod pending;
 pub(crate) mod routing_table;
 pub(crate) mod traffic;

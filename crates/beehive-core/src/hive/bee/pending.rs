@@ -3,11 +3,11 @@
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::Delivery;
+use crate::hive::consensus::journal::{Input, Seen};
+use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Step, let_go};
 use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Turn;
-use crate::hive::log::journal::{Input, Seen};
-use crate::hive::log::log_client::{Fate, Link};
+use crate::hive::dispatch::turn::{Link, Turn};
 use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::state::column::Columns;

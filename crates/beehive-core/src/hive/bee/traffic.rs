@@ -1,8 +1,7 @@
 //! What a bee counts: messages by sender, and how long they take. Most bees hear of one sender only, and are never timed.
 
 use crate::cell::BeeId;
-use crate::hive::Address;
-use crate::hive::message::batch::Source;
+use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
 /// Messages by sender, and how long they take.

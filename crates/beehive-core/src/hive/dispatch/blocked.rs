@@ -1,7 +1,7 @@
 //! What waits at one sender, in order: who is behind whom, what can be delivered, whose owners are to be found.
 
 use crate::cell::{CellId, CellSet};
-use crate::hive::HiveInner;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
 use crate::seams::BoxFuture;

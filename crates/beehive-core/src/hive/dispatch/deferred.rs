@@ -10,13 +10,25 @@ use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::message::batch::Messages;
-use crate::hive::route::slow_path::Onward;
 use crate::panics;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+
+/// Routes messages of one type, which it knows, to one app or IO bee.
+pub(crate) trait Onward: Send + Sync {
+    /// `position`: in the chain of those that can answer.
+    fn route_on(
+        &self,
+        batch: &Arc<dyn Messages>,
+        range: Range<u32>,
+        position: Option<u16>,
+        lane: &mut SenderLane,
+        turn: &mut Turn,
+    );
+}
 
 /// Routes some messages on a lane.
 pub(crate) type Route = Box<dyn FnOnce(&mut SenderLane, &mut Turn) + Send>;

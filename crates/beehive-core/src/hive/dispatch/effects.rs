@@ -5,10 +5,10 @@
 //! handlers do run at once: what they let out is held behind the same gate and is part of the same record.
 
 use crate::hive::admission::outside_lanes::Numbers;
+use crate::hive::consensus::journal::Emit;
 use crate::hive::dispatch::deferred::Route;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::log::journal::Emit;
 use crate::hive::observe::history::Noted;
 use crate::{limits, panics};
 use std::collections::VecDeque;

@@ -1,20 +1,19 @@
 //! Who handles what: the types of messages a hive knows, and their receivers.
 
 use crate::cell::Outcome;
-use crate::hive::Address;
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::Admitted;
+use crate::hive::consensus::journal::{Emit, Sweep};
+use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::Step;
+use crate::hive::dispatch::ordered_release;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::edge::io_bee::IoBees;
-use crate::hive::log::journal::{Emit, Sweep};
-use crate::hive::log::without_bee;
-use crate::hive::message::batch::{Batch, Messages, Source, batch_of};
+use crate::hive::message::batch::{Address, Batch, Messages, Source, batch_of};
 use crate::hive::message::dead_letters::Way;
+use crate::hive::message::inbox::IoBees;
 use crate::hive::message::{render, trace};
 use crate::hive::observe::outbox_probe::Recorder;
-use crate::hive::route::slow_path::Onward;
 use crate::limits;
 use crate::message::Message;
 use crate::shape::Shape;
@@ -209,7 +208,7 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Step = Box::new(move |_, turn| wait(one, turn));
                 let handler = receiver.handler();
-                without_bee::consume(emit.fact, handler, part_of, vec![emit], vec![step], lane, turn)
+                ordered_release::consume(emit.fact, handler, part_of, vec![emit], vec![step], lane, turn)
             }
         }
     }

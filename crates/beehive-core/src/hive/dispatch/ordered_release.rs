@@ -2,9 +2,11 @@
 //! whichever record is heard of first.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::outside_lanes::Admitted;
+use crate::hive::consensus::journal::{Emit, Fact, Record};
 use crate::hive::dispatch::effects::{Step, let_go};
 use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Turn;
+use crate::hive::dispatch::turn::{Place, Turn};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,4 +64,35 @@ impl Releases {
         }
         state.going = false
     }
+}
+
+/// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
+/// let that go.
+pub(crate) fn consume(
+    fact: Fact,
+    handler: usize,
+    admitted: Option<&Arc<Admitted>>,
+    emits: Vec<Emit>,
+    steps: Vec<Step>,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    let Some(link) = turn.hive.link.clone() else { return };
+    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
+    let admitted = admitted.cloned();
+    if let Some(admitted) = &admitted {
+        admitted.open()
+    }
+    let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
+    let release = Release { steps, cause: turn.cause.clone() };
+    let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
+    // in the log, too, it stands where it happened
+    let committed = link.say(record);
+    turn.hive.spawn(Box::pin(async move {
+        let _ = committed.await;
+        Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
+        if let Some(admitted) = admitted {
+            admitted.close()
+        }
+    }))
 }

@@ -1,12 +1,11 @@
 //! What transactions emit, in order, typed and without an allocation per message.
 
-use crate::hive::Address;
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
 use crate::hive::dispatch::message_types::{MessageType, Types};
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::edge::io_bee::Inbox;
-use crate::hive::message::batch::{Batch, Source};
+use crate::hive::message::batch::{Address, Batch, Source};
+use crate::hive::message::inbox::Inbox;
 use crate::message::Message;
 use crate::state::image::encode;
 use crate::time::Time;
@@ -397,7 +396,7 @@ impl Outputs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hive::edge::io_bee::IoBees;
+    use crate::hive::message::inbox::IoBees;
 
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Note(u64);

@@ -4,9 +4,9 @@
 //! all of them at once; merges go on side by side.
 
 use crate::cell::{CellId, CellSet};
-use crate::hive::HiveInner;
 use crate::hive::dispatch::blocked::{Head, Parked, Queue};
 use crate::hive::dispatch::deferred::{Errand, Errands};
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release::{Release, Releases};
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::limits;

@@ -1,13 +1,14 @@
 //! A turn: what one worker does from the moment messages come in until what they caused is done or handed over.
 
 use crate::context::Ctx;
-use crate::hive::HiveInner;
 use crate::hive::admission::credits::Cause;
-use crate::hive::bee::app::HandlerCounters;
+use crate::hive::consensus::log_client::LogClient;
 use crate::hive::dispatch::deferred::Errand;
 use crate::hive::dispatch::effects::Gate;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::workers::Bees;
+use crate::hive::message::counters::HandlerCounters;
 use crate::state::guard;
 use crate::time::Time;
 use crate::{limits, panics};
@@ -63,6 +64,14 @@ pub(crate) struct Scratch {
     /// By app and handler: counters of the messages that it emits, as far as this thread has used them.
     emits: Vec<Vec<EmitCounters>>,
 }
+
+/// Somebody who has entries on their way, and looks after them when told that something has happened.
+pub(crate) trait Executing: Send + Sync {
+    fn nudge(self: Arc<Self>, turn: &mut Turn);
+}
+
+/// A hive's end of its journal.
+pub(crate) type Link = LogClient<dyn Executing>;
 
 /// Messages that are handled between two looks at the clock: what handlers are told of the time must not grow old in a turn
 /// of many, and a turn on a worker ends in time.

@@ -7,13 +7,12 @@
 //! there is told. So a handler that spins or blocks delays its own cells only.
 
 use crate::cell::CellId;
-use crate::hive::HiveInner;
 use crate::hive::admission::deferred_wakes::Later;
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::overflow_pool;
+use crate::hive::dispatch::overflow_pool::Relief;
 use crate::hive::dispatch::turn::{Runnable, Scratch, Turn};
 use crate::hive::message::batch::AnyBatch;
-use crate::hive::route::recovery;
-use crate::hive::scheduling::watchdog;
-use crate::hive::scheduling::watchdog::Relief;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
@@ -343,7 +342,7 @@ fn run(hive: &Arc<HiveInner>) {
             if !hive.workers.queue.lock().is_empty() {
                 hive.start_runner()
             }
-            return watchdog::run(hive, app);
+            return overflow_pool::run(hive, app);
         }
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
         // what was queued since the last look had no runner started for it if this one was counted
@@ -376,23 +375,5 @@ impl HiveInner {
         }
         self.workers.queue.lock().append(&mut left);
         true
-    }
-}
-
-/// Retires what is idle, until the hive stops.
-pub(crate) async fn maintain(hive: Arc<HiveInner>) {
-    const PERIOD: Duration = Duration::from_millis(100);
-    while !hive.is_stopped() {
-        tokio::select! {
-            () = hive.platform.sleep(PERIOD) => {}
-            () = hive.stopping.notified() => {}
-        }
-        let apps: Vec<_> = hive.apps.read().clone();
-        for app in apps {
-            app.retire_idle(&hive);
-        }
-        if let Some(link) = &hive.link {
-            recovery::retire_lanes(&hive, link.lanes.take_retired())
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::{Hive, HiveInner};
+use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::message::{Error, ErrorKind};
 use crate::state::guard::Violation;
 use crate::{panics, view};

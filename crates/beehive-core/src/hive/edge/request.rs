@@ -1,8 +1,8 @@
 //! Questions from outside: every one ends in exactly one way.
 
-use crate::hive::Hive;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
+use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::turn::Place;
 use crate::hive::message::batch::{AnswerRun, AnswerSink, Batch};
 use crate::message::{Error, Message};

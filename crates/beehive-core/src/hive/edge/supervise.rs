@@ -1,6 +1,8 @@
 //! Supervision of IO bees: started again after a failure, with growing pauses, until the hive stops.
 
-use crate::hive::{Address, Hive, Io};
+use crate::hive::dispatch::inner::Hive;
+use crate::hive::edge::io_bee::Io;
+use crate::hive::message::batch::Address;
 use crate::message::Error;
 use crate::panics;
 use std::future::Future;

@@ -3,7 +3,7 @@
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
-use crate::hive::log::journal::{Emit, Fact};
+use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::message::render;
 use crate::key::CellHasher;
 use crate::message::{Error, Message};

@@ -5,7 +5,7 @@
 //! filter is one number in memory.
 
 use crate::cell::CellId;
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::bee::handler::Handler;
 use crate::hive::message::batch::{Chain, Source};
 use std::ops::Range;
 use tracing::Level;

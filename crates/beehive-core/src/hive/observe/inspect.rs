@@ -2,10 +2,10 @@
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
-use crate::hive::HiveInner;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::dispatch::blocked::Owners;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::hive::observe::history::Alone;
 use crate::seams::BoxFuture;

@@ -1,7 +1,6 @@
 //! What apps sent, kept for a test to look at.
 
-use crate::hive::Address;
-use crate::hive::message::batch::{Batch, Shared};
+use crate::hive::message::batch::{Address, Batch, Shared};
 use crate::message::Message;
 use crate::state::image::{encode, words};
 use parking_lot::Mutex;

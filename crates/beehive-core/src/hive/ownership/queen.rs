@@ -4,14 +4,14 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::HiveInner;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::{Bee, Retirement};
 use crate::hive::bee::bee_table::BeesById;
+use crate::hive::consensus::journal::Record;
+use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::Record;
-use crate::hive::ownership::registry::{Decision, Proposal, Unavailable};
 use crate::limits;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;

@@ -1,12 +1,12 @@
 //! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
 
-use crate::hive::HiveInner;
 use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
+use crate::hive::consensus::journal::{Colony, Record, Waiting};
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::{Colony, Record, Waiting};
 use crate::state::DecodeError;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The lanes of senders, so that what is sent again and what comes after it keep their order.
@@ -26,18 +26,6 @@ impl SenderLanes {
         });
         own
     }
-}
-
-/// The lanes of outside that may be gone on with, and their floors.
-pub(crate) fn lasting_lanes(colony: &Colony) -> BTreeMap<u64, u64> {
-    let mut lanes = BTreeMap::new();
-    for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
-        if is_lasting(lane) {
-            let known: &mut u64 = lanes.entry(lane).or_default();
-            *known = floor.max(*known)
-        }
-    }
-    lanes
 }
 
 /// The lanes of outside that ended with the life that wrote the log.

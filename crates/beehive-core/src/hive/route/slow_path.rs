@@ -5,14 +5,14 @@ use crate::app::{App, Handlers};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::dispatch::deferred::{Errand, Errands};
+use crate::hive::bee::handler::Handler;
+use crate::hive::consensus::journal::{Emit, Fact};
+use crate::hive::consensus::quarantine::{Begun, set_aside};
+use crate::hive::dispatch::deferred::{Errand, Errands, Onward};
 use crate::hive::dispatch::effects::Gate;
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::ordered_release;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Stateless, Turn};
-use crate::hive::log::journal::{Emit, Fact};
-use crate::hive::log::quarantine::{Begun, set_aside};
-use crate::hive::log::without_bee;
 use crate::hive::message::batch::Messages;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind};
@@ -22,19 +22,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-
-/// Routes messages of one type, which it knows, to one app or IO bee.
-pub(crate) trait Onward: Send + Sync {
-    /// `position`: in the chain of those that can answer.
-    fn route_on(
-        &self,
-        batch: &Arc<dyn Messages>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    );
-}
 
 /// Messages of a batch on their way to a handler.
 pub(crate) trait Routed {
@@ -308,12 +295,12 @@ pub(crate) fn consume_gate(
     if gate.size() > limits::RECORD_BYTES_MAX {
         let bytes = gate.size();
         tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
-        return without_bee::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
+        return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
     }
     let (emits, notes) = (std::mem::take(&mut gate.emits), std::mem::take(&mut gate.notes));
     let mut steps = gate.into_steps();
     if !notes.is_empty() {
         steps.insert(0, Box::new(move |_, turn| turn.note(notes)))
     }
-    without_bee::consume(fact, handler, admitted, emits, steps, lane, turn)
+    ordered_release::consume(fact, handler, admitted, emits, steps, lane, turn)
 }

@@ -5,11 +5,11 @@
 //! handled.
 
 use crate::hive::admission::credits::Cause;
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::bee::handler::Handler;
+use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;
-use crate::hive::route::slow_path::Onward;
 use crate::message::{Error, ErrorKind};
 use crate::panics;
 use crate::time::Time;

@@ -1,7 +1,7 @@
 //! The watchdog: names the message that holds a handler for too long, once when it does and once more when that is over.
 
-use crate::hive::HiveInner;
-use crate::hive::observe::status::StuckStatus;
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::message::reports::StuckStatus;
 use crate::limits;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -7,19 +7,18 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
-use crate::hive::HiveInner;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::{Bee, Body, Delivery, RunDelivery};
+use crate::hive::bee::handler::Handler;
+use crate::hive::consensus::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
+use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Owners, Parked};
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
-use crate::hive::log::log_client::Link;
-use crate::hive::log::quarantine::{Begun, set_aside};
+use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::{end_with_error, map, route};
 use crate::hive::run::journaled::{Draft, record};

@@ -6,24 +6,23 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
-use crate::hive::Address;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::{Bee, Body, Delivery, RunDelivery};
+use crate::hive::bee::handler::Handler;
 use crate::hive::bee::routing_table::Routes;
+use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::dispatch::blocked::{Owners, Parked};
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::message_types::Receiver;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::log::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::message::batch::{
-    AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
+    Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
 };
 use crate::hive::message::render;
 use crate::hive::route::receiver::{map, route, run_delivery};
-use crate::hive::route::slow_path::Onward;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::logged_sweep::Turns;
 use crate::key::Key;

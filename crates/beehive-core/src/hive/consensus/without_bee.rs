@@ -2,11 +2,7 @@
 //! handler whose time has come.
 
 use crate::hive::admission::outside_lanes::{Admitted, is_lasting};
-use crate::hive::dispatch::effects::Step;
-use crate::hive::dispatch::ordered_release::Release;
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::{Emit, Fact, Input, Record, Seen, part_for};
+use crate::hive::consensus::journal::{Fact, Input, Seen, part_for};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,35 +57,4 @@ impl Unowned {
     pub(crate) fn size(&self) -> usize {
         self.seen.lock().size()
     }
-}
-
-/// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
-/// let that go.
-pub(crate) fn consume(
-    fact: Fact,
-    handler: usize,
-    admitted: Option<&Arc<Admitted>>,
-    emits: Vec<Emit>,
-    steps: Vec<Step>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
-    let Some(link) = turn.hive.link.clone() else { return };
-    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
-    let admitted = admitted.cloned();
-    if let Some(admitted) = &admitted {
-        admitted.open()
-    }
-    let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
-    let release = Release { steps, cause: turn.cause.clone() };
-    let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
-    // in the log, too, it stands where it happened
-    let committed = link.say(record);
-    turn.hive.spawn(Box::pin(async move {
-        let _ = committed.await;
-        Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
-        if let Some(admitted) = admitted {
-            admitted.close()
-        }
-    }))
 }

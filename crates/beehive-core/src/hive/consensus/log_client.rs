@@ -1,38 +1,29 @@
 //! A hive's end of its journal: numbers entries, and knows which of them are committed and which are dead.
 
-use crate::hive::HiveInner;
-use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
-use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::log::journal::{Colony, Entry, Journal, JournalEvents, Record};
-use crate::hive::log::quarantine::Care;
-use crate::hive::log::without_bee::Unowned;
-use crate::hive::route::recovery;
+use crate::hive::admission::outside_lanes::{Lanes, OutsideLane, is_lasting};
+use crate::hive::consensus::journal::{Colony, Entry, Journal, JournalEvents, Record};
+use crate::hive::consensus::quarantine::Care;
+use crate::hive::consensus::without_bee::Unowned;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use tokio::sync::oneshot;
 
-/// Somebody who has entries on their way, and looks after them when told that something has happened.
-pub(crate) trait Executing: Send + Sync {
-    fn nudge(self: Arc<Self>, turn: &mut Turn);
-}
-
-enum Pending {
-    Bee(Arc<dyn Executing>),
+enum Pending<W: ?Sized> {
+    Bee(Arc<W>),
     /// Said until it is committed.
     Said(Record, oneshot::Sender<()>),
 }
 
-#[derive(Default)]
-struct State {
+struct State<W: ?Sized> {
     next: u64,
     /// Number of the entry that the next one is executed on.
     last: u64,
     released: u64,
     /// Ranges of numbers that never took effect: first, and one past the last.
     dead: Vec<(u64, u64)>,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, Pending<W>>,
 }
 
 /// The fate of an entry so far.
@@ -43,7 +34,7 @@ pub(crate) enum Fate {
     Dead,
 }
 
-impl State {
+impl<W: ?Sized> State<W> {
     fn fate(&self, number: u64) -> Fate {
         if self.dead.iter().any(|(first, end)| (*first..*end).contains(&number)) {
             Fate::Dead
@@ -82,9 +73,10 @@ impl State {
     }
 }
 
-pub(crate) struct Link {
+/// `W`: those who have entries on their way.
+pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
-    state: Mutex<State>,
+    state: Mutex<State<W>>,
     /// Of those outside.
     pub(crate) lanes: Lanes,
     pub(crate) unowned: Unowned,
@@ -95,13 +87,13 @@ pub(crate) struct Link {
     version: AtomicU64,
 }
 
-impl Link {
+impl<W: ?Sized> LogClient<W> {
     /// Goes on where `colony` is; `chance` makes the hive's own lane.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony, chance: u64) -> Arc<Link> {
+    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
-        let state = State { next: last, last, released: last, ..State::default() };
-        let lanes = Lanes::new(recovery::lasting_lanes(colony));
-        Arc::new(Link {
+        let state = State { next: last, last, released: last, dead: Vec::new(), pending: BTreeMap::new() };
+        let lanes = Lanes::new(lasting_lanes(colony));
+        Arc::new(LogClient {
             care: Care::new(journal.clone(), colony),
             journal,
             state: Mutex::new(state),
@@ -112,9 +104,52 @@ impl Link {
         })
     }
 
-    /// Has the journal call the hive back.
-    pub(crate) fn attach(self: &Arc<Self>, hive: &Arc<HiveInner>) {
-        self.journal.attach(Arc::new(Events { link: self.clone(), hive: Arc::downgrade(hive) }))
+    /// Names who is called back by the journal.
+    pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
+        self.journal.attach(events)
+    }
+
+    /// All entries up to and including `upto` are committed. Returns those whose entries were decided.
+    pub(crate) fn released(&self, upto: u64) -> Vec<Arc<W>> {
+        self.decide(|state| state.released = state.released.max(upto))
+    }
+
+    /// No entry after `last` took effect, and none appended so far ever will. Returns those whose entries were decided.
+    pub(crate) fn aborted(&self, last: u64) -> Vec<Arc<W>> {
+        self.decide(|state| {
+            if last < state.next {
+                state.dead.push((last + 1, state.next + 1));
+                state.last = last;
+            }
+        })
+    }
+
+    fn decide(&self, decide: impl FnOnce(&mut State<W>)) -> Vec<Arc<W>> {
+        let mut decided = Vec::new();
+        let mut state = self.state.lock();
+        decide(&mut state);
+        // under the lock: who is refused because of it finds that there is something to look at
+        self.version.fetch_add(1, Ordering::Release);
+        for (number, fate) in state.decided() {
+            if let Some(Pending::Bee(bee)) = state.pending.get(&number) {
+                // stays until the bee has taken note
+                decided.push(bee.clone());
+                continue;
+            }
+            match (state.pending.remove(&number), fate) {
+                (Some(Pending::Said(record, committed)), Fate::Dead) => {
+                    let again = state.say(record, committed);
+                    // under the lock: nobody comes before it who did not before
+                    self.journal.append(again)
+                }
+                (Some(Pending::Said(_, committed)), _) => {
+                    let _ = committed.send(());
+                }
+                _ => {}
+            }
+        }
+        state.forget_dead();
+        decided
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -122,7 +157,7 @@ impl Link {
     }
 
     /// Appends what a bee did, unless one of the entries that it was executed on is dead.
-    pub(crate) fn append(&self, bee: Arc<dyn Executing>, tail: &[u64], record: Record) -> Option<u64> {
+    pub(crate) fn append(&self, bee: Arc<W>, tail: &[u64], record: Record) -> Option<u64> {
         let mut state = self.state.lock();
         if tail.iter().any(|number| state.fate(*number) == Fate::Dead) {
             return None;
@@ -145,7 +180,7 @@ impl Link {
         told
     }
 
-    /// As [`Link::say`]; completes when it is committed, or the hive is gone.
+    /// As [`LogClient::say`]; completes when it is committed, or the hive is gone.
     pub(crate) async fn commit(&self, record: Record) {
         let _ = self.say(record).await;
     }
@@ -167,56 +202,14 @@ impl Link {
     }
 }
 
-struct Events {
-    link: Arc<Link>,
-    hive: Weak<HiveInner>,
-}
-
-impl Events {
-    /// Tells those whose entries have met their fate.
-    fn decided(&self, decide: impl FnOnce(&mut State)) {
-        let Some(hive) = self.hive.upgrade() else { return };
-        let mut bees: Vec<Arc<dyn Executing>> = Vec::new();
-        {
-            let mut state = self.link.state.lock();
-            decide(&mut state);
-            // under the lock: who is refused because of it finds that there is something to look at
-            self.link.version.fetch_add(1, Ordering::Release);
-            for (number, fate) in state.decided() {
-                if let Some(Pending::Bee(bee)) = state.pending.get(&number) {
-                    // stays until the bee has taken note
-                    bees.push(bee.clone());
-                    continue;
-                }
-                match (state.pending.remove(&number), fate) {
-                    (Some(Pending::Said(record, committed)), Fate::Dead) => {
-                        let again = state.say(record, committed);
-                        // under the lock: nobody comes before it who did not before
-                        self.link.journal.append(again)
-                    }
-                    (Some(Pending::Said(_, committed)), _) => {
-                        let _ = committed.send(());
-                    }
-                    _ => {}
-                }
-            }
-            state.forget_dead()
+/// The lanes of outside that may be gone on with, and their floors.
+pub(crate) fn lasting_lanes(colony: &Colony) -> BTreeMap<u64, u64> {
+    let mut lanes = BTreeMap::new();
+    for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
+        if is_lasting(lane) {
+            let known: &mut u64 = lanes.entry(lane).or_default();
+            *known = floor.max(*known)
         }
-        Turn::with(&hive, Place::Runners, |turn| bees.into_iter().for_each(|bee| bee.nudge(turn)))
     }
-}
-
-impl JournalEvents for Events {
-    fn released(&self, upto: u64) {
-        self.decided(|state| state.released = state.released.max(upto))
-    }
-
-    fn aborted(&self, last: u64) {
-        self.decided(|state| {
-            if last < state.next {
-                state.dead.push((last + 1, state.next + 1));
-                state.last = last;
-            }
-        })
-    }
+    lanes
 }

@@ -1,6 +1,6 @@
 //! What a log says about the types of what is in it, and whether a program can read it.
 
-use crate::hive::log::journal::Colony;
+use crate::hive::consensus::journal::Colony;
 use crate::shape::Shape;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ impl Shapes {
 mod tests {
     use super::*;
     use crate::cell::BeeId;
-    use crate::hive::log::journal::BeeImage;
+    use crate::hive::consensus::journal::BeeImage;
     use crate::state::Op;
 
     fn shapes(dictionaries: &[(&str, Shape)]) -> Shapes {

@@ -5,10 +5,10 @@
 //! since then is forgotten and run again from the committed state.
 
 use crate::cell::{BeeId, CellId, HiveId};
-use crate::hive::Address;
 use crate::hive::admission::outside_lanes::{is_lasting, lane_of};
-pub use crate::hive::log::seen::Seen;
-pub use crate::hive::log::shapes::{AppShapes, Shapes};
+pub use crate::hive::consensus::seen::Seen;
+pub use crate::hive::consensus::shapes::{AppShapes, Shapes};
+use crate::hive::message::batch::Address;
 pub use crate::hive::settings::LoggedSettings;
 use crate::key::CellHasher;
 use crate::state::image::{DecodeError, EncodedCells, Op, decode, encode_many};

@@ -1,8 +1,9 @@
-//! The log: commit records, the state that they fold to, and the client that appends them.
+//! Consensus, as one hive sees it: the journal and the registry, which a cluster replicates, and the client that appends.
 
 pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod quarantine;
+pub mod registry;
 pub(crate) mod seen;
 pub(crate) mod shapes;
 pub(crate) mod without_bee;

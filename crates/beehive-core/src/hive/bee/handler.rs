@@ -1,11 +1,12 @@
 //! A handler of an app, without its type or that of its messages: what is seldom done for one is compiled once for all.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::HiveInner;
-use crate::hive::bee::app::{AppRuntime, HandlerCounters};
-use crate::hive::log::journal::{Emit, Fact};
-use crate::hive::log::log_client::Link;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::consensus::journal::{Emit, Fact};
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::{Messages, Source};
+use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
 use crate::message::{Error, ErrorKind, Message};
 use crate::time::Time;

@@ -10,9 +10,9 @@
 //! Nothing of this costs anything where the life before has ended well, but one look at a flag for each run.
 
 use crate::cell::CellId;
-use crate::hive::HiveInner;
 use crate::hive::admission::outside_lanes::is_lasting;
-use crate::hive::log::journal::{Colony, Fact, Journal, Mark, Suspect};
+use crate::hive::consensus::journal::{Colony, Fact, Journal, Mark, Suspect};
+use crate::hive::dispatch::inner::HiveInner;
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};

@@ -1,0 +1,36 @@
+//! What the journal reports to the hive: entries that are committed, and appends that are refused.
+
+use crate::hive::consensus::journal::JournalEvents;
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::turn::{Executing, Link, Place, Turn};
+use std::sync::{Arc, Weak};
+
+/// Registers the hive for the reports of its journal.
+pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
+    let events = Events { link: link.clone(), hive: Arc::downgrade(hive) };
+    link.attach(Arc::new(events))
+}
+
+struct Events {
+    link: Arc<Link>,
+    hive: Weak<HiveInner>,
+}
+
+impl Events {
+    /// Wakes the bees whose entries were decided.
+    fn nudge(&self, decide: impl FnOnce(&Link) -> Vec<Arc<dyn Executing>>) {
+        let Some(hive) = self.hive.upgrade() else { return };
+        let bees = decide(&self.link);
+        Turn::with(&hive, Place::Runners, |turn| bees.into_iter().for_each(|bee| bee.nudge(turn)))
+    }
+}
+
+impl JournalEvents for Events {
+    fn released(&self, upto: u64) {
+        self.nudge(|link| link.released(upto))
+    }
+
+    fn aborted(&self, last: u64) {
+        self.nudge(|link| link.aborted(last))
+    }
+}

@@ -1,0 +1,24 @@
+//! The periodic task that retires idle bees and lanes.
+
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::route::recovery;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Retires what is idle, until the hive stops.
+pub(crate) async fn maintain(hive: Arc<HiveInner>) {
+    const PERIOD: Duration = Duration::from_millis(100);
+    while !hive.is_stopped() {
+        tokio::select! {
+            () = hive.platform.sleep(PERIOD) => {}
+            () = hive.stopping.notified() => {}
+        }
+        let apps: Vec<_> = hive.apps.read().clone();
+        for app in apps {
+            app.retire_idle(&hive);
+        }
+        if let Some(link) = &hive.link {
+            recovery::retire_lanes(&hive, link.lanes.take_retired())
+        }
+    }
+}
