@@ -4,7 +4,9 @@ use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::lane_of;
+use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
@@ -21,11 +23,9 @@ use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::recovery;
 use crate::hive::route::recovery::SenderLanes;
 use crate::hive::run::log_events;
-use crate::hive::scheduling::maintenance;
-use crate::hive::scheduling::watchdog;
-use crate::hive::settings::{LoggedSettings, Settings};
+use crate::hive::scheduling::{maintenance, watchdog};
+use crate::hive::settings::LoggedSettings;
 use crate::hive::sweep::ticks;
-use crate::hive::sweep::ticks::Timers;
 use crate::hive::{Restart, settings};
 use crate::limits;
 use crate::message::Error;
@@ -316,7 +316,8 @@ impl Builder {
             instance: crate::hive::dispatch::inner::next_instance(),
             types: Types::recorded(io.clone(), self.recorder),
             io,
-            timers: Timers::default(),
+            timers: TimerWheel::default(),
+            stuck: Mutex::default(),
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderLane::shared(),
@@ -418,7 +419,7 @@ impl Installing<'_> {
         if !A::HAS_SETTINGS || self.hive.link.is_none() {
             return Ok(1);
         }
-        let table = settings::text(A::NAME, table)?;
+        let table = crate::hive::bee::settings::text(A::NAME, table)?;
         let version = match self.logged.get(&app) {
             Some(logged) if logged.table == table => return Ok(logged.version),
             Some(logged) => logged.version + 1,

@@ -4,3 +4,4 @@ pub(crate) mod credits;
 pub(crate) mod deferred_wakes;
 pub(crate) mod lifecycle;
 pub(crate) mod outside_lanes;
+pub(crate) mod timer_wheel;

@@ -1,19 +1,20 @@
 //! One app on one hive: its routes, its bees, and what is counted about it.
 
 use crate::app::{App, Handlers};
+use crate::cell::CellSet;
 use crate::cell::{BeeId, CellId, HiveId};
 use crate::hive::bee::bee::{Bee, Body};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::pending::Tail;
 use crate::hive::bee::routing_table::Routes;
+use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::Registry;
+use crate::hive::consensus::registry::Unavailable;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::counters::HandlerCounters;
-use crate::hive::ownership::queen::Asked;
-use crate::hive::settings::Settings;
 use crate::mapper::{Mapper, close_over_fusion};
 use crate::panics;
 use crate::state::column::Columns;
@@ -26,6 +27,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use tokio::sync::oneshot;
 
 pub(crate) struct AppRuntime<A: App> {
     pub(crate) index: u16,
@@ -61,6 +63,23 @@ struct Idle<A: App> {
 
 /// Looks at the bees that may retire, for one at those that have set timers.
 const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
+
+/// What the registry says about a set of cells.
+#[derive(Clone)]
+pub(crate) enum Standing {
+    /// One bee owns them, and the routes say so.
+    Owned,
+    /// These bees must merge into the root first.
+    Merging { root: BeeId, from: Vec<BeeId> },
+    /// Decided on, but not carried out here yet.
+    Undecided,
+}
+
+/// Somebody who wants to know about sets of cells.
+pub(crate) struct Asked {
+    pub(crate) sets: Vec<CellSet>,
+    pub(crate) answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
+}
 
 /// What the queen remembers: bees by id, for decisions that name them.
 pub(crate) struct Queen<A: App> {

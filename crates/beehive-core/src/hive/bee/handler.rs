@@ -1,6 +1,7 @@
 //! A handler of an app, without its type or that of its messages: what is seldom done for one is compiled once for all.
 
 use crate::app::{Handlers, Handles};
+use crate::cell::CellId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::dispatch::inner::HiveInner;
@@ -8,11 +9,13 @@ use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::{Messages, Source};
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
+use crate::hive::message::trace;
 use crate::message::{Error, ErrorKind, Message};
 use crate::time::Time;
 use crate::{limits, panics};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tracing::span::EnteredSpan;
 
 /// A handler, and what its app has for it.
 #[derive(Clone, Copy)]
@@ -43,6 +46,22 @@ impl<'a> Handler<'a> {
             counters: &app.handlers[A::HANDLER],
             link: app.link.as_ref(),
         }
+    }
+
+    /// The span of one message in its self. What the handler says is said within it.
+    #[cold]
+    pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
+        tracing::trace_span!(
+            target: trace::TARGET,
+            "handle",
+            chain = format_args!("{:016x}", source.chain.number(index)),
+            hops = source.hops,
+            app = self.app_name,
+            handler = self.name,
+            kind = self.message,
+            cell = cells.first().map(|cell| format!("{:016x}", cell.0)),
+        )
+        .entered()
     }
 
     pub(crate) fn remembered_name(&self) -> String {

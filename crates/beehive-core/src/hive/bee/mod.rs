@@ -6,4 +6,5 @@ pub(crate) mod bee_table;
 pub(crate) mod handler;
 pub(crate) mod pending;
 pub(crate) mod routing_table;
+pub(crate) mod settings;
 pub(crate) mod traffic;

@@ -12,13 +12,20 @@
 use crate::cell::CellId;
 use crate::hive::admission::outside_lanes::is_lasting;
 use crate::hive::consensus::journal::{Colony, Fact, Journal, Mark, Suspect};
-use crate::hive::dispatch::inner::HiveInner;
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a message that waits for its turn tells of its thread, so that others do not wait behind it.
+pub(crate) trait Threads {
+    /// The thread of `slot` is busy with a handler.
+    fn begin_run(&self, slot: usize, app: u16, handler: usize);
+    /// It is not any more.
+    fn end_run(&self, slot: usize);
+}
 
 /// How a message is to be run.
 pub(crate) enum Begun<'a> {
@@ -185,14 +192,14 @@ impl Care {
     #[inline]
     pub(crate) fn begin(
         &self,
-        hive: &HiveInner,
+        threads: &impl Threads,
         slot: usize,
         (app, handler): (u16, usize),
         fact: Fact,
         cell: Option<CellId>,
     ) -> Begun<'_> {
         match self.is_any() {
-            true => self.look(hive, slot, (app, handler), Suspect { fact, cell }),
+            true => self.look(threads, slot, (app, handler), Suspect { fact, cell }),
             false => Begun::Plainly,
         }
     }
@@ -200,7 +207,7 @@ impl Care {
     #[cold]
     fn look(
         &self,
-        hive: &HiveInner,
+        threads: &impl Threads,
         slot: usize,
         (app, handler): (u16, usize),
         suspect: Suspect,
@@ -216,9 +223,9 @@ impl Care {
             }
         }
         // whoever waits here holds its thread, as a handler would: what waits behind it goes elsewhere
-        hive.begin_run(slot, app, handler);
+        threads.begin_run(slot, app, handler);
         let alone = self.alone.lock();
-        hive.end_run(slot);
+        threads.end_run(slot);
         self.note(Some(suspect));
         Begun::WithCare(Noted { care: self, suspect, _alone: alone })
     }

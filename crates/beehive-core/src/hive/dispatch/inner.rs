@@ -5,18 +5,19 @@ use crate::hive::admission::credits::{Cause, Credits, UnderWay};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
+use crate::hive::admission::timer_wheel::TimerWheel;
+use crate::hive::consensus::journal::LoggedSettings;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::turn::Fire;
 use crate::hive::dispatch::turn::{Link, Place, Stateless, Turn};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
-use crate::hive::message::reports::AppStatus;
+use crate::hive::message::reports::{AppStatus, StuckStatus};
 use crate::hive::observe::history::Watch;
 use crate::hive::observe::inspect::Inspected;
-use crate::hive::settings::Change;
-use crate::hive::sweep::ticks::Timers;
 use crate::message::Message;
 use crate::seams::{BoxFuture, Platform};
 use crate::state::{ConfigError, DecodeError, nearest_name};
@@ -25,10 +26,10 @@ use crate::view::Snapshots;
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use std::any::Any;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// An app whose type is not known here.
@@ -56,6 +57,14 @@ pub(crate) trait AnyApp: Inspected + Send + Sync {
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }
 
+/// Settings that an app has accepted.
+pub(crate) struct Change {
+    pub(crate) app: u16,
+    pub(crate) logged: LoggedSettings,
+    /// Puts them in force.
+    pub(crate) put: Box<dyn FnOnce() + Send>,
+}
+
 /// App, handler, and the message it emitted.
 pub(crate) type EmitKey = (u16, u16, &'static str);
 
@@ -66,7 +75,7 @@ pub(crate) struct HiveInner {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) types: Arc<Types>,
     pub(crate) io: Arc<IoBees>,
-    pub(crate) timers: Timers,
+    pub(crate) timers: TimerWheel<Fire>,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) credits: Arc<Credits>,
     pub(crate) under_way: Arc<UnderWay>,
@@ -77,6 +86,8 @@ pub(crate) struct HiveInner {
     pub(crate) witness: Option<Arc<Watch>>,
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
+    /// The messages that hold their handlers for too long, by the slot of their thread, and since when.
+    pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
     /// A message that holds its handler for longer is named.
     pub(in crate::hive) stuck_after: Duration,
     pub(in crate::hive) stopped: AtomicBool,

@@ -1,11 +1,13 @@
 //! Who handles what: the types of messages a hive knows, and their receivers.
 
 use crate::cell::Outcome;
+use crate::hive::admission::credits::Cause;
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Emit, Sweep};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::Step;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
@@ -27,7 +29,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// An app that handles messages of type `M`.
-pub(crate) trait Receiver<M: Message>: Send + Sync {
+pub(crate) trait Receiver<M: Message>: Onward {
     fn app(&self) -> u16;
     /// Its handler, by its number.
     fn handler(&self) -> usize;
@@ -192,7 +194,7 @@ impl<M: Message> MessageType<M> {
         };
         let (kind, later, shared) = (self.clone(), batch.clone(), lane.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
-            turn.hive.timers.after(at, app, &kind, &later, range, shared, &turn.hive.types)
+            kind.set_timer((at, app), &later, range, shared, turn.hive)
         };
         if let Some(gate) = &mut turn.gate {
             gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
@@ -211,6 +213,28 @@ impl<M: Message> MessageType<M> {
                 ordered_release::consume(emit.fact, handler, part_of, vec![emit], vec![step], lane, turn)
             }
         }
+    }
+
+    /// Gives `app` the messages of `range` at a time, on the lane of whoever asked for it: two that ring one after the other
+    /// come in that order.
+    pub(crate) fn set_timer(
+        self: &Arc<Self>,
+        (at, app): (Time, u16),
+        batch: &Arc<Batch<M>>,
+        range: Range<u32>,
+        lane: SenderLane,
+        hive: &HiveInner,
+    ) {
+        let (kind, batch, count, mut lane) = (self.clone(), batch.clone(), range.len(), lane);
+        let waiting = hive.types.timers.take(count as u32);
+        let fire = move |turn: &mut Turn| {
+            // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
+            // timers faster than they are handled
+            turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
+            kind.send(&batch, range, Address::App(app), &mut lane, turn);
+            turn.cause = None
+        };
+        hive.timers.at(at, Box::new(fire))
     }
 
     pub(crate) fn receiver_of(&self, app: u16) -> Option<&Arc<dyn Receiver<M>>> {
@@ -278,6 +302,8 @@ pub(crate) struct Again<'a> {
 trait Resend: Send + Sync {
     /// Whether the bytes are a message.
     fn check(&self, bytes: &[u8]) -> Result<(), DecodeError>;
+    /// Who routes such messages to the app.
+    fn onward(&self) -> Arc<dyn Onward>;
     /// Decodes a message and brings it to its app.
     fn send(&self, again: Again, lane: &mut SenderLane, turn: &mut Turn) -> Result<(), DecodeError>;
 }
@@ -285,6 +311,10 @@ trait Resend: Send + Sync {
 struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
 
 impl<M: Message> Resend for ResendTo<M> {
+    fn onward(&self) -> Arc<dyn Onward> {
+        self.0.clone()
+    }
+
     fn check(&self, bytes: &[u8]) -> Result<(), DecodeError> {
         decode::<M>("a message", bytes).map(|_| ())
     }
@@ -297,7 +327,7 @@ impl<M: Message> Resend for ResendTo<M> {
             Some(at) => {
                 let kind = turn.hive.types.kind::<M>();
                 let (app, lane) = (self.0.app(), lane.share());
-                turn.hive.timers.after(at, app, &kind, &batch, 0..1, lane, &turn.hive.types)
+                kind.set_timer((at, app), &batch, 0..1, lane, turn.hive)
             }
             None => self.0.route(&batch, 0..1, position, lane, turn),
         }
@@ -405,6 +435,11 @@ impl Types {
     /// Whether a message that was encoded can be sent again.
     pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
         self.resend_to(way.app, &way.name)?.check(bytes)
+    }
+
+    /// Who routes messages that app `app` takes by this name.
+    pub(crate) fn onward(&self, app: u16, name: &str) -> Option<Arc<dyn Onward>> {
+        Some(self.resend_to(app, name).ok()?.onward())
     }
 
     fn resend_to(&self, app: u16, name: &str) -> Result<Arc<dyn Resend>, DecodeError> {

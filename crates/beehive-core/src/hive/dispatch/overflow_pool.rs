@@ -3,7 +3,6 @@
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::dispatch::workers::Bees;
-use crate::hive::scheduling::stuck::Stuck;
 use crate::limits;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -19,7 +18,6 @@ pub(crate) struct Relief {
     any_full: AtomicBool,
     /// How often bees were taken from behind a handler.
     pub(crate) relieved: AtomicU64,
-    pub(crate) stuck: Stuck,
 }
 
 #[derive(Default)]

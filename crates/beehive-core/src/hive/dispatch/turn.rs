@@ -73,6 +73,9 @@ pub(crate) trait Executing: Send + Sync {
 /// A hive's end of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
 
+/// What is done when a timer is due.
+pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
+
 /// Messages that are handled between two looks at the clock: what handlers are told of the time must not grow old in a turn
 /// of many, and a turn on a worker ends in time.
 const MESSAGES_PER_LOOK: usize = 16;

@@ -8,6 +8,7 @@
 
 use crate::cell::CellId;
 use crate::hive::admission::deferred_wakes::Later;
+use crate::hive::consensus::quarantine::Threads;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::overflow_pool;
 use crate::hive::dispatch::overflow_pool::Relief;
@@ -375,5 +376,15 @@ impl HiveInner {
         }
         self.workers.queue.lock().append(&mut left);
         true
+    }
+}
+
+impl Threads for HiveInner {
+    fn begin_run(&self, slot: usize, app: u16, handler: usize) {
+        HiveInner::begin_run(self, slot, app, handler)
+    }
+
+    fn end_run(&self, slot: usize) {
+        HiveInner::end_run(self, slot)
     }
 }

@@ -4,36 +4,17 @@
 //! is a run of its own, so that the number is exact; else a run is many messages, and looks once whether anybody does: the
 //! filter is one number in memory.
 
-use crate::cell::CellId;
-use crate::hive::bee::handler::Handler;
 use crate::hive::message::batch::{Chain, Source};
 use std::ops::Range;
 use tracing::Level;
-use tracing::span::EnteredSpan;
 
 /// What the spans and events are about, for filters: `beehive::messages=trace`.
-const TARGET: &str = "beehive::messages";
+pub(crate) const TARGET: &str = "beehive::messages";
 
 /// Whether anybody watches.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::TRACE)
-}
-
-/// The span of one message in its handler. What the handler says is said within it.
-#[cold]
-pub(crate) fn handling(handler: &Handler, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
-    tracing::trace_span!(
-        target: TARGET,
-        "handle",
-        chain = format_args!("{:016x}", source.chain.number(index)),
-        hops = source.hops,
-        app = handler.app_name,
-        handler = handler.name,
-        kind = handler.message,
-        cell = cells.first().map(|cell| format!("{:016x}", cell.0)),
-    )
-    .entered()
 }
 
 /// Messages are on their way to all who handle them.

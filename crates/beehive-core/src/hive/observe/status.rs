@@ -2,11 +2,9 @@
 
 use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
+use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
 use crate::hive::message::batch::Address;
 use crate::hive::message::reports::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status};
-use crate::hive::settings;
-use crate::hive::settings::Change;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use crate::state::{CellImage, ConfigError, DecodeError};
@@ -126,7 +124,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
     }
 
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
-        settings::change(&self, table)
+        crate::hive::bee::settings::change(&self, table)
     }
 
     fn settings_version(&self) -> u32 {
@@ -233,7 +231,7 @@ impl Hive {
                 + inner.link.as_ref().map_or(0, |link| link.unowned.size()),
             cycles: inner.cycles.load(Ordering::Relaxed),
             relieved: inner.workers.relief.relieved.load(Ordering::Relaxed),
-            stuck: inner.workers.relief.stuck.list(),
+            stuck: inner.stuck_messages(),
         }
     }
 }

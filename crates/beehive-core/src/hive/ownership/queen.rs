@@ -4,7 +4,7 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::app::{AppRuntime, Asked, Standing};
 use crate::hive::bee::bee::{Bee, Retirement};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::consensus::journal::Record;
@@ -31,23 +31,6 @@ pub(crate) enum Owner<A: App> {
     Bee(Arc<Bee<A>>),
     /// Several bees must be merged first, or the registry has yet to decide.
     NotYet,
-}
-
-/// What the registry says about a set of cells.
-#[derive(Clone)]
-pub(crate) enum Standing {
-    /// One bee owns them, and the routes say so.
-    Owned,
-    /// These bees must merge into the root first.
-    Merging { root: BeeId, from: Vec<BeeId> },
-    /// Decided on, but not carried out here yet.
-    Undecided,
-}
-
-/// Somebody who wants to know about sets of cells.
-pub(crate) struct Asked {
-    sets: Vec<CellSet>,
-    answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
 }
 
 type Proposed = BoxFuture<Result<Vec<Decision>, Unavailable>>;

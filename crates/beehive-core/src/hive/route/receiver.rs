@@ -4,9 +4,8 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::{Bee, Body, Delivery, Local, RunDelivery};
+use crate::hive::bee::bee::{Delivery, Local, RunDelivery};
 use crate::hive::bee::handler::Handler;
-use crate::hive::bee::traffic::Peer;
 use crate::hive::consensus::journal::Emit;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::Gate;
@@ -19,8 +18,9 @@ use crate::hive::observe::history;
 use crate::hive::route::delivery::deliver;
 use crate::hive::route::slow_path;
 use crate::hive::route::slow_path::{Ahead, Routed, consume_gate};
-use crate::hive::run::journaled::run_journaled;
-use crate::hive::run::transaction::{Executed, Run, execute, let_go, release, release_made_of};
+use crate::hive::run::delivery::run_delivery;
+use crate::hive::run::transaction::end_with_error;
+use crate::hive::run::transaction::{Run, execute, release, release_made_of};
 use crate::mapper::Mapper;
 use crate::message::{Error, Message};
 use crate::time::Time;
@@ -360,57 +360,4 @@ fn hold<A: Handlers>(
         }
         deliver(&app, delivery, lane, turn, &mut |cells| Some(vec![cells.clone()]));
     })
-}
-
-/// A message ends with an error that is not its handler's.
-pub(crate) fn end_with_error<M: Message>(
-    handler: &Handler,
-    batch: &Arc<Batch<M>>,
-    index: u32,
-    position: Option<u16>,
-    error: &Error,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
-    handler.fail(turn.hive, &**batch, index, position, error);
-    if turn.hive.witness.is_some() {
-        history::ended_before(handler, &**batch, index, turn)
-    }
-    let mut done = Executed::default();
-    done.end_with(batch, index, error.clone(), position);
-    let_go(batch, position, done, lane, turn)
-}
-
-pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
-    turn: &mut Turn,
-) {
-    if body.tail.is_some() {
-        return run_journaled::<A, M>(bee, body, delivery, turn);
-    }
-    let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
-    // the function that runs a delivery knows the type of its batch
-    let Some(batch) = batch_of::<M>(batch) else { return };
-    turn.cause = cause;
-    let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
-    body.now = body.now.max(turn.moment());
-    let run = Run { cells: &cells, position, now: body.now };
-    // what each message causes is told apart where somebody watches
-    let step = if trace::is_on() { 1 } else { count };
-    let end = first + count;
-    let mut next = first;
-    while next < end {
-        let range = next..next + step;
-        next += step;
-        let done = execute::<A, M>(&bee.app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
-        if next >= end
-            && let Some(began) = began
-        {
-            body.traffic.timed(count, turn.hive.now().since(began))
-        }
-        release(&bee.app, Some(bee.id), &batch, position, done, &mut body.lane, turn)
-    }
-    turn.cause = None;
 }

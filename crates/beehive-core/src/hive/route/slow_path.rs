@@ -211,7 +211,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, lane: &mut Se
                 if link.unowned.has_consumed(fact, handler.number) {
                     continue;
                 }
-                match link.care.begin(turn.hive, turn.slot, (handler.app, handler.number), fact, None) {
+                match link.care.begin(&**turn.hive, turn.slot, (handler.app, handler.number), fact, None) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), lane, turn),
                     _begun => routed.run_now(index..index + 1, lane, turn),
                 }
@@ -228,7 +228,7 @@ fn consume(routed: &dyn Routed, range: Range<u32>, lane: &mut SenderLane, turn: 
         let fact = routed.batch().source().fact(index, handler.app);
         let care = handler.link.map(|link| &link.care);
         let by = (handler.app, handler.number);
-        let begun = care.map(|care| care.begin(turn.hive, turn.slot, by, fact, None));
+        let begun = care.map(|care| care.begin(&**turn.hive, turn.slot, by, fact, None));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, lane, turn);
             continue;

@@ -15,8 +15,7 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::observe::history;
-use crate::hive::route::receiver::end_with_error;
-use crate::hive::run::transaction::{Executed, Run, execute, release};
+use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release};
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::Op;
 use crate::time::Time;
@@ -133,7 +132,7 @@ fn run_all<A: Handlers>(
             }
             let by = (handler.app, handler.number);
             let fact = fact(Some(&index));
-            let begun = care.map(|care| care.begin(turn.hive, turn.slot, by, fact, None));
+            let begun = care.map(|care| care.begin(&**turn.hive, turn.slot, by, fact, None));
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), lane, turn);
                 continue;

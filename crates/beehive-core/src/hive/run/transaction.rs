@@ -9,7 +9,6 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::Local;
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::Fact;
-use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Mark;
 use crate::hive::dispatch::sender_queue::SenderLane;
@@ -19,7 +18,6 @@ use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::observe::history;
 use crate::hive::observe::history::{About, Left};
-use crate::hive::route::receiver::AppReceiver;
 use crate::hive::run::postpone::postpone;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::column::{Columns, State};
@@ -159,7 +157,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         let result = match watched {
             false => ended(state, message, ctx, &held),
             true => {
-                let _span = trace::handling(&Handler::of::<A, M>(app), &batch.source, index, cells);
+                let _span = Handler::of::<A, M>(app).span(&batch.source, index, cells);
                 ended_in_span(state, message, ctx, &held)
             }
         };
@@ -467,14 +465,7 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
         hand_over(made_of, by, bee, &**batch, done.chance, done.chain, lane, turn)
     }
     if done.puts_off() {
-        put_off(
-            &Handler::of::<A, M>(app),
-            AppReceiver::<A, M>::new(app.clone()),
-            batch,
-            position,
-            &mut done,
-            turn,
-        )
+        put_off(&Handler::of::<A, M>(app), batch, position, &mut done, turn)
     }
     let_go(batch, position, done, lane, turn)
 }
@@ -483,7 +474,6 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
 #[cold]
 fn put_off<M: Message>(
     handler: &Handler,
-    onward: Arc<dyn Onward>,
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
     done: &mut Executed<M>,
@@ -491,6 +481,7 @@ fn put_off<M: Message>(
 ) {
     // has counted them, and may have nothing else
     turn.ctx().out.discard();
+    let Some(onward) = turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
     let messages: Arc<dyn Messages> = batch.clone();
     for once in std::mem::take(&mut done.postponed) {
         if let Err(error) = postpone(handler, &onward, &messages, once, position, turn) {
@@ -543,4 +534,23 @@ fn report<M: Message>(
     if !answers.is_empty() {
         sink.answers(answers, cause);
     }
+}
+
+/// A message ends with an error that is not its handler's.
+pub(crate) fn end_with_error<M: Message>(
+    handler: &Handler,
+    batch: &Arc<Batch<M>>,
+    index: u32,
+    position: Option<u16>,
+    error: &Error,
+    lane: &mut SenderLane,
+    turn: &mut Turn,
+) {
+    handler.fail(turn.hive, &**batch, index, position, error);
+    if turn.hive.witness.is_some() {
+        history::ended_before(handler, &**batch, index, turn)
+    }
+    let mut done = Executed::default();
+    done.end_with(batch, index, error.clone(), position);
+    let_go(batch, position, done, lane, turn)
 }

@@ -3,26 +3,19 @@
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::message::reports::StuckStatus;
 use crate::limits;
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The messages that hold their handlers for too long, by the slot of their thread.
-#[derive(Default)]
-pub(crate) struct Stuck(Mutex<BTreeMap<usize, (StuckStatus, Instant)>>);
-
-impl Stuck {
-    pub(crate) fn list(&self) -> Vec<StuckStatus> {
+impl HiveInner {
+    /// The messages that hold their handlers for too long.
+    pub(crate) fn stuck_messages(&self) -> Vec<StuckStatus> {
         let now = Instant::now();
         let with_time = |(status, since): &(StuckStatus, Instant)| StuckStatus {
             milliseconds: now.duration_since(*since).as_millis() as u64,
             ..status.clone()
         };
-        self.0.lock().values().map(with_time).collect()
+        self.stuck.lock().values().map(with_time).collect()
     }
-}
 
-impl HiveInner {
     /// A handler holds its thread: what it handles from now on is shown.
     pub(crate) fn note_held(&self, what: u64) {
         if let Some(app) = self.apps.read().get((what >> 32) as usize) {
@@ -57,12 +50,12 @@ impl HiveInner {
             "a message holds its handler for {:?} and on: its cells wait, other cells go on",
             since.elapsed()
         );
-        self.workers.relief.stuck.0.lock().insert(slot, (status, since));
+        self.stuck.lock().insert(slot, (status, since));
     }
 
     /// The thread of `slot` is through with it.
     pub(crate) fn note_unstuck(&self, slot: usize) {
-        let Some((status, since)) = self.workers.relief.stuck.0.lock().remove(&slot) else { return };
+        let Some((status, since)) = self.stuck.lock().remove(&slot) else { return };
         let StuckStatus { app, handler, message, cell, chain, words, .. } = &status;
         let took: Duration = since.elapsed();
         tracing::warn!(

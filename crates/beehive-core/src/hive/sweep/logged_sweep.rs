@@ -20,9 +20,9 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
-use crate::hive::route::receiver::{end_with_error, map, route};
+use crate::hive::route::receiver::{map, route};
 use crate::hive::run::journaled::{Draft, record};
-use crate::hive::run::transaction::{Run, execute, release};
+use crate::hive::run::transaction::{Run, end_with_error, execute, release};
 use crate::hive::sweep::sweep::{Pace, Visit, sweep_emit, turns_of};
 use crate::key::Key;
 use crate::limits;
@@ -390,7 +390,8 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
                 let (care, handler) = (app.link.as_ref().map(|link| &link.care), (app.index, A::HANDLER));
                 let cell = mapper.cells().first().copied();
-                let begun = care.map(|care| care.begin(turn.hive, turn.slot, handler, visited.sweep, cell));
+                let begun =
+                    care.map(|care| care.begin(&**turn.hive, turn.slot, handler, visited.sweep, cell));
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
                     let by = Handler::of::<A, Each<K, M>>(app);

@@ -22,7 +22,8 @@ use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
 };
 use crate::hive::message::render;
-use crate::hive::route::receiver::{map, route, run_delivery};
+use crate::hive::route::receiver::{map, route};
+use crate::hive::run::delivery::run_delivery;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::logged_sweep::Turns;
 use crate::key::Key;

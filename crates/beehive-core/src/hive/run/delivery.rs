@@ -1,0 +1,47 @@
+//! Running a delivery: the owner's side of a message.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::bee::bee::{Bee, Body, Delivery};
+use crate::hive::bee::traffic::Peer;
+use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::message::batch::{Messages, batch_of};
+use crate::hive::message::trace;
+use crate::hive::run::journaled::run_journaled;
+use crate::hive::run::transaction::{Run, execute, release};
+use crate::message::Message;
+use std::sync::Arc;
+
+pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    delivery: Delivery<A>,
+    turn: &mut Turn,
+) {
+    if body.tail.is_some() {
+        return run_journaled::<A, M>(bee, body, delivery, turn);
+    }
+    let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
+    // the function that runs a delivery knows the type of its batch
+    let Some(batch) = batch_of::<M>(batch) else { return };
+    turn.cause = cause;
+    let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
+    body.now = body.now.max(turn.moment());
+    let run = Run { cells: &cells, position, now: body.now };
+    // what each message causes is told apart where somebody watches
+    let step = if trace::is_on() { 1 } else { count };
+    let end = first + count;
+    let mut next = first;
+    while next < end {
+        let range = next..next + step;
+        next += step;
+        let done = execute::<A, M>(&bee.app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
+        if next >= end
+            && let Some(began) = began
+        {
+            body.traffic.timed(count, turn.hive.now().since(began))
+        }
+        release(&bee.app, Some(bee.id), &batch, position, done, &mut body.lane, turn)
+    }
+    turn.cause = None;
+}
