@@ -41,7 +41,7 @@ pub use settings::{ReconfigureError, Reconfigured};
 use crate::cell::HiveId;
 use crate::hive::dispatch::turn::Place;
 use crate::message::Message;
-use crate::seams::Platform;
+
 use crate::shape::Shape;
 use crate::state::{DecodeError, guard};
 use crate::time::Time;

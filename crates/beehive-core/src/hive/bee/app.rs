@@ -1,16 +1,15 @@
 //! One app on one hive: its routes, its bees, and what is counted about it.
 
 use crate::app::{App, Handlers};
-use crate::cell::CellSet;
-use crate::cell::{BeeId, CellId, HiveId};
-use crate::hive::bee::bee::{Bee, Body};
+use crate::cell::{BeeId, CellId, CellSet, HiveId};
+use crate::hive::bee::bee::Bee;
 use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::body::Body;
 use crate::hive::bee::pending::Tail;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
-use crate::hive::consensus::registry::Registry;
-use crate::hive::consensus::registry::Unavailable;
+use crate::hive::consensus::registry::{Registry, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Link, Place, Turn};

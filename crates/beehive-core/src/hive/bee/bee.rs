@@ -4,53 +4,20 @@
 //! bee; nobody else can. An idle bee is no task and holds no lock.
 
 use crate::app::App;
-use crate::cell::{BeeId, CellId, CellSet};
-use crate::hive::admission::credits::Cause;
+use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::pending::Tail;
-use crate::hive::bee::traffic::Traffic;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::bee::body::{Body, Local};
+use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
 use crate::hive::dispatch::turn::{Executing, Runnable, Turn};
-use crate::hive::message::batch::AnyBatch;
+use crate::panics;
 use crate::state::column::Columns;
-use crate::time::Time;
-use crate::view::Changes;
-use crate::{limits, panics};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-
-/// What runs a delivery in a bee.
-pub(crate) type RunDelivery<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
-
-/// A run of messages to one set of cells, on its way into a bee.
-pub(crate) struct Delivery<A: App> {
-    /// Runs the messages; knows their type.
-    pub(crate) run: RunDelivery<A>,
-    pub(crate) batch: Arc<dyn AnyBatch>,
-    /// Held until the messages, and all that they cause, are done.
-    pub(crate) cause: Option<Arc<Cause>>,
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-    /// Position in the chain of those that can answer.
-    pub(crate) position: Option<u16>,
-    /// What the messages map to: the same for all of the run.
-    pub(crate) cells: CellSet,
-}
-
-/// Whether a bee takes messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    /// It runs what comes.
-    Active,
-    /// What comes waits: its body is away, to be merged or moved.
-    Frozen,
-    /// It is no more; senders route again.
-    Gone,
-}
 
 /// Whether a bee that had become idle has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,179 +29,6 @@ pub(crate) enum Retirement {
     Later,
     /// It will when timers that it has set have rung: its cell's next bee would not know of them.
     WithItsTimers,
-}
-
-/// What a bee is made of.
-pub(crate) struct Body<A: App> {
-    pub(crate) app: A,
-    /// What is executed and not committed, if the app is journaled.
-    pub(crate) tail: Option<Box<Tail<A>>>,
-    pub(crate) lane: SenderLane,
-    /// The time its handlers saw last.
-    pub(crate) now: Time,
-    /// The version of its settings.
-    pub(crate) settings: u32,
-    pub(crate) traffic: Traffic,
-}
-
-/// What a thread keeps for an app, to be used again.
-pub(crate) struct Local<A: App> {
-    #[allow(clippy::vec_box)] // given to mailboxes as they are
-    queues: Vec<Box<VecDeque<Delivery<A>>>>,
-    /// Lends dictionaries what they need while they change.
-    room: Option<Box<A>>,
-    /// An instance without state, for stateless handlers, and the version of its settings.
-    pub(crate) stateless: Option<(Box<A>, u32)>,
-    /// Room for what a run changes that snapshots are told of.
-    pub(crate) changes: Changes,
-}
-
-impl<A: App> Default for Local<A> {
-    fn default() -> Self {
-        Local { queues: Vec::new(), room: None, stateless: None, changes: Changes::default() }
-    }
-}
-
-impl<A: App> Local<A> {
-    fn keep(&mut self, queue: Queue<A>) {
-        // a queue that once was long is not worth keeping
-        if let Some(queue) = queue.0
-            && queue.capacity() <= 64
-            && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD
-        {
-            self.queues.push(queue)
-        }
-    }
-
-    #[inline]
-    fn lend(&mut self, app: &AppRuntime<A>, to: &mut A) {
-        self.room.get_or_insert_with(|| Box::new(app.fresh())).lend(to)
-    }
-
-    #[inline]
-    fn take_back(&mut self, from: &mut A) {
-        if let Some(room) = &mut self.room {
-            from.lend(room)
-        }
-    }
-}
-
-/// Deliveries that wait in a mailbox. Those of idle bees take no more than this word.
-#[allow(clippy::box_collection)] // a word in each bee instead of four
-struct Queue<A: App>(Option<Box<VecDeque<Delivery<A>>>>);
-
-impl<A: App> Default for Queue<A> {
-    fn default() -> Self {
-        Queue(None)
-    }
-}
-
-impl<A: App> Queue<A> {
-    #[inline]
-    fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |queue| queue.len())
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    #[inline]
-    fn pop_front(&mut self) -> Option<Delivery<A>> {
-        self.0.as_mut()?.pop_front()
-    }
-
-    fn push_front(&mut self, delivery: Delivery<A>) {
-        self.0.get_or_insert_default().push_front(delivery)
-    }
-
-    #[inline]
-    fn push_back(&mut self, delivery: Delivery<A>) {
-        // for one: most bees get one delivery at a time
-        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
-    }
-
-    fn append(&mut self, later: &mut Self) {
-        match (&mut self.0, &mut later.0) {
-            (Some(queue), Some(later)) => queue.append(later),
-            (None, _) => std::mem::swap(self, later),
-            (_, None) => {}
-        }
-    }
-}
-
-impl<A: App> Body<A> {
-    /// Nothing it did is waiting to be committed.
-    fn is_settled(&self) -> bool {
-        self.tail.as_ref().is_none_or(|tail| tail.is_settled())
-    }
-
-    /// Something may have been decided about what it did.
-    fn is_behind(&self) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.is_behind())
-    }
-
-    /// Acts on what was decided; what must be run again goes before everything else.
-    fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
-        if let Some(tail) = &mut self.tail {
-            if tail.reconcile(&bee.app, &mut self.app, &mut self.lane, turn) {
-                turn.note_restored(bee.app.index, || bee.cells_after(0).0)
-            }
-            while let Some(delivery) = tail.again.pop_back() {
-                queue.push_front(delivery)
-            }
-        }
-    }
-}
-
-/// Where the body goes that somebody waits for.
-type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
-
-struct Mailbox<A: App> {
-    mode: Mode,
-    /// On some turn's list of bees to run, or running.
-    scheduled: bool,
-    /// The slot at which it was last scheduled.
-    waits_at: u16,
-    /// Noted as a candidate for retirement.
-    idle_noted: bool,
-    body: Option<Box<Body<A>>>,
-    queue: Queue<A>,
-    rare: Option<Box<Rare<A>>>,
-}
-
-/// What most bees have nothing of: a word in each of them.
-struct Rare<A: App> {
-    /// The cells it owns besides the first. Here and not in the body, because the queen may add one while a handler runs.
-    more_cells: Vec<CellId>,
-    /// Who wants the body next, before any message.
-    freezers: VecDeque<Freezer<A>>,
-}
-
-impl<A: App> Default for Rare<A> {
-    fn default() -> Self {
-        Rare { more_cells: Vec::new(), freezers: VecDeque::new() }
-    }
-}
-
-impl<A: App> Mailbox<A> {
-    fn more_cells(&self) -> &[CellId] {
-        self.rare.as_ref().map_or(&[], |rare| rare.more_cells.as_slice())
-    }
-
-    fn is_waited_for(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| !rare.freezers.is_empty())
-    }
-
-    fn next_freezer(&mut self) -> Option<Freezer<A>> {
-        let rare = self.rare.as_mut()?;
-        let next = rare.freezers.pop_front();
-        if next.is_none() && rare.more_cells.is_empty() {
-            self.rare = None
-        }
-        next
-    }
 }
 
 pub(crate) struct Bee<A: App> {

@@ -3,7 +3,10 @@
 pub(crate) mod app;
 pub(crate) mod bee;
 pub(crate) mod bee_table;
+pub(crate) mod body;
+pub(crate) mod delivery;
 pub(crate) mod handler;
+pub(crate) mod mailbox;
 pub(crate) mod pending;
 pub(crate) mod routing_table;
 pub(crate) mod settings;

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Delivery;
+use crate::hive::bee::delivery::Delivery;
 use crate::hive::consensus::journal::{Input, Seen};
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Step, let_go};

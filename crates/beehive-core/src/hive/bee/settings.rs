@@ -4,7 +4,6 @@ use crate::app::{App, Handlers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::LoggedSettings;
 use crate::hive::dispatch::inner::Change;
-use crate::message::Message;
 use crate::state::{ConfigError, ConfigSource};
 use crossbeam_utils::CachePadded;
 use parking_lot::RwLock;

@@ -3,7 +3,7 @@
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Delivery;
+use crate::hive::bee::delivery::Delivery;
 use crate::hive::dispatch::blocked::{Owners, Parked};
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;

@@ -1,11 +1,12 @@
 //! Running a delivery: the owner's side of a message.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::bee::bee::{Bee, Body, Delivery};
+use crate::hive::bee::bee::Bee;
+use crate::hive::bee::body::Body;
+use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::traffic::Peer;
-use crate::hive::dispatch::message_types::Receiver;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::message::batch::{Messages, batch_of};
+use crate::hive::message::batch::batch_of;
 use crate::hive::message::trace;
 use crate::hive::run::journaled::run_journaled;
 use crate::hive::run::transaction::{Run, execute, release};

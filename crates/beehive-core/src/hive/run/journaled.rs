@@ -3,7 +3,9 @@
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
 use crate::hive::admission::outside_lanes::{Numbers, lane_of};
-use crate::hive::bee::bee::{Bee, Body, Delivery};
+use crate::hive::bee::bee::Bee;
+use crate::hive::bee::body::Body;
+use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::handler::Handler;
 use crate::hive::bee::pending;
 use crate::hive::bee::traffic::Peer;

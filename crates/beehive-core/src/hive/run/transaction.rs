@@ -6,7 +6,7 @@ use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admission, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Local;
+use crate::hive::bee::body::Local;
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::Fact;
 use crate::hive::dispatch::message_types::MessageType;

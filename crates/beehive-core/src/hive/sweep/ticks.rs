@@ -3,7 +3,7 @@
 use crate::app::{Handlers, Handles};
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::RunDelivery;
+use crate::hive::bee::delivery::RunDelivery;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
