@@ -2,9 +2,9 @@
 
 use crate::app::{App, Handlers};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::Tail;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;

@@ -2,11 +2,12 @@
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::Queue;
 use crate::hive::bee::pending::Tail;
 use crate::hive::bee::traffic::Traffic;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
@@ -42,7 +43,7 @@ impl<A: App> Body<A> {
     /// Acts on what was decided; what must be run again goes before everything else.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(tail) = &mut self.tail {
-            if tail.reconcile(&bee.app, &mut self.app, &mut self.lane, turn) {
+            if tail.reconcile(&bee.app, &mut self.app, &mut RouteContext::new(&mut self.lane, turn)) {
                 turn.note_restored(bee.app.index, || bee.cells_after(0).0)
             }
             while let Some(delivery) = tail.again.pop_back() {

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::cell::CellId;
-use crate::hive::bee::bee::Bee;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{SWEEP_PARTS, sweep_order};
 use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;

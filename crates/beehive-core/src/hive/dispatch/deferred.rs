@@ -7,6 +7,7 @@
 //! with a stack without end.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::message::batch::Messages;
@@ -25,19 +26,15 @@ pub(crate) trait Onward: Send + Sync {
         batch: &Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     );
 }
-
-/// Routes some messages on a lane.
-pub(crate) type Route = Box<dyn FnOnce(&mut SenderLane, &mut Turn) + Send>;
 
 /// Messages of a sender that are to be routed.
 pub(crate) struct Errand {
     pub(crate) lane: SenderLane,
     pub(crate) cause: Option<Arc<Cause>>,
-    pub(crate) route: Route,
+    pub(crate) route: Effect,
 }
 
 #[derive(Default)]
@@ -117,7 +114,7 @@ impl Runnable for Errands {
             }
             turn.cause = cause;
             turn.unfinished = self.is_deep.then(Vec::new);
-            let routed = panics::catch(AssertUnwindSafe(|| route(&mut lane, turn)));
+            let routed = panics::catch(AssertUnwindSafe(|| route(&mut RouteContext::new(&mut lane, turn))));
             turn.cause = None;
             unfinished.extend(turn.unfinished.take().into_iter().flatten());
             if let Err(panic) = routed {
@@ -134,14 +131,14 @@ impl Runnable for Errands {
     }
 }
 
-impl Turn<'_> {
-    /// Whether what is routed on `lane` now must wait behind what was too deep for one stack.
+impl RouteContext<'_, '_> {
+    /// Whether what is routed now must wait behind what was too deep for one stack.
     #[inline(always)]
-    pub(crate) fn is_put_off(&self, lane: &SenderLane) -> bool {
-        match (&self.gate, &self.unfinished) {
-            (Some(gate), _) => gate.is_put_off(),
-            (None, Some(unfinished)) => !unfinished.is_empty(),
-            (None, None) => lane.is_put_off(),
+    pub(crate) fn is_put_off(&self) -> bool {
+        match (&self.sink, &self.turn.unfinished) {
+            (Sink::Held(effects), _) => effects.is_put_off(),
+            (Sink::Now, Some(unfinished)) => !unfinished.is_empty(),
+            (Sink::Now, None) => self.lane.is_put_off(),
         }
     }
 
@@ -154,28 +151,24 @@ impl Turn<'_> {
         batch: Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
     ) {
-        if let Some(gate) = &mut self.gate {
-            let route = move |lane: &mut SenderLane, turn: &mut Turn| {
-                onward.route_on(&batch, range, position, lane, turn)
-            };
-            return gate.put_off(Box::new(route));
+        if let Some(effects) = self.held() {
+            return effects.put_off(Box::new(move |cx| onward.route_on(&batch, range, position, cx)));
         }
         // who waits for what becomes of it waits for that, too
         if let Some(admitted) = batch.admitted() {
             admitted.open()
         }
-        let route: Route = Box::new(move |lane, turn| {
-            onward.route_on(&batch, range, position, lane, turn);
+        let route: Effect = Box::new(move |cx| {
+            onward.route_on(&batch, range, position, cx);
             if let Some(admitted) = batch.admitted() {
                 admitted.close()
             }
         });
-        let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
-        match &mut self.unfinished {
+        let errand = Errand { lane: self.lane.share(), cause: self.turn.cause.clone(), route };
+        match &mut self.turn.unfinished {
             Some(unfinished) => unfinished.push(errand),
-            None => lane.put_off(app, errand, self),
+            None => self.lane.put_off(app, errand, self.turn),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What transactions emit, in order, typed and without an allocation per message.
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::{MessageType, Types};
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::message::inbox::Inbox;
 use crate::message::Message;
@@ -68,7 +67,7 @@ trait Slot: Send {
     /// Makes a batch of what was emitted; called before the spans are routed. `next`: where it comes from, and then where
     /// the next batch does.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
-    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn);
+    fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
     fn thaw(&mut self);
     fn name(&self) -> &'static str;
     /// Names and bytes of messages.
@@ -134,13 +133,13 @@ impl<M: Message> Slot for Typed<M> {
         }
     }
 
-    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn) {
+    fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext) {
         let Some(batch) = &self.batch else { return };
         match target {
-            Routed::All => self.kind.route(batch, span, lane, turn),
-            Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
+            Routed::All => self.kind.route(batch, span, cx),
+            Routed::One(to) => self.kind.send(batch, span, to, cx),
             Routed::Later { at, app } => {
-                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), lane, turn)
+                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), cx)
             }
         }
     }
@@ -349,10 +348,10 @@ impl Outputs {
     }
 
     /// Hands over what was frozen, in order. `app`: the app that emitted it.
-    pub(crate) fn route(&mut self, app: u16, lane: &mut SenderLane, turn: &mut Turn) {
+    pub(crate) fn route(&mut self, app: u16, cx: &mut RouteContext) {
         for span in &self.spans {
             if let Some((_, slot)) = self.slots.get(span.slot as usize) {
-                slot.route(span.range(), span.target.routed(app), lane, turn)
+                slot.route(span.range(), span.target.routed(app), cx)
             }
         }
         for span in self.spans.drain(..) {

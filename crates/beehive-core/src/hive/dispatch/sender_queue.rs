@@ -6,6 +6,7 @@
 use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::blocked::{Head, Parked, Queue};
 use crate::hive::dispatch::deferred::{Errand, Errands};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release::{Release, Releases};
 use crate::hive::dispatch::turn::{Place, Turn};
@@ -211,7 +212,8 @@ impl Lane {
 
     /// What has a place among what is let go is committed.
     pub(crate) fn committed(self: &Arc<Lane>, place: u64, release: Release, turn: &mut Turn) {
-        self.releases.committed(place, release, &mut SenderLane(Some(self.clone())), turn)
+        let mut lane = SenderLane(Some(self.clone()));
+        self.releases.committed(place, release, &mut RouteContext::new(&mut lane, turn))
     }
 
     /// Looks at what waits, here or where that is now.

@@ -4,7 +4,6 @@ use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::log_client::LogClient;
 use crate::hive::dispatch::deferred::Errand;
-use crate::hive::dispatch::effects::Gate;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::workers::Bees;
@@ -116,8 +115,6 @@ pub(crate) struct Turn<'h> {
     look_at: usize,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
-    /// What is routed is held here until a record is committed.
-    pub(crate) gate: Option<Box<Gate>>,
     scratch: Box<Scratch>,
 }
 
@@ -202,7 +199,6 @@ impl<'h> Turn<'h> {
             until: None,
             look_at: 0,
             cause: None,
-            gate: None,
             scratch,
         }
     }
@@ -297,7 +293,6 @@ impl<'h> Turn<'h> {
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
-        self.gate = None;
         self.depth = 0;
     }
 

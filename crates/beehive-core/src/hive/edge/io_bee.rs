@@ -6,6 +6,7 @@
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane, is_lasting};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::sender_queue::SenderLane;
@@ -237,7 +238,7 @@ impl Io {
             turn.cause = cause;
             turn.stateless = Stateless::InOrder;
             out.freeze(source, Some(inbox), numbers, by);
-            out.route(u16::MAX, lane, turn)
+            out.route(u16::MAX, &mut RouteContext::new(lane, turn))
         })
     }
 

@@ -67,9 +67,9 @@ impl HiveInner {
             chain: Chain::of(chain),
             ..Source::outside(origin, self.platform.random())
         };
-        self.from_outside(source, held, Place::Runners, |source, admitted, lane, turn| {
+        self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
             let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
-            turn.hive.types.send_again(way.app, &way.name, again, lane, turn)
+            cx.turn.hive.types.send_again(way.app, &way.name, again, cx)
         })
     }
 }

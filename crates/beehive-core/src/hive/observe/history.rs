@@ -11,6 +11,7 @@ use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::outputs::{Mark, Outputs, Sent};
 use crate::hive::dispatch::turn::Turn;
@@ -212,17 +213,19 @@ impl Notes {
     }
 }
 
-impl Turn<'_> {
+impl RouteContext<'_, '_> {
     /// Notes something, behind the gate if there is one: it has happened if what is there was committed.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Noted>) {
-        match (&mut self.gate, &self.hive.witness) {
-            (_, None) => {}
-            (Some(gate), _) => gate.notes.extend(notes),
-            (None, Some(witness)) => witness.add(None, notes),
+        let Some(witness) = self.turn.hive.witness.clone() else { return };
+        match self.held() {
+            Some(effects) => effects.notes.extend(notes),
+            None => witness.add(None, notes),
         }
     }
+}
 
+impl Turn<'_> {
     /// Notes that a bee was put together from what is logged.
     pub(crate) fn note_restored(&mut self, app: u16, cells: impl FnOnce() -> Vec<CellId>) {
         if let Some(witness) = &self.hive.witness {
@@ -243,7 +246,7 @@ fn given(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Gi
 
 /// Messages that are handed over for a handler.
 #[cold]
-pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, turn: &mut Turn) {
+pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, cx: &mut RouteContext) {
     // a cell's turn at a sweep is no message that was sent
     if handler.is_of_a_sweep {
         return;
@@ -252,14 +255,14 @@ pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, tu
     let sender = Sender::of(source);
     let notes =
         range.map(|index| Noted::Due(given(handler, batch, index, source.chance_of(index as u64)), sender));
-    turn.note(notes.collect())
+    cx.note(notes.collect())
 }
 
 /// A message has ended without its handler.
 #[cold]
-pub(crate) fn ended_before(handler: &Handler, batch: &dyn Messages, index: u32, turn: &mut Turn) {
+pub(crate) fn ended_before(handler: &Handler, batch: &dyn Messages, index: u32, cx: &mut RouteContext) {
     let chance = batch.source().chance_of(index as u64);
-    turn.note(vec![Noted::Ended(given(handler, batch, index, chance))])
+    cx.note(vec![Noted::Ended(given(handler, batch, index, chance))])
 }
 
 /// What is known of a transaction besides its end.

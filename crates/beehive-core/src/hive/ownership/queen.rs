@@ -5,8 +5,8 @@
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::bee::app::{AppRuntime, Asked, Standing};
-use crate::hive::bee::bee::{Bee, Retirement};
 use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::Record;
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;

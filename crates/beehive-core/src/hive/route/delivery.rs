@@ -5,7 +5,7 @@ use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::dispatch::blocked::{Owners, Parked};
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use std::sync::Arc;
@@ -16,12 +16,11 @@ use std::sync::Arc;
 pub(crate) fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
     missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
-    if !lane.blocks(app.index, &delivery.cells) {
+    if !cx.lane.blocks(app.index, &delivery.cells) {
         // a bee may retire between the look-up and the push; its cells then get another
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
@@ -31,20 +30,20 @@ pub(crate) fn deliver<A: Handlers>(
                         false => missing(&delivery.cells),
                         true => Some(vec![delivery.cells.clone()]),
                     };
-                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
+                    let owners = sets.map(|sets| app.claim(sets, cx.turn.hive));
                     owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
                 }
             };
             match owner {
                 Owner::NotYet => break,
-                Owner::Bee(bee) => match bee.push(delivery, turn) {
+                Owner::Bee(bee) => match bee.push(delivery, cx.turn) {
                     Ok(()) => return false,
                     Err(back) => delivery = back,
                 },
             }
         }
     }
-    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive);
+    cx.lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), cx.turn.hive);
     true
 }
 

@@ -2,6 +2,7 @@
 
 use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
 use crate::hive::consensus::journal::{Colony, Record, Waiting};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Place, Turn};
@@ -48,9 +49,10 @@ pub(crate) fn send_again(
     Turn::with(hive, Place::Runners, |turn| {
         all.into_iter().try_for_each(|(waiting, sweep)| {
             let mut lane = lanes.of(waiting.emit.fact.lane);
+            let cx = &mut RouteContext::new(&mut lane, turn);
             match sweep {
-                Some(sweep) => hive.types.resume_sweep(sweep, &mut lane, turn),
-                None => hive.types.resend(&waiting.emit, &mut lane, turn),
+                Some(sweep) => hive.types.resume_sweep(sweep, cx),
+                None => hive.types.resend(&waiting.emit, cx),
             }
         })
     })

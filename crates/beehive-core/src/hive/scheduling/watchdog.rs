@@ -6,7 +6,6 @@
 //! from then on its bees run in its annex only, and the runners are there for the others.
 
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::turn::Runnable;
 use crate::hive::dispatch::workers::{Bees, known_slots};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

@@ -9,16 +9,16 @@ use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::handler::Handler;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::dispatch::blocked::{Owners, Parked};
 use crate::hive::dispatch::deferred::Onward;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Receiver;
-use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
@@ -84,29 +84,22 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         range.filter_map(emit).collect()
     }
 
-    fn route(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        _: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        if turn.is_put_off(lane) {
+    fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, _: Option<u16>, cx: &mut RouteContext) {
+        if cx.is_put_off() {
             let onward = Arc::new(Self::of(&self.app, self.run));
-            return turn.put_off(self.app.index, onward, batch.clone(), range, None, lane);
+            return cx.put_off(self.app.index, onward, batch.clone(), range, None);
         }
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
             if self.app.link.is_some() {
-                logged_sweep::begin::<A, K, M>(&self.app, batch, index, visit, self.run, None, lane, turn);
+                logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, None, cx);
                 continue;
             }
-            if lane.blocks_sweep(self.app.index) {
-                let (app, run, cause) = (self.app.clone(), self.run, turn.cause.clone());
-                lane.park(Box::new(ParkedSweep { app, visit, run, cause }), turn.hive)
+            if cx.lane.blocks_sweep(self.app.index) {
+                let (app, run, cause) = (self.app.clone(), self.run, cx.turn.cause.clone());
+                cx.lane.park(Box::new(ParkedSweep { app, visit, run, cause }), cx.turn.hive)
             } else {
-                visit_all(&self.app, &visit, self.run, turn)
+                visit_all(&self.app, &visit, self.run, cx.turn)
             }
         }
     }
@@ -118,11 +111,10 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
         batch: &Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) {
         if let Some(batch) = batch_of::<M>(batch.clone()) {
-            self.route(&batch, range, position, lane, turn)
+            self.route(&batch, range, position, cx)
         }
     }
 }
@@ -443,7 +435,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             // it needs cells of others, too
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
-            route::<A, Each<K, M>>(app, &batch, range, None, &mut body.lane, turn);
+            route::<A, Each<K, M>>(app, &batch, range, None, &mut RouteContext::new(&mut body.lane, turn));
             turn.cause = None;
         }
     }
