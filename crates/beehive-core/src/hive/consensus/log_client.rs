@@ -111,7 +111,10 @@ impl<W: ?Sized> LogClient<W> {
 
     /// All entries up to and including `upto` are committed. Returns those whose entries were decided.
     pub(crate) fn released(&self, upto: u64) -> Vec<Arc<W>> {
-        self.decide(|state| state.released = state.released.max(upto))
+        self.decide(|state| {
+            debug_assert!(upto <= state.next, "the journal released entry {upto} of {} appended", state.next);
+            state.released = state.released.max(upto)
+        })
     }
 
     /// No entry after `last` took effect, and none appended so far ever will. Returns those whose entries were decided.

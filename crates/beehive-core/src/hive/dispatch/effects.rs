@@ -189,6 +189,8 @@ impl Effects {
 
 /// Has effects take place, in order.
 pub(crate) fn flush(effects: Vec<Effect>, cx: &mut RouteContext) {
+    debug_assert!(!cx.is_held(), "committed effects take place; they are not held a second time");
+
     for effect in effects {
         let cause = cx.turn.cause.clone();
         // one that leaves something that panics does not take the others along

@@ -241,6 +241,12 @@ impl<'h> Turn<'h> {
         }
     }
 
+    /// Whether the turn runs no bees, but leaves those that it wakes to others.
+    #[inline(always)]
+    pub(crate) fn only_begins(&self) -> bool {
+        self.begins
+    }
+
     /// Whether what the turn wakes runs on this worker.
     #[inline(always)]
     pub(crate) fn follows(&self) -> bool {

@@ -112,6 +112,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     cx: &mut RouteContext,
 ) -> Executed<M> {
     let Run { app, bee, cells, position, now } = *run;
+    debug_assert!(bee.is_none() || !cx.turn.only_begins(), "no bee runs on the task that emits or asks");
     let mut done = Executed::default();
     if A::ANSWERS && batch.sink.is_some() {
         done.answers.reserve(range.len())
