@@ -189,7 +189,7 @@ impl HiveInner {
         }
         self.room_for_one().await;
         let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.under_way);
+        let cause = Cause::new(&self.credits, 1, &self.in_flight);
         self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
             let batch =
                 Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });

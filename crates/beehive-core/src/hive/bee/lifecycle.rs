@@ -203,17 +203,17 @@ impl<A: App> Bee<A> {
         if !body.is_settled() || !body.app.is_empty() {
             return Retirement::Busy;
         }
-        if !body.lane.is_empty() {
+        if !body.queue.is_empty() {
             // what it sent waits for an owner; nothing else tells when that has gone
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
-        if body.lane.is_shared() {
+        if body.queue.is_shared() {
             mailbox.idle_noted = true;
             return Retirement::WithItsTimers;
         }
-        let floors = match &body.tail {
-            Some(tail) => tail.link().lanes.floors_above(&tail.seen),
+        let floors = match &body.pending {
+            Some(pending) => pending.link().lanes.floors_above(&pending.seen),
             None => Some(Vec::new()),
         };
         let Some(floors) = floors else {

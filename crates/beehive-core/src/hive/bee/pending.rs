@@ -29,7 +29,7 @@ pub(crate) struct Executed<A: App> {
     pub(crate) cells_end: usize,
 }
 
-pub(crate) struct Tail<A: App> {
+pub(crate) struct PendingRuns<A: App> {
     link: Arc<Link>,
     version: u64,
     /// The committed state.
@@ -47,9 +47,9 @@ pub(crate) struct Tail<A: App> {
     pub(crate) cells_logged: usize,
 }
 
-impl<A: App> Tail<A> {
+impl<A: App> PendingRuns<A> {
     pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
-        Box::new(Tail {
+        Box::new(PendingRuns {
             version: link.version(),
             link: link.clone(),
             base: EncodedCells::default(),
@@ -71,7 +71,7 @@ impl<A: App> Tail<A> {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Whether something may have happened since [`Tail::reconcile`] looked.
+    /// Whether something may have happened since [`PendingRuns::reconcile`] looked.
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }

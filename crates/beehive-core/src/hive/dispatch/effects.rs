@@ -6,7 +6,7 @@
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::Emit;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::observe::history::Noted;
 use crate::{limits, panics};
@@ -18,7 +18,7 @@ pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
 /// What routing needs besides the messages.
 pub(crate) struct RouteContext<'a, 'h> {
     /// Where messages of this sender wait that cannot be delivered yet.
-    pub(crate) lane: &'a mut SenderLane,
+    pub(crate) queue: &'a mut SenderQueue,
     /// The turn of the worker that routes.
     pub(crate) turn: &'a mut Turn<'h>,
     pub(crate) sink: Sink<'a>,
@@ -35,22 +35,22 @@ pub(crate) enum Sink<'a> {
 impl<'a, 'h> RouteContext<'a, 'h> {
     /// A context whose effects take place at once.
     #[inline(always)]
-    pub(crate) fn new(lane: &'a mut SenderLane, turn: &'a mut Turn<'h>) -> Self {
-        RouteContext { lane, turn, sink: Sink::Now }
+    pub(crate) fn new(queue: &'a mut SenderQueue, turn: &'a mut Turn<'h>) -> Self {
+        RouteContext { queue, turn, sink: Sink::Now }
     }
 
     /// A context whose effects are held in `effects`.
     pub(crate) fn holding(
-        lane: &'a mut SenderLane,
+        queue: &'a mut SenderQueue,
         turn: &'a mut Turn<'h>,
         effects: &'a mut Effects,
     ) -> Self {
-        RouteContext { lane, turn, sink: Sink::Held(effects) }
+        RouteContext { queue, turn, sink: Sink::Held(effects) }
     }
 
     /// This context, with its effects held in `effects`.
     pub(crate) fn hold_in<'b>(&'b mut self, effects: &'b mut Effects) -> RouteContext<'b, 'h> {
-        RouteContext { lane: self.lane, turn: self.turn, sink: Sink::Held(effects) }
+        RouteContext { queue: self.queue, turn: self.turn, sink: Sink::Held(effects) }
     }
 
     /// The effects that are held; none where they take place at once.
@@ -71,7 +71,7 @@ impl<'a, 'h> RouteContext<'a, 'h> {
     /// Routes what was deferred until nothing is left of it.
     pub(crate) fn run_deferred(&mut self) {
         let depth = std::mem::take(&mut self.turn.depth);
-        while let Some(run) = self.held().and_then(Effects::next_put_off) {
+        while let Some(run) = self.held().and_then(Effects::next_deferred) {
             run(self)
         }
         self.turn.depth = depth;
@@ -87,7 +87,7 @@ pub(crate) struct Effects {
     pub(crate) notes: Vec<Noted>,
     steps: Vec<Effect>,
     /// What was too deep for one stack, and all that was routed after it.
-    put_off: VecDeque<Effect>,
+    too_deep: VecDeque<Effect>,
     /// While that is being routed: what of it was too deep again, and what came after that.
     unfinished: Option<Vec<Effect>>,
     /// Messages that stateless handlers have run for.
@@ -101,7 +101,7 @@ pub(crate) struct Savepoint {
     emits: usize,
     notes: usize,
     steps: usize,
-    put_off: usize,
+    too_deep: usize,
     unfinished: usize,
 }
 
@@ -112,7 +112,7 @@ impl Effects {
             emits: Vec::new(),
             notes: Vec::new(),
             steps: Vec::new(),
-            put_off: VecDeque::new(),
+            too_deep: VecDeque::new(),
             unfinished: None,
             stateless: 0,
         }
@@ -130,26 +130,26 @@ impl Effects {
     }
 
     /// Whether what is routed now must wait behind what was too deep for one stack.
-    pub(crate) fn is_put_off(&self) -> bool {
+    pub(crate) fn must_defer(&self) -> bool {
         match &self.unfinished {
             Some(unfinished) => !unfinished.is_empty(),
-            None => !self.put_off.is_empty(),
+            None => !self.too_deep.is_empty(),
         }
     }
 
     /// Has something routed later, but still before the record is made.
-    pub(crate) fn put_off(&mut self, route: Effect) {
+    pub(crate) fn defer(&mut self, route: Effect) {
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(route),
-            None => self.put_off.push_back(route),
+            None => self.too_deep.push_back(route),
         }
     }
 
     /// The next that was put off. What the one before has put off goes before all others.
-    fn next_put_off(&mut self) -> Option<Effect> {
+    fn next_deferred(&mut self) -> Option<Effect> {
         let unfinished = self.unfinished.replace(Vec::new());
-        unfinished.into_iter().flatten().rev().for_each(|route| self.put_off.push_front(route));
-        self.put_off.pop_front()
+        unfinished.into_iter().flatten().rev().for_each(|route| self.too_deep.push_front(route));
+        self.too_deep.pop_front()
     }
 
     /// A point that can be gone back to.
@@ -159,7 +159,7 @@ impl Effects {
             emits: self.emits.len(),
             notes: self.notes.len(),
             steps: self.steps.len(),
-            put_off: self.put_off.len(),
+            too_deep: self.too_deep.len(),
             unfinished: self.unfinished.as_ref().map_or(0, Vec::len),
         }
     }
@@ -170,7 +170,7 @@ impl Effects {
         self.emits.truncate(to.emits);
         self.notes.truncate(to.notes);
         self.steps.truncate(to.steps);
-        self.put_off.truncate(to.put_off);
+        self.too_deep.truncate(to.too_deep);
         if let Some(unfinished) = &mut self.unfinished {
             unfinished.truncate(to.unfinished)
         }

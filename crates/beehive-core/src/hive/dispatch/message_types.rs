@@ -8,7 +8,7 @@ use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Batch, Messages, Source, batch_of};
 use crate::hive::message::dead_letters::Way;
@@ -141,10 +141,10 @@ impl<M: Message> MessageType<M> {
             trace::emitted(M::NAME, &batch.source, range.clone())
         }
         match to {
-            Address::Io(_, id) if cx.is_put_off() => {
+            Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
                 // behind what some app has put off already
-                cx.put_off(0, onward, batch.clone(), range, None)
+                cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
             Address::App(app) => match self.receiver_of(app) {
@@ -168,7 +168,7 @@ impl<M: Message> MessageType<M> {
         let Some(receiver) = self.receiver_of(app) else {
             return cx.turn.hive.nobody_handles(M::NAME, batch.source.sender);
         };
-        let (kind, later, shared) = (self.clone(), batch.clone(), cx.lane.share());
+        let (kind, later, shared) = (self.clone(), batch.clone(), cx.queue.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
             kind.set_timer((at, app), &later, range, shared, turn.hive)
         };
@@ -198,7 +198,7 @@ impl<M: Message> MessageType<M> {
         (at, app): (Time, u16),
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
-        lane: SenderLane,
+        lane: SenderQueue,
         hive: &HiveInner,
     ) {
         let (kind, batch, count, mut lane) = (self.clone(), batch.clone(), range.len(), lane);
@@ -206,7 +206,7 @@ impl<M: Message> MessageType<M> {
         let fire = move |turn: &mut Turn| {
             // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
             // timers faster than they are handled
-            turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
+            turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
             kind.send(&batch, range, Address::App(app), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None
         };
@@ -295,7 +295,7 @@ impl<M: Message> Resend for ResendTo<M> {
         match at {
             Some(at) => {
                 let kind = cx.turn.hive.types.kind::<M>();
-                let (app, lane) = (self.0.app(), cx.lane.share());
+                let (app, lane) = (self.0.app(), cx.queue.share());
                 kind.set_timer((at, app), &batch, 0..1, lane, cx.turn.hive)
             }
             None => self.0.route(&batch, 0..1, position, cx),

@@ -76,14 +76,14 @@ pub(crate) fn consume(
     cx: &mut RouteContext,
 ) {
     let Some(link) = cx.turn.hive.link.clone() else { return };
-    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
+    let Some(input) = link.without_bee.input(fact, handler, admitted) else { return };
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
     let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
-    let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.lane.queue_release());
+    let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // in the log, too, it stands where it happened
     let committed = link.say(record);
     cx.turn.hive.spawn(Box::pin(async move {

@@ -3,7 +3,7 @@
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::log_client::LogClient;
-use crate::hive::dispatch::deferred::Errand;
+use crate::hive::dispatch::deferred::Deferred;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::workers::Bees;
@@ -103,7 +103,7 @@ pub(crate) struct Turn<'h> {
     /// Who runs stateless handlers.
     pub(crate) stateless: Stateless,
     /// What was too deep for one stack is being routed; this is too deep again, or comes after what is.
-    pub(crate) unfinished: Option<Vec<Errand>>,
+    pub(crate) unfinished: Option<Vec<Deferred>>,
     /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
     begins: bool,
     woken: Bees,

@@ -37,7 +37,7 @@ impl Hive {
             () = inner.room_for_one() => {}
             () = self.stopped() => return Err(ResendError::Unavailable),
         }
-        let held = Held::new(&inner.credits, 1, &inner.under_way);
+        let held = Held::new(&inner.credits, 1, &inner.in_flight);
         // somebody else may have been faster
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "a dead letter is sent again");

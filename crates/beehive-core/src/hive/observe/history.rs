@@ -13,7 +13,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
-use crate::hive::dispatch::outputs::{Mark, Outputs, Sent};
+use crate::hive::dispatch::outputs::{Outputs, Savepoint, Sent};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Messages, Source};
 use crate::hive::message::inbox::IoBees;
@@ -73,7 +73,7 @@ pub(crate) enum Left {
         sent: Vec<Sent>,
         /// Rows after it, those of volatile dictionaries left out; by dictionary, cell and row.
         changed: Vec<Op>,
-        put_off: Option<Time>,
+        too_deep: Option<Time>,
     },
     Failed(Error),
 }
@@ -323,11 +323,16 @@ pub(crate) fn encoded<R: Reply>(answer: &Option<R>) -> Option<Vec<u8>> {
 
 /// What a transaction leaves that is about to commit. `mark`: where its outputs begin.
 #[cold]
-pub(crate) fn committed<A: Columns>(state: &mut A, ctx: &Ctx, mark: Mark, answer: Option<Vec<u8>>) -> Left {
+pub(crate) fn committed<A: Columns>(
+    state: &mut A,
+    ctx: &Ctx,
+    mark: Savepoint,
+    answer: Option<Vec<u8>>,
+) -> Left {
     let mut changed = Vec::new();
     let _ = panics::catch(AssertUnwindSafe(|| state.redo(&mut changed)));
     changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
-    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, put_off: ctx.postponed }
+    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, too_deep: ctx.postponed }
 }
 
 fn in_words<M: Message>(bytes: &[u8]) -> String {
@@ -419,7 +424,7 @@ impl<A: Handlers> AloneOf<A> {
         Mapper::new(self.seed, self.whole, ran.origin)
     }
 
-    fn begin(&mut self, ran: &Ran) -> (Mark, Held) {
+    fn begin(&mut self, ran: &Ran) -> (Savepoint, Held) {
         let ctx = &mut self.ctx;
         ctx.now = ran.now;
         ctx.origin = ran.origin;
@@ -429,7 +434,7 @@ impl<A: Handlers> AloneOf<A> {
         (ctx.out.mark(), Held::strict(self.seed, self.whole, &ran.cells))
     }
 
-    fn end(&mut self, mark: Mark, result: Result<Option<Vec<u8>>, Error>) -> Left {
+    fn end(&mut self, mark: Savepoint, result: Result<Option<Vec<u8>>, Error>) -> Left {
         let left = match result {
             Ok(answer) => {
                 let left = committed(&mut self.app, &self.ctx, mark, answer);

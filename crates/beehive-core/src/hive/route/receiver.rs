@@ -15,8 +15,8 @@ use crate::hive::message::batch::{Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::observe::history;
 use crate::hive::route::delivery::deliver;
-use crate::hive::route::slow_path;
-use crate::hive::route::slow_path::{Ahead, Routed, consume_held};
+use crate::hive::route::routed;
+use crate::hive::route::routed::{Ahead, Routed, consume_held};
 use crate::hive::run::delivery::run_delivery;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release, release_made_of};
 use crate::mapper::Mapper;
@@ -62,7 +62,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         match self.app.link {
             Some(_) => {
                 let mapper = self.app.mapper(batch.source.origin);
-                slow_path::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
+                routed::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
             }
             None => Vec::new(),
         }
@@ -103,7 +103,7 @@ fn refuse<A: Handlers + Handles<M>, M: Message>(
     cx: &mut RouteContext,
 ) {
     if let Some(batch) = &batch_of::<M>(batch) {
-        slow_path::refuse::<A>(&OnItsWay { app, batch, position }, range, true, cx)
+        routed::refuse::<A>(&OnItsWay { app, batch, position }, range, true, cx)
     }
 }
 
@@ -218,7 +218,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         let mut done = Some(done);
         match made_of {
             // then a record says so, and what is made of it until then
-            Some(fact) if done.as_ref().is_some_and(Executed::puts_off) => {
+            Some(fact) if done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (fact, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
@@ -232,7 +232,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
                         release(&run, batch, done, cx)
                     }
                 };
-                slow_path::release_held(self, range, &mut release, cx)
+                routed::release_held(self, range, &mut release, cx)
             }
             _ => {
                 if let Some(done) = done.take() {
@@ -275,30 +275,28 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
     let leaves = match cx.turn.stateless {
         Stateless::Here => false,
         // what the sender has left already comes first
-        Stateless::InOrder => is_stateless || cx.lane.has_errands(app.index),
+        Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
     if leaves {
-        return slow_path::leave(way, range, cx);
+        return routed::leave(way, range, cx);
     }
-    // looked at in this order: what an errand puts off is put off before the errand is done
-    if cx.is_put_off() {
-        return slow_path::put_off(way, range, cx);
+    // looked at in this order: what an deferred puts off is put off before the deferred is done
+    if cx.must_defer() {
+        return routed::defer(way, range, cx);
     }
     match run.outcome {
         Outcome::Drop => {
             handler.counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
             way.pass_on(range, cx)
         }
-        Outcome::Stateless if cx.turn.depth >= limits::STATELESS_DEPTH_MAX => {
-            slow_path::put_off(way, range, cx)
-        }
+        Outcome::Stateless if cx.turn.depth >= limits::STATELESS_DEPTH_MAX => routed::defer(way, range, cx),
         Outcome::Stateless if app.link.is_none() => way.run_now(range, cx),
-        Outcome::Stateless => slow_path::run_recorded(way, range, cx),
+        Outcome::Stateless => routed::run_recorded(way, range, cx),
         Outcome::Cells if !app.may_own(&run.cells) => {
             let batch = way.batch();
             let remembered = batch.admitted().is_none() && batch.source().numbers.lane != 0;
-            slow_path::refuse::<A>(way, range, remembered, cx)
+            routed::refuse::<A>(way, range, remembered, cx)
         }
         Outcome::Cells => {
             if cx.turn.hive.witness.is_some() {
@@ -341,7 +339,7 @@ fn hold<A: Handlers>(
 ) {
     let range = delivery.first..delivery.first + delivery.count;
     let emits = match app.link {
-        Some(_) => slow_path::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
+        Some(_) => routed::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
         None => Vec::new(),
     };
     let (app, batch) = (app.clone(), way.share());

@@ -20,7 +20,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    if body.tail.is_some() {
+    if body.pending.is_some() {
         return run_journaled::<A, M>(bee, body, delivery, turn);
     }
     let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
@@ -30,7 +30,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     body.now = body.now.max(turn.moment());
     let run = Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now: body.now };
-    let mut cx = RouteContext::new(&mut body.lane, turn);
+    let mut cx = RouteContext::new(&mut body.queue, turn);
     // what each message causes is told apart where somebody watches
     let step = if trace::is_on() { 1 } else { count };
     let end = first + count;

@@ -112,17 +112,17 @@ fn run_all<A: Handlers>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    let Some(tail) = &mut body.tail else { return };
+    let Some(pending) = &mut body.pending else { return };
     let (first, count) = (delivery.first, delivery.count);
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
-    let (mut new, inputs) = tail.take_note(batch, handler.app, first..first + count);
+    let (mut new, inputs) = pending.take_note(batch, handler.app, first..first + count);
     if turn.hive.witness.is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
-            history::ended_before(handler, batch, index, &mut RouteContext::new(&mut body.lane, turn))
+            history::ended_before(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
         }
     }
-    if new.is_empty() && tail.is_settled() {
+    if new.is_empty() && pending.is_settled() {
         // sent again, and committed long since
         return delivery.batch.committed(0);
     }
@@ -135,9 +135,9 @@ fn run_all<A: Handlers>(
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let fact = |index: Option<&u32>| batch.source().fact(index.copied().unwrap_or(first), handler.app);
         let (one, other) = (fact(new.first()), fact(new.last()));
-        let care = handler.link.map(|link| &link.care);
+        let quarantine = handler.link.map(|link| &link.quarantine);
         // some may have ended the process before, or somebody watches: then they are run by themselves
-        let care = care.filter(|care| care.concerns(one, other) || trace::is_on());
+        let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
         let mut transactions = transactions.borrow_mut();
         for index in new {
             if draft.is_too_large() {
@@ -145,18 +145,19 @@ fn run_all<A: Handlers>(
             }
             let by = (handler.app, handler.number);
             let fact = fact(Some(&index));
-            let begun = care.map(|care| care.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
+            let begun =
+                quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), cx);
                 continue;
             }
             transactions.execute(index..index + 1, state, &mut draft.ops, run, cx);
-            if care.is_some() {
+            if quarantine.is_some() {
                 // what stateless handlers make of it, they make now: that is part of it
                 transactions.release(run, cx)
             }
         }
-        if care.is_none() {
+        if quarantine.is_none() {
             transactions.release(run, cx)
         }
     };
@@ -185,14 +186,14 @@ pub(crate) fn record<A: App>(
 ) {
     body.now = body.now.max(turn.moment());
     let now = body.now;
-    let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
+    let (app, Some(pending)) = (&bee.app, &mut body.pending) else { return };
     turn.cause = delivery.cause.clone();
-    let numbers = Numbers::new(lane_of(app.index, bee.id), tail.next_seq);
+    let numbers = Numbers::new(lane_of(app.index, bee.id), pending.next_seq);
     let mut effects = Effects::new(numbers);
     let mut draft = Draft::default();
     let depth = turn.depth;
     let ran = panics::catch(AssertUnwindSafe(|| {
-        let mut cx = RouteContext::holding(&mut body.lane, turn, &mut effects);
+        let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
         (steps.run)(&mut body.app, &mut draft, now, &mut cx);
         cx.run_deferred()
     }));
@@ -211,18 +212,18 @@ pub(crate) fn record<A: App>(
     if let Some(error) = failed {
         turn.discard();
         turn.depth = depth;
-        tail.restore_executed(app, &mut body.app);
+        pending.restore_executed(app, &mut body.app);
         turn.note_restored(app.index, || bee.cells_after(0).0);
         if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
-            tail.forget(&inputs);
+            pending.forget(&inputs);
             turn.cause = None;
-            return one_by_one(tail, delivery);
+            return one_by_one(pending, delivery);
         }
         tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
         draft = Draft::default();
         turn.cause = delivery.cause.clone();
         effects = Effects::new(numbers);
-        let mut cx = RouteContext::holding(&mut body.lane, turn, &mut effects);
+        let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
         (steps.lost)(&error, &mut draft, &mut cx);
         cx.run_deferred()
     }
@@ -231,7 +232,7 @@ pub(crate) fn record<A: App>(
     let notes = std::mem::take(&mut effects.notes);
     let steps = effects.into_steps();
     let Draft { visits, ops, .. } = draft;
-    let (cells, cells_end) = bee.cells_after(tail.cells_logged);
+    let (cells, cells_end) = bee.cells_after(pending.cells_logged);
     let work = Work {
         app: app.index,
         bee: bee.id,
@@ -243,18 +244,18 @@ pub(crate) fn record<A: App>(
         next_seq,
         now,
     };
-    match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
+    match pending.link().append(bee.clone(), &pending.numbers(), Record::Work(work)) {
         Some(number) => {
             if let Some(witness) = &turn.hive.witness {
                 witness.add(Some(number), notes)
             }
-            tail.next_seq = next_seq;
-            tail.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
+            pending.next_seq = next_seq;
+            pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
         }
         // executed on something that is dead by now; the bee is told so when it looks, which is next
         None => {
-            tail.forget(&inputs);
-            tail.again.push_front(delivery)
+            pending.forget(&inputs);
+            pending.again.push_front(delivery)
         }
     }
     turn.cause = None;
@@ -264,7 +265,7 @@ const TOO_LARGE: &str = "what the transaction changed and emitted is more than `
 
 /// Has the messages of a run, or the turns of a sweep, executed each by itself, so that one that cannot be recorded harms
 /// none but itself.
-fn one_by_one<A: App>(tail: &mut pending::Tail<A>, delivery: Delivery<A>) {
+fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {
         0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),
@@ -275,6 +276,6 @@ fn one_by_one<A: App>(tail: &mut pending::Tail<A>, delivery: Delivery<A>) {
             batch.opened()
         }
         let (batch, cause) = (batch.clone(), cause.clone());
-        tail.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
+        pending.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
     }
 }

@@ -8,7 +8,7 @@ use crate::hive::admission::credits::Cause;
 use crate::hive::bee::handler::Handler;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;
 use crate::message::{Error, ErrorKind};
@@ -67,8 +67,8 @@ fn wait(
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
         // as of any timer: it counts as one that waits until all that it brings about is done
-        turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
-        let mut lane = SenderLane::default();
+        turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
+        let mut lane = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut lane, turn));
         turn.cause = None
     };

@@ -11,7 +11,7 @@ use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::Fact;
 use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::message_types::MessageType;
-use crate::hive::dispatch::outputs::Mark;
+use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
 use crate::hive::message::counters::HandlerCounters;
@@ -85,7 +85,7 @@ impl<M: Message> Executed<M> {
     }
 
     /// Whether a message is to be handled again.
-    pub(crate) fn puts_off(&self) -> bool {
+    pub(crate) fn postpones(&self) -> bool {
         !self.postponed.is_empty()
     }
 
@@ -101,7 +101,7 @@ impl<M: Message> Executed<M> {
     }
 }
 
-const PUT_OFF_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
+const POSTPONED_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
 
 /// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
@@ -274,7 +274,7 @@ fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
 }
 
 #[cold]
-fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Mark) {
+fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
     ctx.out.rollback(mark);
     ctx.postponed = None
@@ -342,7 +342,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }));
     let overflow = ctx.out.take_overflow();
     match (result, held.violation()) {
-        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
+        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(POSTPONED_TICK)),
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
         (result, violation) => Err(failure(result, violation, overflow)),
     }
@@ -455,15 +455,15 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     if !cx.turn.ctx().out.is_empty() {
         hand_over(run, A::HANDLER, made_of, &**batch, (done.chance, done.chain), cx)
     }
-    if done.puts_off() {
-        put_off(&Handler::of::<A, M>(run.app), batch, run.position, &mut done, cx)
+    if done.postpones() {
+        postpone_all(&Handler::of::<A, M>(run.app), batch, run.position, &mut done, cx)
     }
-    let_go(batch, run.position, done, cx)
+    finish(batch, run.position, done, cx)
 }
 
 /// Has messages handled again.
 #[cold]
-fn put_off<M: Message>(
+fn postpone_all<M: Message>(
     handler: &Handler,
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
@@ -482,7 +482,7 @@ fn put_off<M: Message>(
 }
 
 /// Lets go answers, and what is passed on.
-pub(crate) fn let_go<M: Message>(
+pub(crate) fn finish<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
     done: Executed<M>,
@@ -541,5 +541,5 @@ pub(crate) fn end_with_error<M: Message>(
     }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);
-    let_go(batch, position, done, cx)
+    finish(batch, position, done, cx)
 }

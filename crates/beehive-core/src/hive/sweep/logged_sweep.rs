@@ -17,7 +17,7 @@ use crate::hive::bee::handler::Handler;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
@@ -25,7 +25,7 @@ use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::{map, route};
 use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::transaction::{Run, end_with_error, execute, release};
-use crate::hive::sweep::unlogged_sweep::{Pace, Visit, sweep_emit, turns_of};
+use crate::hive::sweep::unlogged_sweep::{Pace, Visit, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
@@ -37,16 +37,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The turns of a sweep that have begun and are not committed.
+/// The open_visits of a sweep that have begun and are not committed.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct OpenVisits {
     open: AtomicUsize,
     fewer: Arc<Notify>,
     /// Of a sweep that another life has begun: it, and whether it has reached all cells.
     resumed: Option<(Arc<Link>, Fact, AtomicBool)>,
 }
 
-impl Turns {
+impl OpenVisits {
     fn begin(&self, cells: usize) {
         self.open.fetch_add(cells, Ordering::AcqRel);
     }
@@ -58,7 +58,7 @@ impl Turns {
             && let Some((link, sweep, all)) = &self.resumed
             && all.load(Ordering::Acquire)
         {
-            link.care.swept(sweep)
+            link.quarantine.swept(sweep)
         }
     }
 
@@ -67,7 +67,7 @@ impl Turns {
         if let Some((link, sweep, all)) = &self.resumed {
             all.store(true, Ordering::Release);
             if self.open.load(Ordering::Acquire) == 0 {
-                link.care.swept(sweep)
+                link.quarantine.swept(sweep)
             }
         }
     }
@@ -104,7 +104,7 @@ struct Cursor<A: Handlers, M: Message> {
     link: Arc<Link>,
     sweep: Fact,
     visit: Arc<Visit<M>>,
-    turns: Arc<Turns>,
+    open_visits: Arc<OpenVisits>,
     run: RunDelivery<A>,
     cause: Option<Arc<Cause>>,
     pace: Option<Pace>,
@@ -141,7 +141,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             None
         }
         None => {
-            let Some(input) = link.unowned.input(fact, A::HANDLER, admitted.as_ref()) else {
+            let Some(input) = link.without_bee.input(fact, A::HANDLER, admitted.as_ref()) else {
                 // sent again
                 return admitted.iter().for_each(|admitted| admitted.close());
             };
@@ -150,18 +150,18 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             Some(Opening { record, admitted })
         }
     };
-    let turns = Arc::<Turns>::default();
+    let open_visits = Arc::<OpenVisits>::default();
     let Some(visit) = Arc::into_inner(visit) else { return };
     let cause = match &pace {
-        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &cx.turn.hive.under_way)),
+        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &cx.turn.hive.in_flight)),
         None => cx.turn.cause.clone(),
     };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
         sweep,
-        visit: Arc::new(Visit { turns: Some((sweep, turns.clone())), ..visit }),
-        turns,
+        visit: Arc::new(Visit { open_visits: Some((sweep, open_visits.clone())), ..visit }),
+        open_visits,
         run,
         cause,
         pace,
@@ -188,21 +188,21 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
     let resumed = Some((link.clone(), emit.fact, AtomicBool::new(false)));
-    let turns = Arc::new(Turns { resumed, ..Turns::default() });
-    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, turns.clone()))) else { return Ok(()) };
+    let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
+    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
         sweep: emit.fact,
         visit: Arc::new(visit),
-        turns,
+        open_visits,
         run,
         cause: None,
         pace: None,
         progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
     });
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
-    let gone = cursor.give_turns(&open, cx.turn);
+    let gone = cursor.send_visits(&open, cx.turn);
     cursor.progress.lock().gone = gone;
     cursor.wait_at(cx);
     Ok(())
@@ -212,7 +212,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     fn wait_at(self: Arc<Self>, cx: &mut RouteContext) {
         // the sweep itself, which is done last
         self.visit.expect(1);
-        cx.lane.park(Box::new(Waiting(self)), cx.turn.hive)
+        cx.queue.block(Box::new(Waiting(self)), cx.turn.hive)
     }
 
     /// Takes one step.
@@ -223,7 +223,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             admitted.iter().for_each(|admitted| admitted.close());
             return;
         }
-        self.turns.room().await;
+        self.open_visits.room().await;
         let (first, gone) = {
             let mut progress = self.progress.lock();
             (progress.next, std::mem::take(&mut progress.gone))
@@ -250,7 +250,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
             self.link.commit(record).await;
         }
-        let gone = Turn::with(&hive, Place::Runners, |turn| self.give_turns(&cells, turn));
+        let gone = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
         let mut progress = self.progress.lock();
         progress.gone.extend(gone);
         progress.next = next
@@ -263,7 +263,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     }
 
     /// Brings a visit to the bees of these cells. Returns the cells without a bee.
-    fn give_turns(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
+    fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
         while !left.is_empty() {
@@ -287,11 +287,11 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     position: None,
                     cells,
                 };
-                self.turns.begin(count);
+                self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
                     // merged or retired a moment ago: its cells have another route by now
-                    self.turns.over(count);
+                    self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);
                     std::hint::spin_loop()
@@ -305,7 +305,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
 /// A sweep that waits at its sender until it has reached all cells.
 struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
 
-impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
+impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     fn app(&self) -> u16 {
         self.0.app.index
     }
@@ -325,11 +325,11 @@ impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
         }
     }
 
-    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Parked>> {
+    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Blocked>> {
         if !self.0.is_over() {
             return Err(self);
         }
-        self.0.turns.reached_all();
+        self.0.open_visits.reached_all();
         self.0.visit.done();
         Ok(())
     }
@@ -351,7 +351,7 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
 }
 
 /// Gives every cell of a visit that the bee holds its turn, in key order, and makes one record of it.
-pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -359,7 +359,7 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 ) {
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
     let Ok(visit) = visit else { return };
-    let Some((sweep, _)) = &visit.turns else { return };
+    let Some((sweep, _)) = &visit.open_visits else { return };
     let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
         // the cell has had its turn
@@ -368,7 +368,7 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     };
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
         let numbers = cx.held().map_or(Numbers::NONE, |effects| effects.numbers);
-        let batch = turns_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
+        let batch = visits_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
             // in case some of them go on to other bees
@@ -386,10 +386,12 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
             let one = index..index + 1;
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
-                let (care, handler) = (app.link.as_ref().map(|link| &link.care), (app.index, A::HANDLER));
+                let (quarantine, handler) =
+                    (app.link.as_ref().map(|link| &link.quarantine), (app.index, A::HANDLER));
                 let cell = mapper.cells().first().copied();
-                let begun =
-                    care.map(|care| care.begin(&**cx.turn.hive, cx.turn.slot, handler, visited.sweep, cell));
+                let begun = quarantine.map(|quarantine| {
+                    quarantine.begin(&**cx.turn.hive, cx.turn.slot, handler, visited.sweep, cell)
+                });
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
                     let by = Handler::of::<A, Each<K, M>>(app);

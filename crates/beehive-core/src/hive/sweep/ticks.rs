@@ -7,7 +7,7 @@ use crate::hive::bee::delivery::RunDelivery;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::sweep::logged_sweep;
@@ -27,7 +27,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
             return;
         }
         let now = hive.now();
-        let (fired, next) = hive.timers.take_due(now, &hive.under_way);
+        let (fired, next) = hive.timers.take_due(now, &hive.in_flight);
         if let Some((_under_way, fires)) = fired {
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.stateless = Stateless::InOrder;
@@ -67,9 +67,9 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         if one.take_all(1) {
             let source = source(turn.hive, turn.now);
             let batch = Batch::new(vec![Tick::<N>], source);
-            turn.cause = Some(Cause::new(&one, 1, &turn.hive.under_way));
+            turn.cause = Some(Cause::new(&one, 1, &turn.hive.in_flight));
             let kind = turn.hive.types.kind::<Tick<N>>();
-            let mut lane = SenderLane::default();
+            let mut lane = SenderQueue::default();
             kind.send(&batch, 0..1, Address::App(app.index), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None;
         } else {
@@ -112,7 +112,7 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
             crate::hive::sweep::unlogged_sweep::Pace { credits: parts.clone(), start: turn.now, period };
         if let Some(visit) = crate::hive::sweep::unlogged_sweep::Visit::of(&batch, 0) {
             if app.link.is_some() {
-                let lane = &mut SenderLane::default();
+                let lane = &mut SenderQueue::default();
                 let cx = &mut RouteContext::new(lane, turn);
                 logged_sweep::begin::<A, K, _>(&app, (&batch, 0), visit, run, Some(pace), cx);
             } else {

@@ -8,7 +8,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::deferred::{Errand, Errands, Onward};
+use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::ordered_release;
 use crate::hive::dispatch::turn::Stateless;
@@ -48,8 +48,8 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     if let Some(admitted) = batch.admitted() {
         admitted.open()
     }
-    let errand = Errand {
-        lane: cx.lane.share(),
+    let deferred = Deferred {
+        queue: cx.queue.share(),
         cause: cx.turn.cause.clone(),
         route: Box::new(move |cx| {
             onward.route_on(&batch, range, position, cx);
@@ -59,16 +59,16 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
         }),
     };
     match cx.turn.stateless {
-        Stateless::Apart => Errands::of(app).leave(errand, cx.turn),
-        Stateless::InOrder | Stateless::Here => cx.lane.leave(app, errand, cx.turn),
+        Stateless::Apart => DeferredQueue::of(app).leave(deferred, cx.turn),
+        Stateless::InOrder | Stateless::Here => cx.queue.leave(app, deferred, cx.turn),
     }
 }
 
 /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit on
 /// hops still ends a cycle.
 #[cold]
-pub(crate) fn put_off(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
-    cx.put_off(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
+pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
+    cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
 /// What a log is to remember of messages: of those that the map does not drop.
@@ -204,10 +204,10 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
             for index in range {
                 let fact = batch.source().fact(index, handler.app);
                 let Some(link) = handler.link else { break };
-                if link.unowned.has_consumed(fact, handler.number) {
+                if link.without_bee.has_consumed(fact, handler.number) {
                     continue;
                 }
-                match link.care.begin(
+                match link.quarantine.begin(
                     &**cx.turn.hive,
                     cx.turn.slot,
                     (handler.app, handler.number),
@@ -228,9 +228,10 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
         let fact = routed.batch().source().fact(index, handler.app);
-        let care = handler.link.map(|link| &link.care);
+        let quarantine = handler.link.map(|link| &link.quarantine);
         let by = (handler.app, handler.number);
-        let begun = care.map(|care| care.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
+        let begun =
+            quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, cx);
             continue;
