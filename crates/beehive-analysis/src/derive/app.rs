@@ -521,7 +521,6 @@ fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                     &::beehive::__private::DictMeta::undeclared();
             })
         }
-
         Kind::Config => None,
     });
 

@@ -35,7 +35,6 @@ pub(crate) fn helper_function(map: &FunctionMap, item: &ImplItemFn) -> TokenStre
                 let mut generic = item.sig.generics.type_params().map(|g| g.ident.to_string());
                 !generic.any(|g| of.contains(&g) && !mentioned.contains(&g))
             }
-
             _ => true,
         });
 

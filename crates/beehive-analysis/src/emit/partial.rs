@@ -127,18 +127,15 @@ pub(crate) fn leaves(nodes: &[Node]) -> bool {
         Node::Helper(h) => h.arguments.iter().any(|a| a.value.exits),
         Node::LetElse { value, otherwise, .. } => value.exits || leaves(otherwise),
         Node::Condition { value, then, otherwise, .. } => value.exits || leaves(then) || leaves(otherwise),
-
         Node::OrElse { value, state, then, otherwise, .. } => {
             value.exits
                 || leaves(state)
                 || leaves(std::slice::from_ref(then))
                 || leaves(std::slice::from_ref(otherwise))
         }
-
         Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
             value.exits || arms.iter().any(|a| leaves(&a.1))
         }
-
         Node::For { value, body, .. } | Node::While { value, body, .. } => value.exits || leaves(body),
         Node::Loop { body, .. } | Node::Block { body, .. } => leaves(body),
         Node::Either(_, branches) => branches.iter().any(|b| leaves(b)),

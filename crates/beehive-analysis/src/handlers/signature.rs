@@ -142,7 +142,6 @@ pub(crate) fn answers(output: &ReturnType) -> bool {
                 }
                 _ => false,
             },
-
             _ => true,
         },
         _ => true,

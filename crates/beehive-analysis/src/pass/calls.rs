@@ -211,7 +211,6 @@ impl Pass<'_, '_> {
                     self.missing.extend(last.and_then(|s| Missing::function(&s.ident, c)));
                     false
                 }
-
                 Some(item) if item.sig.receiver().is_some() => {
                     self.error(
                         &c.func,
@@ -222,7 +221,6 @@ impl Pass<'_, '_> {
 
                     false
                 }
-
                 _ => {
                     if self.own_function_may_panic(&name) {
                         value.partial = value.partial.or(Some(c.func.span()));
