@@ -1,16 +1,16 @@
-//! Bodies for which a bug in the analysis makes a map too small, and the maps that result.
+//! Handler bodies for which a seeded fault of the analysis makes a map too small, and the resulting maps.
 
 use beehive_analysis::{Faults, derivation};
 
-/// A bug, and handler bodies (numbered from 1) that it gets wrong.
+/// A fault, and the handler bodies (numbered from 1) that it gets wrong.
 pub(crate) struct Seeded {
-    /// The app that has them.
+    /// Name of the app that has these handlers.
     pub(crate) app: &'static str,
     pub(crate) faults: Faults,
     pub(crate) bodies: &'static [&'static str],
 }
 
-/// The bugs that a map can have, one after the other.
+/// Returns all seeded faults, one per entry.
 pub(crate) fn seeded() -> Vec<Seeded> {
     let none = Faults::default();
     vec![
@@ -63,11 +63,11 @@ pub(crate) fn seeded() -> Vec<Seeded> {
     ]
 }
 
-/// With a hand-written map, which no bug of the analysis can touch.
+/// Fills the dictionaries. The map is written by hand, so no fault of the analysis affects it.
 const LOAD: &str = "#[rcv(map = Self::load_map)] fn load(&mut self, m: &Load) { \
     for (k, v) in &m.d { self.d.put(*k, *v); } for (k, v) in &m.e { self.e.put(*k, *v); } }";
 
-/// The impl block of an app with these bodies.
+/// Returns the impl block of an app with these bodies.
 pub(crate) fn block(seeded: &Seeded, bodies: &[&str]) -> String {
     let handlers: Vec<String> = bodies
         .iter()
@@ -77,7 +77,7 @@ pub(crate) fn block(seeded: &Seeded, bodies: &[&str]) -> String {
     format!("impl {} {{ {LOAD} {} }}", seeded.app, handlers.join(" "))
 }
 
-/// A module with all of them, expanded by the analysis with its bug.
+/// Returns a module with all apps, each expanded by the analysis with its fault.
 pub(crate) fn module() -> Result<String, String> {
     let mut out = String::from(
         "//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.\n\n\
@@ -85,20 +85,24 @@ pub(crate) fn module() -> Result<String, String> {
          use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper};\n\n\
          fn note(_: Option<&u64>) {}\n",
     );
+
     for s in seeded() {
         let source = block(&s, s.bodies).parse().map_err(|e| format!("{e}"))?;
         let derived = derivation(Default::default(), source, s.faults).map_err(|e| e.to_string())?;
         if let Some(e) = derived.errors.first() {
             return Err(format!("{} is refused even with the bug: {e}", s.app));
         }
+
         out += &format!(
             "\n#[derive(App)]\npub(crate) struct {0} {{ d: Dict<u64, u64>, e: Dict<u64, u64> }}\n\
              impl {0} {{ fn load_map(m: &Load, cells: &mut Mapper) {{\n\
              for (k, _) in &m.d {{ cells.cell(Self::__bh_d, k); }} for (k, _) in &m.e {{ cells.cell(Self::__bh_e, k); }}\n}} }}\n",
             s.app
         );
+
         out += &derived.tokens.to_string().replace("} ", "}\n");
         out.push('\n');
     }
+
     Ok(out)
 }

@@ -1,5 +1,6 @@
-//! The analysis notices when it is broken: each seeded bug makes it accept, or map too little, of what the sound
-//! analysis refuses or maps. (That such maps are too small at run time is shown in `beehive-core/tests/maps`.)
+//! Proves that the tests would notice a broken analysis: with a seeded fault, the analysis accepts bodies
+//! that it should refuse, or maps too little. (`beehive-core/tests/maps` shows at run time that these maps
+//! are too small.)
 
 #[path = "../../examples/random_handlers/faults.rs"]
 mod faults;
@@ -26,7 +27,7 @@ fn every_seeded_bug_changes_every_one_of_its_maps() {
     }
 }
 
-/// The maps that the run-time proof uses are those that the analysis makes today.
+/// Checks that the maps used by the run-time proof are the ones that the analysis derives today.
 #[test]
 fn the_checked_in_maps_are_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../beehive-core/tests/maps/seeded.rs");
@@ -34,6 +35,7 @@ fn the_checked_in_maps_are_current() {
         println!("skipped: {path} is not there (a packaged crate)");
         return;
     };
+
     let current = faults::module().expect("all are accepted with their bug");
     assert!(
         known == current,
