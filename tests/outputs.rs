@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Maximum number of lines of an example.
-const LINES_MAX: usize = 120;
+const LINES_MAX: usize = 140;
 
 /// Time after which an example is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
