@@ -49,6 +49,10 @@ mod value;
 mod words;
 
 pub use derive::{derive_app, derive_key, derive_message};
+#[cfg(feature = "faults")]
 #[doc(hidden)]
-pub use faults::Faults;
+pub use faults::{Fault, Faults};
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub use handlers::faulty_derivation;
 pub use handlers::{Derivation, HandlerDerivation, Warning, derivation, expand_handlers, expand_outside};

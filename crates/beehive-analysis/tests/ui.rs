@@ -4,9 +4,7 @@
 //! The test renders the errors from their spans, without the compiler. To rewrite the golden files:
 //! `UI_GOLDENS=write cargo test -p beehive-analysis --test ui`.
 
-use beehive_analysis::{
-    Faults, derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside,
-};
+use beehive_analysis::{derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -79,7 +77,7 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
             render("error", &message, span, source, out)
         }
 
-        let Ok(derived) = derivation(attribute, block.into_token_stream(), Faults::default()) else { return };
+        let Ok(derived) = derivation(attribute, block.into_token_stream()) else { return };
 
         for w in &derived.warnings {
             let text = format!("use of deprecated constant `_::{}`: {}", w.title, w.text);

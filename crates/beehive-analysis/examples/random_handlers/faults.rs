@@ -1,6 +1,6 @@
 //! Handler bodies for which a seeded fault of the analysis makes a map too small, and the resulting maps.
 
-use beehive_analysis::{Faults, derivation};
+use beehive_analysis::{Fault, Faults, faulty_derivation};
 
 /// A fault, and the handler bodies (numbered from 1) that it gets wrong.
 pub(crate) struct Seeded {
@@ -12,16 +12,15 @@ pub(crate) struct Seeded {
 
 /// Returns all seeded faults, one per entry.
 pub(crate) fn seeded() -> Vec<Seeded> {
-    let none = Faults::default();
     vec![
         Seeded {
             app: "ElseBranchLost",
-            faults: Faults { else_branch_lost: true, ..none },
+            faults: Faults::only(Fault::ElseBranchLost),
             bodies: &["if m.flag { self.d.put(m.a, 1); } else { self.e.put(m.b, 1); }"],
         },
         Seeded {
             app: "ViewsIgnored",
-            faults: Faults { views_ignored: true, ..none },
+            faults: Faults::only(Fault::ViewsIgnored),
             bodies: &[
                 "let mut v = vec![m.a]; for x in v.iter_mut() { *x += self.d.get(&m.b).copied().unwrap_or(0); } for k in v { self.e.get(&k); }",
                 "let mut v = vec![m.a]; for (x, y) in m.items.iter().zip(v.iter_mut()) { *y = *x + self.d.get(x).copied().unwrap_or(0); } for k in v { self.e.get(&k); }",
@@ -29,12 +28,12 @@ pub(crate) fn seeded() -> Vec<Seeded> {
         },
         Seeded {
             app: "AssignmentsUnderStateIgnored",
-            faults: Faults { assignments_under_state_ignored: true, ..none },
+            faults: Faults::only(Fault::AssignmentsUnderStateIgnored),
             bodies: &["let mut k = m.a; if self.d.contains(&m.a) { k = m.b + 20; } self.e.put(k, 1);"],
         },
         Seeded {
             app: "ExitsLeaveTheWholeMap",
-            faults: Faults { exits_leave_the_whole_map: true, ..none },
+            faults: Faults::only(Fault::ExitsLeaveTheWholeMap),
             bodies: &[
                 "if self.d.contains(&m.a) { return; } self.e.put(m.b, 1);",
                 "for x in &m.items { if self.d.contains(x) { if *x > m.b { return; } } self.e.put(*x, 1); }",
@@ -42,19 +41,19 @@ pub(crate) fn seeded() -> Vec<Seeded> {
         },
         Seeded {
             app: "JumpsUnderStateIgnored",
-            faults: Faults { jumps_under_state_ignored: true, ..none },
+            faults: Faults::only(Fault::JumpsUnderStateIgnored),
             bodies: &[
                 "let mut n = 0; for x in &m.items { if self.d.contains(x) { break; } n += 1; } self.e.put(n, 1);",
             ],
         },
         Seeded {
             app: "LoopBodyLost",
-            faults: Faults { loop_body_lost: true, ..none },
+            faults: Faults::only(Fault::LoopBodyLost),
             bodies: &["for x in &m.items { self.d.put(*x, 1); }"],
         },
         Seeded {
             app: "DroppedChangesIgnored",
-            faults: Faults { dropped_changes_ignored: true, ..none },
+            faults: Faults::only(Fault::DroppedChangesIgnored),
             bodies: &[
                 "let mut it = m.items.iter(); self.d.put(m.a, it.next().copied().unwrap_or(0)); if let Some(k) = it.next() { self.e.get(k); }",
                 "let mut it = m.items.iter(); note(it.next()); if let Some(k) = it.next() { self.e.get(k); }",
@@ -88,7 +87,7 @@ pub(crate) fn module() -> Result<String, String> {
 
     for s in seeded() {
         let source = block(&s, s.bodies).parse().map_err(|e| format!("{e}"))?;
-        let derived = derivation(Default::default(), source, s.faults).map_err(|e| e.to_string())?;
+        let derived = faulty_derivation(Default::default(), source, s.faults).map_err(|e| e.to_string())?;
         if let Some(e) = derived.errors.first() {
             return Err(format!("{} is refused even with the bug: {e}", s.app));
         }

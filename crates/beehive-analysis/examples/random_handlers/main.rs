@@ -6,7 +6,7 @@
 mod faults;
 mod writer;
 
-use beehive_analysis::{Faults, derivation};
+use beehive_analysis::derivation;
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 /// Checks that the analysis accepts a handler and finds cells; the error is the reason why not.
 fn judged(handler: &str) -> Result<(), &'static str> {
     let source = format!("impl A {{ {handler} }}").parse().map_err(|_| "does not parse")?;
-    let derived = derivation(Default::default(), source, Faults::default()).map_err(|_| "does not parse")?;
+    let derived = derivation(Default::default(), source).map_err(|_| "does not parse")?;
     match derived.errors.first().map(ToString::to_string) {
         Some(e) if e.contains("may panic") => Err("may panic"),
         Some(e) if e.contains("not a function of the message") => Err("key of state"),

@@ -4,7 +4,7 @@
 //! leaves only the current branch, by its label. Under a `pure || state` condition the map has a flag that
 //! tells at run time whether the handler certainly takes this branch.
 
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind};
 use crate::syntax::{is_error, is_quiet, last_name};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -38,7 +38,7 @@ pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenSt
 
 fn way_out(control: &[Control], faults: Faults) -> TokenStream {
     let Some((innermost, outer)) = control.split_last() else { return quote!(return) };
-    if faults.exits_leave_the_whole_map {
+    if faults.has(Fault::ExitsLeaveTheWholeMap) {
         return quote!(return);
     }
 
@@ -55,7 +55,7 @@ fn way_out(control: &[Control], faults: Faults) -> TokenStream {
 /// Prints the code that leaves the innermost branch, for a `break` or `continue` that the handler may have
 /// taken. Such a jump never leaves more than its loop.
 pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
-    if faults.exits_leave_the_whole_map {
+    if faults.has(Fault::ExitsLeaveTheWholeMap) {
         return quote!(return);
     }
     let label = branch_label(control.len());

@@ -114,7 +114,18 @@ pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream
 }
 
 /// Derives the maps of a block given its tokens and the tokens of its attribute, for tests and tools.
-pub fn derivation(attribute: TokenStream, item: TokenStream, faults: Faults) -> syn::Result<Derivation> {
+pub fn derivation(attribute: TokenStream, item: TokenStream) -> syn::Result<Derivation> {
+    Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, Faults::default()))
+}
+
+/// Like [`derivation`], by an analysis with a seeded fault.
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub fn faulty_derivation(
+    attribute: TokenStream,
+    item: TokenStream,
+    faults: Faults,
+) -> syn::Result<Derivation> {
     Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
 }
 

@@ -8,6 +8,7 @@
 use super::Pass;
 use super::scope::{Kind, Known};
 use crate::emit::leave::Control;
+use crate::faults::Fault;
 use crate::node::{Node, accumulate, is_pure};
 use crate::syntax::{conjuncts, disjuncts, peel};
 use crate::value::{Taint, Value};
@@ -180,7 +181,7 @@ impl Pass<'_, '_> {
             Some((_, e)) => self.expression(e, &mut nodes),
         };
 
-        if self.unit.faults.else_branch_lost {
+        if self.unit.faults.has(Fault::ElseBranchLost) {
             nodes.clear();
         }
 

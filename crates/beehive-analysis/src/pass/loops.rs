@@ -7,6 +7,7 @@
 
 use super::scope::{Kind, Known};
 use super::{Enclosing, Pass};
+use crate::faults::Fault;
 use crate::node::Node;
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
 use crate::value::{Site, Value, Why};
@@ -69,7 +70,7 @@ impl Pass<'_, '_> {
         let Some(target) = target else { return Value::default() };
 
         let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
-        if certain || self.unit.faults.jumps_under_state_ignored {
+        if certain || self.unit.faults.has(Fault::JumpsUnderStateIgnored) {
             out.push(Node::Jump(e.to_token_stream()));
             return Value { exits: true, jumps: true, ..Value::default() };
         }
@@ -173,7 +174,7 @@ impl Pass<'_, '_> {
         }
 
         self.close_scope();
-        if self.unit.faults.loop_body_lost {
+        if self.unit.faults.has(Fault::LoopBodyLost) {
             nodes.clear();
         }
 
@@ -273,7 +274,7 @@ impl Pass<'_, '_> {
 
         let (mut body, _) = self.block(&w.body, true);
         self.enclosing.pop();
-        if self.unit.faults.loop_body_lost {
+        if self.unit.faults.has(Fault::LoopBodyLost) {
             body.clear();
         }
 

@@ -7,6 +7,7 @@
 //! that the view may point into.
 
 use super::{Pass, Views};
+use crate::faults::Fault;
 use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
@@ -242,7 +243,7 @@ impl Pass<'_, '_> {
 
     fn views_of(&self, e: &Expr, in_place: bool) -> Views {
         let mut out = Views::new();
-        if self.unit.faults.views_ignored {
+        if self.unit.faults.has(Fault::ViewsIgnored) {
             // even with this fault a local is still itself
             out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
             return out;
@@ -311,7 +312,7 @@ impl Pass<'_, '_> {
                 self.learnt.poisoned.entry(v.site).or_insert(taint.clone());
             }
 
-            if !self.unit.faults.views_ignored {
+            if !self.unit.faults.has(Fault::ViewsIgnored) {
                 todo.extend(&v.views);
             }
         }
@@ -319,7 +320,7 @@ impl Pass<'_, '_> {
 
     /// Handles an expression that the map does not run: the locals that it changes are poisoned.
     pub(super) fn dropped(&mut self, value: &Value, span: Span) {
-        if self.unit.faults.dropped_changes_ignored {
+        if self.unit.faults.has(Fault::DroppedChangesIgnored) {
             return;
         }
 
@@ -380,7 +381,7 @@ impl Pass<'_, '_> {
             return self.poison(id, t);
         }
 
-        if self.control.len() > v.depth && !self.unit.faults.assignments_under_state_ignored {
+        if self.control.len() > v.depth && !self.unit.faults.has(Fault::AssignmentsUnderStateIgnored) {
             let why = Why::Assigned(v.name.clone());
             return self.poison(id, Taint::new(why, span));
         }

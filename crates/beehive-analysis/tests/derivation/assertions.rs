@@ -116,7 +116,7 @@ fn shapes() {
     }
 
     let trait_impl = "impl X for T { #[rcv] fn h(&mut self, m: &M) {} }".parse().expect("tokens");
-    let d = beehive_analysis::derivation(Default::default(), trait_impl, Default::default()).expect("parses");
+    let d = beehive_analysis::derivation(Default::default(), trait_impl).expect("parses");
     assert!(errors(&d)[0].starts_with("`#[handlers]` goes on an inherent impl block"), "{:?}", errors(&d));
 }
 

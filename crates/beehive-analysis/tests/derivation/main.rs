@@ -11,7 +11,7 @@ mod refused;
 mod seeded;
 mod wanted;
 
-use beehive_analysis::{Derivation, Faults, derivation};
+use beehive_analysis::{Derivation, derivation};
 
 /// Returns the derivation of an impl block with these items.
 fn block(items: &str) -> Derivation {
@@ -21,7 +21,7 @@ fn block(items: &str) -> Derivation {
 fn options_block(options: &str, items: &str) -> Derivation {
     let attribute = options.parse().expect("tokens");
     let source: proc_macro2::TokenStream = format!("impl T {{ {items} }}").parse().expect("tokens");
-    derivation(attribute, source, Faults::default()).unwrap_or_else(|e| panic!("{items}\n{e}"))
+    derivation(attribute, source).unwrap_or_else(|e| panic!("{items}\n{e}"))
 }
 
 /// Returns the derivation of one handler `h` of a message `m`. The body may close the method and open another

@@ -5,10 +5,14 @@
 #[path = "../../examples/random_handlers/faults.rs"]
 mod faults;
 
-use beehive_analysis::{Derivation, Faults, derivation};
+use beehive_analysis::{Derivation, Faults, derivation, faulty_derivation};
 
-fn derive(source: &str, faults: Faults) -> Derivation {
-    derivation(Default::default(), source.parse().expect("tokens"), faults).expect("parses")
+fn sound(source: &str) -> Derivation {
+    derivation(Default::default(), source.parse().expect("tokens")).expect("parses")
+}
+
+fn broken(source: &str, faults: Faults) -> Derivation {
+    faulty_derivation(Default::default(), source.parse().expect("tokens"), faults).expect("parses")
 }
 
 #[test]
@@ -18,7 +22,7 @@ fn every_seeded_bug_changes_every_one_of_its_maps() {
     for s in all {
         for body in s.bodies {
             let source = faults::block(&s, &[*body]);
-            let (sound, broken) = (derive(&source, Faults::default()), derive(&source, s.faults));
+            let (sound, broken) = (sound(&source), broken(&source, s.faults));
             assert!(broken.errors.is_empty(), "{}: {:?}", s.app, broken.errors);
             let refused = !sound.errors.is_empty();
             let (sound, broken) = (&sound.handlers[1], &broken.handlers[1]);
