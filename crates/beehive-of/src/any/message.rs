@@ -5,9 +5,9 @@ use bytes::{BufMut, BytesMut};
 use super::flow::{FlowMod, FlowRemoved};
 use super::packet::{PacketIn, PacketOut};
 use super::port::{PortStatus, Ports};
-use super::session::{ECHO_REQUEST, ERROR, Echo, ErrorMessage, HELLO, Hello, is_session, version_error};
 use super::statistics::{FlowEntries, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription};
 use super::switch::{Features, RoleMessage, SwitchConfig};
+use super::symmetric::{ECHO_REQUEST, ERROR, Echo, ErrorMessage, HELLO, Hello, is_symmetric, version_error};
 use crate::encode::{self, EncodeError};
 use crate::error::{Error, Part};
 use crate::frame::Frame;
@@ -99,13 +99,13 @@ impl<'a> Message<'a> {
     pub fn parse(frame: Frame<'a>) -> Result<Self, Error> {
         match (frame.version(), frame.header().message_type) {
             (Some(version), PACKET_IN) => Ok(Self::PacketIn(PacketIn::parse(version, frame)?)),
-            (_, message_type) if is_session(message_type) => Self::parse_session(frame, message_type),
+            (_, message_type) if is_symmetric(message_type) => Self::parse_symmetric(frame, message_type),
             (Some(version), message_type) => Self::parse_other(version, frame, message_type),
             (None, _) => Err(version_error()),
         }
     }
 
-    fn parse_session(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
+    fn parse_symmetric(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
         if frame.header().version == 0 {
             return Err(version_error());
         }

@@ -17,9 +17,9 @@ mod match_standard;
 mod message;
 mod packet;
 mod port;
-mod session;
 mod statistics;
 mod switch;
+mod symmetric;
 
 pub use crate::schema::{Elements, List, Value as Element};
 pub use action::{Action, Actions};
@@ -28,11 +28,11 @@ pub use match_fields::{Match, VlanMatch};
 pub use message::{Message, Unknown};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{Port, PortConfig, PortFeatures, PortName, PortReason, PortState, PortStatus, Ports};
-pub use session::{Echo, ErrorMessage, Hello};
 pub use statistics::{
     FlowEntries, FlowEntry, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription,
 };
 pub use switch::{Capabilities, Features, Role, RoleMessage, SwitchConfig};
+pub use symmetric::{Echo, ErrorMessage, Hello};
 
 pub(crate) use match_list::from_fields;
 pub(crate) use match_standard::write_match;

@@ -1,7 +1,7 @@
 //! Bundles and forwarded requests: messages inside of messages (1.4 on; 1.4.1, 7.3.9 and 7.4.6; 1.5.1, 7.3.9).
 
+use super::embedded::InnerMessage;
 use super::experimenter::Experimenter;
-use super::inner::InnerMessage;
 use super::number::{BundleControlType, BundleFlags};
 use crate::schema::{List, structure, tagged};
 

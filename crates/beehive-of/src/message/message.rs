@@ -14,15 +14,15 @@ use super::multipart::{MultipartReply, MultipartRequest};
 use super::packet::{PacketIn, PacketOut};
 use super::port::{PortMod, PortStatus};
 use super::queue::{QueueConfig, QueueConfigRequest};
-use super::session::{Echo, Empty, ErrorMessage, Hello};
 use super::switch::{AsyncConfig, ControllerStatus, Features, RoleMessage, RoleStatus, SwitchConfig};
+use super::symmetric::{Echo, Empty, ErrorMessage, Hello};
 use super::table::{TableMod, TableStatus};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::frame::{Frame, Header};
 use crate::limits::HEADER_LENGTH;
 use crate::schema::{Checker, Reader, Sink, Source, Tagged, Text, Writer, choice};
-use crate::tree::{ComposeError, Node, Told, Tree};
+use crate::tree::{ComposeError, Node, TrackedSource, Tree};
 use crate::version::Version;
 
 choice! {
@@ -210,7 +210,7 @@ impl<'a> Message<'a> {
     /// field; or the version cannot express what is told. The error says where; nothing is appended then.
     pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), ComposeError> {
         let clock = Cell::new(0);
-        let told = Told::new(source, &clock);
+        let told = TrackedSource::new(source, &clock);
         let start = out.len();
         compose_any(&told, out).map_err(|error| told.blame(error))?;
         match told.unused() {

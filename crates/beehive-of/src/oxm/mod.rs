@@ -1,17 +1,17 @@
 //! Match fields: the registry of those that have names, and fields on the wire (1.3.5, 7.2.3).
 
+mod equivalent;
 mod field;
 mod fields;
 mod kind;
-mod narrow;
+mod narrow_field_id;
 mod registry;
-mod same;
 
 pub use field::{FieldId, OxmField};
 pub use fields::OxmFields;
 pub use kind::FieldKind;
 pub(crate) use kind::number;
-pub(crate) use narrow::Narrow;
+pub(crate) use narrow_field_id::Narrow;
 pub use registry::{FIELDS, Known, known, named_field};
 
 /// Classes of fields (`ofp_oxm_class`).

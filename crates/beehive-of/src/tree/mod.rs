@@ -41,13 +41,13 @@
 
 mod builder;
 mod compose_error;
-mod nearest;
+mod nearest_name;
 mod node;
 #[cfg(feature = "serde")]
-mod serial;
-mod told;
+mod serde_impl;
+mod tracked_source;
 
 pub use builder::Tree;
 pub use compose_error::{ComposeError, ComposeProblem};
 pub use node::Node;
-pub(crate) use told::Told;
+pub(crate) use tracked_source::TrackedSource;

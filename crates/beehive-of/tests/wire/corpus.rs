@@ -209,6 +209,7 @@ pub(crate) fn all() -> Vec<Vec<u8>> {
 
 fn made() -> Vec<Vec<u8>> {
     let ours = Version::ALL.into_iter().flat_map(ours).map(|(_, bytes)| bytes);
-    let complete = Version::ALL.into_iter().flat_map(crate::complete::complete).map(|(bytes, _)| bytes);
+    let complete =
+        Version::ALL.into_iter().flat_map(crate::message_samples::complete).map(|(bytes, _)| bytes);
     open_vswitch().into_iter().map(|(_, bytes)| bytes).chain(ours).chain(complete).collect()
 }

@@ -225,7 +225,7 @@ fn a_dissector_makes_the_same_of_our_messages() {
     let Some(class_fails) = fails_at_the_class() else { return };
     for version in [Version::V1_0, Version::V1_3, Version::V1_4, Version::V1_5] {
         let ours = crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes);
-        let complete = crate::complete::complete(version).into_iter().map(|(bytes, _)| bytes);
+        let complete = crate::message_samples::complete(version).into_iter().map(|(bytes, _)| bytes);
         // Some of them are nonsense on purpose.
         let whole = |bytes: &Vec<u8>| Message::parse_strict(Frame::whole(bytes).unwrap()).is_ok();
         let messages: Vec<Vec<u8>> = ours.chain(complete).filter(whole).collect();

@@ -4,7 +4,7 @@ use beehive_of::message::*;
 use beehive_of::oxm::{FieldId, OxmField, OxmFields};
 use beehive_of::{PortNo, Version};
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
 /// Those that the version has.
 pub(crate) fn all(messages: &mut Messages) {

@@ -6,7 +6,7 @@ use beehive_of::oxm::{FieldId, OxmField, OxmFields};
 use beehive_of::schema::List;
 use beehive_of::{PortNo, Version};
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
 /// A field of Nicira's own classes, without a value.
 fn field(class: u16, number: u8, length: u8) -> FieldId {

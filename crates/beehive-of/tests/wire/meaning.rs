@@ -5,7 +5,7 @@ use beehive_of::oxm::{FieldId, OxmField, OxmFields, named_field};
 use beehive_of::{Answer, EncodeError, Error, ErrorKind, Version};
 use bytes::BytesMut;
 
-use crate::inside::{encoded, strictly};
+use crate::embedded::{encoded, strictly};
 
 #[test]
 fn there_is_one_instruction_of_a_kind() {

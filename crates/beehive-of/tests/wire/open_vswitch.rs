@@ -26,7 +26,7 @@ fn judge(message: &[u8]) -> Option<String> {
 fn open_vswitch_reads_every_kind_of_message_that_it_knows() {
     let mut disagreements = String::new();
     for version in Version::ALL {
-        for (message, words) in crate::complete::complete(version) {
+        for (message, words) in crate::message_samples::complete(version) {
             if words.is_empty() {
                 continue;
             }

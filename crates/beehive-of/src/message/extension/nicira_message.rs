@@ -8,8 +8,8 @@ use crate::message::number::{
     BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, NiciraRole, PacketInFormat, PacketInReason,
     TableId, TlvTableCommand,
 };
-use crate::message::session::Empty;
 use crate::message::switch::AsyncProperty;
+use crate::message::symmetric::Empty;
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Padded, Port16, choice, structure, tagged};

@@ -8,7 +8,7 @@ use crate::message::instruction::Instructions;
 use crate::message::match_::Match;
 use crate::message::monitor::AbbreviatedUpdate;
 use crate::message::number::{FlowMonitorFlags, MonitorReason, NiciraFlowEvent, TableId};
-use crate::message::session::Empty;
+use crate::message::symmetric::Empty;
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Padded, Port16, choice, structure};

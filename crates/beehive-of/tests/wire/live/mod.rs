@@ -3,6 +3,6 @@
 mod connection;
 mod events;
 mod flows;
-mod questions;
+mod queries;
 mod requests;
 mod switch;

@@ -89,7 +89,7 @@ fn the_switch_takes_what_we_encode() {
     for version in Version::ALL {
         let mut connection = Connection::open(&switch, version);
         let ours = crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes);
-        let complete = crate::complete::complete(version).into_iter().map(|(bytes, _)| bytes);
+        let complete = crate::message_samples::complete(version).into_iter().map(|(bytes, _)| bytes);
         for bytes in ours.chain(complete) {
             let frame = Frame::whole(&bytes).unwrap();
             // Some of them are nonsense on purpose.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, OnceCell, RefCell};
 
 use super::compose_error::{ComposeError, ComposeProblem};
-use super::nearest::nearest;
+use super::nearest_name::nearest;
 use crate::encode::EncodeError;
 use crate::message::{MATCH_NAMES_10, MATCH_NAMES_11};
 use crate::oxm::FIELDS;
@@ -33,7 +33,7 @@ impl Place<'_> {
 }
 
 /// A value, and when it was last asked for.
-pub(crate) struct Told<'t> {
+pub(crate) struct TrackedSource<'t> {
     source: &'t dyn Source,
     place: Place<'t>,
     /// How often anything was asked for, in the whole tree.
@@ -42,14 +42,14 @@ pub(crate) struct Told<'t> {
     used: Cell<u64>,
     /// Whether its number, text or flag was looked at.
     read: Cell<bool>,
-    values: OnceCell<Vec<Told<'t>>>,
+    values: OnceCell<Vec<TrackedSource<'t>>>,
     /// What was asked for and is not there; the last at the end.
     absent: RefCell<Vec<String>>,
     /// When that was.
     missed: Cell<u64>,
 }
 
-impl<'t> Told<'t> {
+impl<'t> TrackedSource<'t> {
     /// The whole of a source, of which nothing was asked for.
     pub(crate) fn new(source: &'t dyn Source, clock: &'t Cell<u64>) -> Self {
         Self::at(Place::Root, source, clock)
@@ -201,7 +201,7 @@ impl<'t> Told<'t> {
     }
 }
 
-impl Source for Told<'_> {
+impl Source for TrackedSource<'_> {
     fn field(&self, name: &str) -> Option<&dyn Source> {
         if !self.source.is_closed() {
             return self.source.field(name);

@@ -4,7 +4,7 @@ use beehive_of::message::*;
 use beehive_of::{PortNo, Version};
 use bytes::BytesMut;
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
 pub(crate) fn meters(messages: &mut Messages) {
     let bands = [

@@ -6,7 +6,7 @@ use beehive_of::oxm::{OxmField, OxmFields};
 use beehive_of::{MacAddress, PortNo, Version};
 use bytes::BytesMut;
 
-use crate::recent;
+use crate::message_samples_1_3_on;
 
 /// A message, and what Open vSwitch must say about it.
 pub(crate) type Judged = (Vec<u8>, Vec<&'static str>);
@@ -84,15 +84,15 @@ pub(crate) fn complete(version: Version) -> Vec<Judged> {
         );
     }
     if version >= Version::V1_3 {
-        recent::meters(&mut messages);
-        recent::tables(&mut messages);
-        recent::asynchronous(&mut messages);
+        message_samples_1_3_on::meters(&mut messages);
+        message_samples_1_3_on::tables(&mut messages);
+        message_samples_1_3_on::asynchronous(&mut messages);
     }
     if version >= Version::V1_4 {
-        recent::since_1_4(&mut messages);
+        message_samples_1_3_on::since_1_4(&mut messages);
     }
     if version >= Version::V1_5 {
-        recent::since_1_5(&mut messages);
+        message_samples_1_3_on::since_1_5(&mut messages);
     }
     crate::extensions::extensions(&mut messages);
     messages.list

@@ -204,7 +204,7 @@ impl fmt::Debug for ErrorMessage<'_> {
 
 /// Whether a message type is one of those that are the same in every version.
 #[inline]
-pub(crate) const fn is_session(message_type: u8) -> bool {
+pub(crate) const fn is_symmetric(message_type: u8) -> bool {
     message_type <= ECHO_REPLY
 }
 
