@@ -1,4 +1,4 @@
-//! The tree in any notation that serde knows.
+//! Serde support for [`Node`].
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -29,7 +29,7 @@ impl Serialize for Node {
     }
 }
 
-/// Fields keep their order: that of a match's fields means something.
+/// Keeps the order of fields, because the order of match fields is significant.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reading)
@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for Reading {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut values: Vec<(String, Node)> = Vec::new();
-        // Whoever sends many names does not have each of them compared with all.
+        // A set, so that the time is not quadratic in the number of names, which the sender chooses.
         let mut names = BTreeSet::new();
         while let Some((name, value)) = entries.next_entry::<String, Node>()? {
             if !names.insert(name.clone()) {
@@ -79,6 +79,7 @@ impl<'de> Visitor<'de> for Reading {
             }
             values.push((name, value));
         }
+
         Ok(Node::Record(values))
     }
 }
