@@ -62,7 +62,7 @@ pub enum Part {
     Statistics,
     /// A role.
     Role,
-    /// A property of a port, queue, table, role, bundle or asynchronous configuration (1.4 on).
+    /// A property of a port, queue, table, role, bundle or asynchronous configuration (since 1.4).
     Property,
     /// A group or one of its buckets.
     Group,

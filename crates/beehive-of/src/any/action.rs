@@ -29,7 +29,8 @@ pub enum Action {
         /// packet, unbuffered.
         max_len: u16,
     },
-    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first (`SetQueue`).
+    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first
+    /// (`SetQueue`).
     Enqueue {
         /// The port to send to.
         port: PortNo,

@@ -33,13 +33,13 @@ pub struct FlowMod<'a> {
     /// An opaque value that the controller chooses.
     pub cookie: u64,
     /// The bits of `cookie` that a flow must have for a modification or deletion to apply; 0 applies it to
-    /// any flow. 1.1 on.
+    /// any flow. Since 1.1.
     pub cookie_mask: u64,
     /// A packet in the switch's buffer to which the new flow is applied.
     pub buffer_id: Option<u32>,
     /// Restricts deletions to flows that output to this port; [`PortNo::ANY`] means no restriction.
     pub out_port: PortNo,
-    /// Restricts deletions to flows that use this group; `None` means no restriction. 1.1 on.
+    /// Restricts deletions to flows that use this group; `None` means no restriction. Since 1.1.
     pub out_group: Option<u32>,
     /// The options.
     pub flags: FlowFlags,
@@ -47,7 +47,7 @@ pub struct FlowMod<'a> {
     pub match_fields: Match,
     /// The actions on a matching packet ("apply actions" from 1.1 on); an empty list drops it.
     pub actions: Actions<'a>,
-    /// The table that processes the packet next, if any. 1.1 on.
+    /// The table that processes the packet next, if any. Since 1.1.
     pub goto_table: Option<u8>,
     /// Number of instructions in a decoded message that this structure does not model. Encoding fails unless
     /// it is 0.
@@ -95,11 +95,12 @@ impl FlowFlags {
     pub const SEND_FLOW_REMOVED: Self = Self(1);
     /// Refuse the flow if it overlaps another one with the same priority.
     pub const CHECK_OVERLAP: Self = Self(2);
-    /// Set the flow's counters to zero. 1.2 on; a decoded 1.0 message with this bit means an emergency flow.
+    /// Set the flow's counters to zero. Since 1.2; a decoded 1.0 message with this bit means an emergency
+    /// flow.
     pub const RESET_COUNTS: Self = Self(4);
-    /// Do not count packets. 1.3 on.
+    /// Do not count packets. Since 1.3.
     pub const NO_PACKET_COUNTS: Self = Self(8);
-    /// Do not count bytes. 1.3 on.
+    /// Do not count bytes. Since 1.3.
     pub const NO_BYTE_COUNTS: Self = Self(16);
 
     /// Returns the option bits that may be encoded in `version`.
@@ -299,11 +300,11 @@ pub enum FlowRemovedReason {
     HardTimeout,
     /// A controller deleted the flow.
     Delete,
-    /// The group that the flow uses was deleted. 1.1 on.
+    /// The group that the flow uses was deleted. Since 1.1.
     GroupDelete,
-    /// The meter that the flow uses was deleted. 1.4 on.
+    /// The meter that the flow uses was deleted. Since 1.4.
     MeterDelete,
-    /// The switch evicted the flow to free space. 1.4 on.
+    /// The switch evicted the flow to free space. Since 1.4.
     Eviction,
     /// Another reason, with its number on the wire.
     Other(u8),

@@ -31,7 +31,7 @@ pub struct Match {
     /// The outermost VLAN tag, or its absence.
     pub vlan: Option<VlanMatch>,
     /// The priority in the outermost VLAN tag (3 bits); requires a tag in [`vlan`](Self::vlan), except in
-    /// 1.0.
+    /// 1.0 only.
     pub vlan_priority: Option<u8>,
     /// The protocol of an IPv4 packet, or from 1.2 on also of an IPv6 packet.
     pub ip_protocol: Option<u8>,
@@ -41,9 +41,9 @@ pub struct Match {
     pub ipv4_src: Option<Masked<Ipv4Addr>>,
     /// The IPv4 destination; in 1.0 its mask must be a prefix.
     pub ipv4_dst: Option<Masked<Ipv4Addr>>,
-    /// The IPv6 source. 1.2 on.
+    /// The IPv6 source. Since 1.2.
     pub ipv6_src: Option<Masked<Ipv6Addr>>,
-    /// The IPv6 destination. 1.2 on.
+    /// The IPv6 destination. Since 1.2.
     pub ipv6_dst: Option<Masked<Ipv6Addr>>,
     /// The operation of an ARP packet (1.0 and 1.1: at most 255).
     pub arp_operation: Option<u16>,
@@ -51,9 +51,9 @@ pub struct Match {
     pub arp_sender: Option<Masked<Ipv4Addr>>,
     /// The target's IPv4 address in an ARP packet.
     pub arp_target: Option<Masked<Ipv4Addr>>,
-    /// The source port of TCP, UDP or (1.1 on) SCTP.
+    /// The source port of TCP, UDP or (since 1.1) SCTP.
     pub transport_src: Option<u16>,
-    /// The destination port of TCP, UDP or (1.1 on) SCTP.
+    /// The destination port of TCP, UDP or (since 1.1) SCTP.
     pub transport_dst: Option<u16>,
     /// The type of an ICMP packet, or from 1.2 on also of an ICMPv6 packet.
     pub icmp_type: Option<u8>,
@@ -90,7 +90,7 @@ pub(crate) const SCTP: u8 = 132;
 
 impl Match {
     /// Adds "any VLAN tag" to a match that has a VLAN priority only. A match of 1.0 or 1.1 leaves it
-    /// implicit; a match of 1.2 on must state it.
+    /// implicit; a match of 1.2 or later must state it.
     pub(crate) fn with_tag(self) -> Self {
         match (self.vlan, self.vlan_priority) {
             (None, Some(_)) => Self { vlan: Some(VlanMatch::Tagged), ..self },

@@ -50,9 +50,9 @@ pub enum Message<'a> {
     FlowRemoved(FlowRemoved),
     /// Reports that a port changed.
     PortStatus(PortStatus),
-    /// Asks for [`Message::PortDescriptionReply`]. 1.3 on.
+    /// Asks for [`Message::PortDescriptionReply`]. Since 1.3.
     PortDescriptionRequest,
-    /// The ports of a switch. 1.3 on.
+    /// The ports of a switch. Since 1.3.
     PortDescriptionReply(PortDescription<'a>),
     /// Asks for [`Message::FlowStatisticsReply`].
     FlowStatisticsRequest(FlowStatisticsRequest),
@@ -66,9 +66,9 @@ pub enum Message<'a> {
     BarrierRequest,
     /// Reports that all messages before the barrier request are processed.
     BarrierReply,
-    /// Asks for a role. 1.2 on.
+    /// Asks for a role. Since 1.2.
     RoleRequest(RoleMessage),
-    /// The role that the switch granted. 1.2 on.
+    /// The role that the switch granted. Since 1.2.
     RoleReply(RoleMessage),
     /// A message that this module does not model.
     Unknown(Unknown<'a>),

@@ -41,13 +41,13 @@ pub enum PacketInReason {
     NoMatch,
     /// An output action of a flow.
     Action,
-    /// The time to live of the packet expired. 1.2 on.
+    /// The time to live of the packet expired. Since 1.2.
     InvalidTtl,
-    /// An output in the action set. 1.4 on; earlier versions report [`PacketInReason::Action`].
+    /// An output in the action set. Since 1.4; earlier versions report [`PacketInReason::Action`].
     ActionSet,
-    /// An output in a group. 1.4 on; earlier versions report [`PacketInReason::Action`].
+    /// An output in a group. Since 1.4; earlier versions report [`PacketInReason::Action`].
     Group,
-    /// An output in a packet-out. 1.4 on; earlier versions report [`PacketInReason::Action`].
+    /// An output in a packet-out. Since 1.4; earlier versions report [`PacketInReason::Action`].
     PacketOut,
     /// Another reason, with its number on the wire.
     Other(u8),

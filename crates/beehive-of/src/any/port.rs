@@ -117,9 +117,9 @@ pub struct PortState(pub u32);
 impl PortState {
     /// The port has no link.
     pub const LINK_DOWN: u32 = 1;
-    /// Blocked by a protocol outside of OpenFlow. 1.1 on.
+    /// Blocked by a protocol outside of OpenFlow. Since 1.1.
     pub const BLOCKED: u32 = 1 << 1;
-    /// Live for a fast-failover group. 1.1 on.
+    /// Live for a fast-failover group. Since 1.1.
     pub const LIVE: u32 = 1 << 2;
 }
 

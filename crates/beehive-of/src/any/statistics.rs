@@ -23,11 +23,11 @@ pub struct FlowStatisticsRequest {
     pub table_id: u8,
     /// Restricts the request to flows that output to this port; [`PortNo::ANY`] means no restriction.
     pub out_port: PortNo,
-    /// Restricts the request to flows that use this group; `None` means no restriction. 1.1 on.
+    /// Restricts the request to flows that use this group; `None` means no restriction. Since 1.1.
     pub out_group: Option<u32>,
-    /// Restricts the request to flows with this cookie, under `cookie_mask`. 1.1 on.
+    /// Restricts the request to flows with this cookie, under `cookie_mask`. Since 1.1.
     pub cookie: u64,
-    /// The bits of `cookie` to compare; 0 means no restriction. 1.1 on.
+    /// The bits of `cookie` to compare; 0 means no restriction. Since 1.1.
     pub cookie_mask: u64,
     /// The match that covers the flows.
     pub match_fields: Match,
@@ -111,7 +111,7 @@ pub struct FlowEntry<'a> {
     pub match_fields: Match,
     /// The actions that the flow applies.
     pub actions: Actions<'a>,
-    /// The table that processes the packet next, if any. 1.1 on.
+    /// The table that processes the packet next, if any. Since 1.1.
     pub goto_table: Option<u8>,
     /// Number of instructions in a decoded message that this structure does not model. Encoding fails unless
     /// it is 0.
@@ -219,7 +219,7 @@ impl FlowStatistics<'_> {
     }
 }
 
-/// One part of the reply to a port description request. 1.3 on.
+/// One part of the reply to a port description request. Since 1.3.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PortDescription<'a> {
     /// Whether another part of the reply follows.
@@ -279,7 +279,7 @@ impl Multipart<'_> {
     pub const DESCRIPTION: u16 = 0;
     /// The kind that lists flows. The same in every version.
     pub const FLOW: u16 = 1;
-    /// The kind that lists ports. 1.3 on.
+    /// The kind that lists ports. Since 1.3.
     pub const PORT_DESCRIPTION: u16 = 13;
     /// The flag of a part that another part follows.
     pub const MORE: u16 = 1;

@@ -20,7 +20,7 @@ pub struct Features<'a> {
     pub buffers: u32,
     /// Number of flow tables.
     pub tables: u8,
-    /// The identifier of this connection of the switch: 0 is the main connection. 1.3 on.
+    /// The identifier of this connection of the switch: 0 is the main connection. Since 1.3.
     pub auxiliary_id: u8,
     /// Optional capabilities.
     pub capabilities: Capabilities,
@@ -42,7 +42,7 @@ impl Capabilities {
     pub const TABLE_STATISTICS: u32 = 1 << 1;
     /// Counts per port.
     pub const PORT_STATISTICS: u32 = 1 << 2;
-    /// Counts per group. 1.1 on; in 1.0 the bit means the spanning tree protocol.
+    /// Counts per group. Since 1.1; in 1.0 the bit means the spanning tree protocol.
     pub const GROUP_STATISTICS: u32 = 1 << 3;
     /// Reassembles IP fragments.
     pub const IP_REASSEMBLY: u32 = 1 << 5;
@@ -164,7 +164,7 @@ impl SwitchConfig {
     }
 }
 
-/// A controller's role at a switch (specification 1.3.5, 6.3.4). 1.2 on.
+/// A controller's role at a switch (specification 1.3.5, 6.3.4). Since 1.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u32)]
 pub enum Role {
@@ -178,7 +178,7 @@ pub enum Role {
     Slave = 3,
 }
 
-/// A role request or its reply. 1.2 on.
+/// A role request or its reply. Since 1.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RoleMessage {
     /// The role.

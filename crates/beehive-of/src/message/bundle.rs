@@ -1,4 +1,4 @@
-//! Bundles and forwarded requests, which contain other messages (1.4 on; 1.4.1, 7.3.9 and 7.4.6; 1.5.1,
+//! Bundles and forwarded requests, which contain other messages (since 1.4; 1.4.1, 7.3.9 and 7.4.6; 1.5.1,
 //! 7.3.9).
 
 use super::embedded::InnerMessage;

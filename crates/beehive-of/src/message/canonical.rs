@@ -131,8 +131,8 @@ impl Canonical {
         Ok(Self(sequence.finish().into()))
     }
 
-    /// Returns the form of a flow's actions (1.0) or instructions (1.1 on). Instructions are in the order in
-    /// which switches execute them.
+    /// Returns the form of a flow's actions (1.0) or instructions (since 1.1). Instructions are in the order
+    /// in which switches execute them.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ structure! {
     /// Changes a flow table.
     pub struct FlowMod<'a> in FlowMod {
         cookie: u64,
-        /// The bits of the cookie that a flow must have for a modification or deletion to apply (1.1 on).
+        /// The bits of the cookie that a flow must have for a modification or deletion to apply (since 1.1).
         cookie_mask: u64,
         table_id: TableId,
         command: FlowModCommand,
@@ -22,15 +22,15 @@ structure! {
         buffer_id: BufferId = BufferId::NONE,
         /// Restricts deletions to flows that output to this port.
         out_port: PortNo = PortNo::ANY,
-        /// Restricts deletions to flows that use this group (1.1 on).
+        /// Restricts deletions to flows that use this group (since 1.1).
         out_group: GroupId = GroupId::ANY,
         flags: FlowModFlags,
-        /// Flows with higher importance are evicted later (1.4 on).
+        /// Flows with higher importance are evicted later (since 1.4).
         importance: u16,
         match_fields: Match<'a>,
         /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -59,7 +59,7 @@ structure! {
         /// Lifetime of the flow, nanoseconds beyond the seconds.
         duration_nsec: u32,
         idle_timeout: u16,
-        /// 1.2 on.
+        /// Since 1.2.
         hard_timeout: u16,
         packet_count: u64,
         byte_count: u64,

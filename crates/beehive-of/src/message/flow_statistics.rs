@@ -27,11 +27,11 @@ structure! {
     pub struct FlowRequest<'a> in Statistics {
         table_id: TableId = TableId::ALL,
         out_port: PortNo = PortNo::ANY,
-        /// 1.1 on.
+        /// Since 1.1.
         out_group: GroupId = GroupId::ANY,
-        /// 1.1 on.
+        /// Since 1.1.
         cookie: u64,
-        /// 1.1 on.
+        /// Since 1.1.
         cookie_mask: u64,
         match_fields: Match<'a>,
     }
@@ -48,19 +48,19 @@ structure! {
         priority: u16,
         idle_timeout: u16,
         hard_timeout: u16,
-        /// 1.3 on.
+        /// Since 1.3.
         flags: FlowModFlags,
-        /// 1.4 on.
+        /// Since 1.4.
         importance: u16,
         cookie: u64,
         packet_count: u64,
         byte_count: u64,
         match_fields: Match<'a>,
-        /// 1.5.
+        /// Since 1.5.
         counters: FlowCounters<'a>,
-        /// 1.0.
+        /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -128,9 +128,9 @@ structure! {
     /// The counters of a port; all ones if the port does not support a counter.
     pub struct PortStatistics<'a> in Statistics {
         port_no: PortNo,
-        /// 1.3 on.
+        /// Since 1.3.
         duration_sec: u32,
-        /// 1.3 on.
+        /// Since 1.3.
         duration_nsec: u32,
         rx_packets: u64,
         tx_packets: u64,
@@ -145,7 +145,7 @@ structure! {
         rx_over_err: u64,
         rx_crc_err: u64,
         collisions: u64,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortStatisticsProperty<'a>>,
     }
     0 => [
@@ -167,7 +167,7 @@ structure! {
 }
 
 tagged! {
-    /// A property of the port statistics (1.4 on).
+    /// A property of the port statistics (since 1.4).
     pub enum PortStatisticsProperty<'a> in Property, "port statistics property length", padded true, minimum 4 {
         /// The counters of an Ethernet port.
         Ethernet(EthernetCounters) "ethernet" = [0 in 4..],

@@ -1,4 +1,4 @@
-//! Groups (1.1 on; 1.3.5, 7.3.4.3 and 7.3.5.8; 1.5.1, 7.3.4.3).
+//! Groups (since 1.1; 1.3.5, 7.3.4.3 and 7.3.5.8; 1.5.1, 7.3.4.3).
 
 use super::action::Actions;
 use super::experimenter::Experimenter;
@@ -16,7 +16,7 @@ structure! {
         /// The bucket that the command removes, or at which it inserts buckets (1.5).
         command_bucket_id: BucketId = BucketId::ALL,
         buckets: Buckets<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [command, group_type, 1, group_id, buckets],
@@ -32,10 +32,10 @@ structure! {
         watch_port: PortNo = PortNo::ANY,
         /// The group whose liveness determines that of the bucket; a property in 1.5.
         watch_group: GroupId = GroupId::ANY,
-        /// 1.5.
+        /// Since 1.5.
         bucket_id: BucketId,
         actions: Actions<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, BucketProperty<'a>>,
     }
     1..=4 => [len, weight, watch_port, watch_group, 4, actions],
@@ -98,9 +98,9 @@ structure! {
         ref_count: u32,
         packet_count: u64,
         byte_count: u64,
-        /// Lifetime of the group, whole seconds (1.3 on).
+        /// Lifetime of the group, whole seconds (since 1.3).
         duration_sec: u32,
-        /// Lifetime of the group, nanoseconds beyond the seconds (1.3 on).
+        /// Lifetime of the group, nanoseconds beyond the seconds (since 1.3).
         duration_nsec: u32,
         buckets: List<'a, BucketCounter>,
     }
@@ -123,7 +123,7 @@ structure! {
         group_type: GroupType,
         group_id: GroupId,
         buckets: Buckets<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [len, group_type, 1, group_id, buckets],
@@ -131,7 +131,7 @@ structure! {
 }
 
 structure! {
-    /// The group features (1.2 on), with limits for each of the types all, select, indirect and fast
+    /// The group features (since 1.2), with limits for each of the types all, select, indirect and fast
     /// failover.
     pub struct GroupFeatures in Group {
         types: GroupTypes,

@@ -1,4 +1,4 @@
-//! Instructions (1.1 on; 1.3.5, 7.2.4).
+//! Instructions (since 1.1; 1.3.5, 7.2.4).
 
 use super::action::Actions;
 use super::experimenter::Experimenter;

@@ -15,7 +15,7 @@ pub(crate) const TYPE_OXM: u16 = 1;
 /// A match.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Match<'a> {
-    /// A list of fields (1.2 on).
+    /// A list of fields (since 1.2).
     Fields(OxmFields<'a>),
     /// The fixed structure of 1.0.
     V1_0(StandardMatch10),

@@ -1,4 +1,4 @@
-//! Meters (1.3 on; 1.3.5, 7.3.4.5 and 7.3.5.13).
+//! Meters (since 1.3; 1.3.5, 7.3.4.5 and 7.3.5.13).
 
 use super::experimenter::ExperimenterBand;
 use super::number::{BandTypes, MeterCapabilities, MeterCommand, MeterFlags, MeterId};
@@ -132,7 +132,7 @@ structure! {
         capabilities: MeterCapabilities,
         max_bands: u8,
         max_color: u8,
-        /// 1.5.
+        /// Since 1.5.
         features: u32,
     }
     3..=4 => [max_meter, band_types, capabilities, max_bands, max_color, 2],

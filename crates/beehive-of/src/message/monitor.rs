@@ -1,4 +1,4 @@
-//! Flow monitors (1.4 on; 1.4.1, 7.3.5.17).
+//! Flow monitors (since 1.4; 1.4.1, 7.3.5.17).
 
 use super::flow_update::flow_update;
 use super::instruction::Instructions;

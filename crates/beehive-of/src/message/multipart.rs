@@ -1,4 +1,4 @@
-//! Statistics (1.0 to 1.2) and multipart (1.3 on) messages, with a request and a reply for each kind.
+//! Statistics (1.0 to 1.2) and multipart (since 1.3) messages, with a request and a reply for each kind.
 
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::extension::{ExperimenterReply, ExperimenterRequest};

@@ -19,7 +19,7 @@ structure! {
         reason: PacketInReason,
         table_id: TableId,
         cookie: u64,
-        /// The pipeline fields of the packet (1.2 on).
+        /// The pipeline fields of the packet (since 1.2).
         match_fields: Match<'a>,
         /// The packet, possibly truncated.
         data: &'a [u8],

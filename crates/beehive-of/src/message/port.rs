@@ -21,11 +21,11 @@ structure! {
         advertised: u32,
         supported: u32,
         peer: u32,
-        /// Current bit rate in kbit/s (1.1 on).
+        /// Current bit rate in kbit/s (since 1.1).
         curr_speed: u32,
-        /// Maximum bit rate in kbit/s (1.1 on).
+        /// Maximum bit rate in kbit/s (since 1.1).
         max_speed: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, name, config, state, curr, advertised, supported, peer],
@@ -39,7 +39,7 @@ structure! {
 pub type Ports<'a> = List<'a, Port<'a>>;
 
 tagged! {
-    /// A property of a port (1.4 on).
+    /// A property of a port (since 1.4).
     pub enum PortProperty<'a> in Property, "port property length", padded true, minimum 4 {
         /// The rates and media of an Ethernet port.
         Ethernet(EthernetPort) "ethernet" = [0 in 4..],
@@ -121,7 +121,7 @@ structure! {
         mask: PortConfig,
         /// The features to advertise; a property from 1.4 on.
         advertise: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortModProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, config, mask, advertise, 4],
@@ -130,7 +130,7 @@ structure! {
 }
 
 tagged! {
-    /// A property of a port modification (1.4 on).
+    /// A property of a port modification (since 1.4).
     pub enum PortModProperty<'a> in Property, "port modification property length", padded true, minimum 4 {
         /// For an Ethernet port.
         Ethernet(EthernetPortMod) "ethernet" = [0 in 4..],

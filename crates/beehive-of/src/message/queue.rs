@@ -27,7 +27,7 @@ structure! {
     /// A queue (up to 1.3).
     pub struct Queue<'a> in Queue {
         queue_id: QueueId,
-        /// 1.2 on.
+        /// Since 1.2.
         port: PortNo,
         properties: List<'a, QueueProperty<'a>>,
     }
@@ -72,11 +72,11 @@ structure! {
         tx_bytes: u64,
         tx_packets: u64,
         tx_errors: u64,
-        /// Lifetime of the queue, whole seconds (1.3 on).
+        /// Lifetime of the queue, whole seconds (since 1.3).
         duration_sec: u32,
-        /// Lifetime of the queue, nanoseconds beyond the seconds (1.3 on).
+        /// Lifetime of the queue, nanoseconds beyond the seconds (since 1.3).
         duration_nsec: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     0 => [port as Port16, 2, queue_id, tx_bytes, tx_packets, tx_errors],
@@ -88,7 +88,7 @@ structure! {
 }
 
 structure! {
-    /// The configuration of a queue (1.4 on).
+    /// The configuration of a queue (since 1.4).
     pub struct QueueDescription<'a> in Queue {
         port: PortNo,
         queue_id: QueueId,
@@ -98,7 +98,7 @@ structure! {
 }
 
 tagged! {
-    /// A property of a queue (1.4 on).
+    /// A property of a queue (since 1.4).
     pub enum QueueDescriptionProperty<'a> in Property, "queue property length", padded true, minimum 4 {
         /// The guaranteed minimum rate.
         MinRate(Rate) "min_rate" = [1 in 4..],

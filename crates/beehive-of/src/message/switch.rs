@@ -14,7 +14,7 @@ structure! {
         datapath_id: u64,
         n_buffers: u32,
         n_tables: u8,
-        /// The identifier of this connection of the switch; 0 is the main one (1.3 on).
+        /// The identifier of this connection of the switch; 0 is the main one (since 1.3).
         auxiliary_id: u8,
         capabilities: Capabilities,
         /// The supported actions, bit n for action type n (1.0).
@@ -37,7 +37,7 @@ structure! {
 }
 
 structure! {
-    /// A controller's role (1.2 on; 1.3.5, 7.3.9).
+    /// A controller's role (since 1.2; 1.3.5, 7.3.9).
     pub struct RoleMessage in Role {
         role: ControllerRole,
         /// The controller's short identifier at the switch (1.5).
@@ -49,7 +49,7 @@ structure! {
 }
 
 structure! {
-    /// Reports that the controller's role changed (1.4 on).
+    /// Reports that the controller's role changed (since 1.4).
     pub struct RoleStatus<'a> in Role {
         role: ControllerRole,
         reason: RoleReason,
@@ -68,16 +68,17 @@ tagged! {
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends (1.3 on; 1.3.5, 7.3.10): bit n of a mask for reason n.
+    /// Which asynchronous messages a switch sends (since 1.3; 1.3.5, 7.3.10): bit n of a mask for reason n.
     pub struct AsyncConfig<'a> in Message {
-        /// 1.3; properties from 1.4 on. For masters and equals, then for slaves.
+        /// 1.3 only; properties since 1.4. The first mask of each pair is for masters and equals, the second
+        /// for slaves.
         packet_in_mask: u32,
         packet_in_mask_slave: u32,
         port_status_mask: u32,
         port_status_mask_slave: u32,
         flow_removed_mask: u32,
         flow_removed_mask_slave: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, AsyncProperty<'a>>,
     }
     3 => [
@@ -88,7 +89,7 @@ structure! {
 }
 
 tagged! {
-    /// The reasons for which a switch sends asynchronous messages of one type (1.4 on).
+    /// The reasons for which a switch sends asynchronous messages of one type (since 1.4).
     pub enum AsyncProperty<'a> in Property, "asynchronous configuration property length", padded true, minimum 4 {
         /// Packet-in to slaves.
         PacketInSlave(Mask) "packet_in_slave" = [0 in _],

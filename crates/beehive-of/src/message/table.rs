@@ -1,4 +1,5 @@
-//! Flow tables: modification, statistics, features and descriptions (1.3.5, 7.3.4.1 and 7.3.5.5; 1.4.1, 7.3.4.1).
+//! Flow tables: modification, statistics, features and descriptions (1.3.5, 7.3.4.1 and 7.3.5.5; 1.4.1,
+//! 7.3.4.1).
 
 use super::experimenter::Experimenter;
 use super::number::{
@@ -8,11 +9,11 @@ use crate::oxm::{FieldId, OxmFields};
 use crate::schema::{Fixed, Hex, List, structure, tagged};
 
 structure! {
-    /// Changes a table (1.1 on).
+    /// Changes a table (since 1.1).
     pub struct TableMod<'a> in Table {
         table_id: TableId,
         config: TableConfig,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, TableProperty<'a>>,
     }
     1..=3 => [table_id, 3, config],
@@ -20,7 +21,7 @@ structure! {
 }
 
 tagged! {
-    /// The configuration of a table (1.4 on).
+    /// The configuration of a table (since 1.4).
     pub enum TableProperty<'a> in Property, "table property length", padded true, minimum 4 {
         /// The eviction criteria.
         Eviction(Eviction) "eviction" = [2 in 4..],
@@ -48,7 +49,7 @@ structure! {
 }
 
 structure! {
-    /// The configuration of a table (1.4 on).
+    /// The configuration of a table (since 1.4).
     pub struct TableDescription<'a> in Table {
         table_id: TableId,
         config: TableConfig,
@@ -58,7 +59,7 @@ structure! {
 }
 
 structure! {
-    /// Reports that a table crossed a vacancy threshold (1.4 on).
+    /// Reports that a table crossed a vacancy threshold (since 1.4).
     pub struct TableStatus<'a> in Table {
         reason: TableReason,
         table: TableDescription<'a>,
@@ -132,12 +133,12 @@ impl crate::schema::Adaptor<'_, u64> for Word {
 }
 
 structure! {
-    /// The features of a table (1.3 on).
+    /// The features of a table (since 1.3).
     pub struct TableFeatures<'a> in Table {
         table_id: TableId,
-        /// 1.5.
+        /// Since 1.5.
         command: TableFeaturesCommand,
-        /// 1.5.
+        /// Since 1.5.
         features: TableFeatureFlags,
         name: Fixed<32>,
         /// The bits of the metadata that can be matched.

@@ -95,7 +95,7 @@ structure! {
         match_fields: OxmFields<'a>,
         /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
