@@ -207,6 +207,7 @@ mod tests {
             messages.iter().map(|message| message.frame().unwrap().xid()).collect::<std::vec::Vec<_>>(),
             [7, 8]
         );
+
         let mut copy = BytesMut::new();
         messages.into_iter().for_each(|message| codec.encode(message, &mut copy).unwrap());
         assert_eq!(copy, stream);
@@ -216,8 +217,10 @@ mod tests {
     fn a_stream_that_cannot_be_followed_ends() {
         let mut bytes = BytesMut::from(&[4, 0, 0, 7, 0, 0, 0, 0][..]);
         assert!(matches!(MessageCodec::new().decode(&mut bytes), Err(CodecError::Framing(_))));
+
         let mut bytes = BytesMut::from(&[4, 0, 1, 0, 0, 0, 0, 0][..]);
         assert!(matches!(MessageCodec::limited(100).decode(&mut bytes), Err(CodecError::Framing(_))));
+
         let role = any::Message::BarrierRequest;
         let mut out = BytesMut::new();
         MessageCodec::new()

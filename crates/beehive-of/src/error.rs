@@ -218,9 +218,11 @@ mod tests {
         assert_eq!(error.to_string(), "action length is smaller than what it measures at byte 84");
         assert_eq!(error.answer(Version::V1_0), Answer { error_type: 2, code: 1 });
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 2, code: 1 });
+
         let error = Error::new(ErrorKind::Truncated, Part::Match, 48, "match");
         assert_eq!(error.answer(Version::V1_0), Answer { error_type: 1, code: 6 });
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
+
         let error = Error::new(ErrorKind::Version, Part::Header, 0, "version");
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 1, code: 0 });
         assert!(!error.is_framing());

@@ -222,6 +222,7 @@ mod tests {
         assert!(frames.next().unwrap().is_ok() && frames.next().unwrap().is_ok());
         assert!(frames.next().is_none() && frames.next().is_none());
         assert_eq!(frames.consumed(), 16);
+
         let bytes = [HELLO, [0; 8], HELLO].concat();
         let mut frames = Frames::new(&bytes);
         assert!(frames.next().unwrap().is_ok() && frames.next().unwrap().is_err());

@@ -142,6 +142,7 @@ mod tests {
         let mut frames = received.frames();
         let run: Vec<u32> = frames.by_ref().map(|frame| frame.unwrap().xid()).collect();
         assert_eq!(run, [1, 2]);
+
         let consumed = frames.consumed();
         received.consume(consumed);
         assert_eq!(received.pending(), 30 - 11 - 12);

@@ -62,6 +62,7 @@ mod tests {
         assert_eq!(distance("prt", "port"), 1);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+
         let names = ["port", "max_len", "match", "tcp_dst", "tcp_src"];
         let of = |name| nearest(name, names.into_iter());
         assert_eq!(of("prt").as_deref(), Some("port"));

@@ -104,6 +104,7 @@ mod tests {
             ("words", Node::Text("say \"it\"".to_owned())),
         ]);
         assert_eq!(node.to_string(), "z=1 a=[(b=true), none] data=001fff cookie=0xff words=say \"it\"");
+
         let json = r#"{"z":1,"a":[{"b":true},null],"data":"001fff","cookie":"0xff","words":"say \"it\""}"#;
         assert_eq!(serde_json::to_string(&node).unwrap(), json);
         assert_eq!(serde_json::from_str::<Node>(json).unwrap(), node);

@@ -1,4 +1,5 @@
-//! What the codec promises: known bytes, round trips, hostile input, no allocation, and Open vSwitch's opinion.
+//! Integration tests of the codec: known bytes, round trips, hostile input, allocation, and comparison with
+//! Open vSwitch.
 
 mod allocation;
 mod arbitrary;

@@ -1,4 +1,4 @@
-//! A running `ovs-vswitchd`, in every version: it does what we encode, and we decode what it sends.
+//! Tests against a running `ovs-vswitchd` in every version.
 
 mod connection;
 mod events;
