@@ -34,9 +34,9 @@ structure! {
 structure! {
     /// The match of 1.1. Set bits in a mask mean bits to ignore.
     pub struct StandardMatch11 in Match {
-        /// `OFPMT_STANDARD`: 0.
+        /// The match type: `OFPMT_STANDARD` (0).
         kind: u16,
-        /// 88.
+        /// The length of the match in bytes: 88.
         length: u16 = 88,
         in_port: PortNo,
         /// The fields to ignore.
