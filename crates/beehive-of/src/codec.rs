@@ -23,7 +23,7 @@
 //!         let message = Message::EchoReply(echo);
 //!         switch.send(Outgoing { version: Version::V1_3, xid: frame.xid(), message }).await?;
 //!     }
-//!     Ok(other) => panic!("no question: {other:?}"),
+//!     Ok(other) => panic!("not an echo request: {other:?}"),
 //!     Err(error) => panic!("{error}"),
 //! }
 //! assert_eq!(controller.next().await.expect("the pipe is open")?.frame().map(|frame| frame.xid()).ok(), Some(7));

@@ -218,7 +218,7 @@
 //! # use beehive_of::message::{FlowEntry, Flows};
 //!
 //! # fn answer(flow: &Flow, into: &mut BytesMut) {
-//! #     let Message::FlowMod(sent) = flow.message() else { unreachable!("it goes out in the version's own message") };
+//! #     let Message::FlowMod(sent) = flow.message() else { unreachable!("the standard message can express it") };
 //! #     let entry = FlowEntry {
 //! #         priority: sent.priority, packet_count: 3, match_fields: sent.match_fields, actions: sent.actions,
 //! #         instructions: sent.instructions, ..Default::default()
@@ -244,7 +244,7 @@
 //!     let (mut told, mut more) = (Vec::new(), true);
 //!     while more {
 //!         // `None` would mean that the message is incomplete and more bytes must be read.
-//!         let frame = received.next_frame().unwrap().expect("all that was wanted has come");
+//!         let frame = received.next_frame().unwrap().expect("the reply is complete");
 //!         // The reply has the transaction identifier of the request; other messages belong to other requests.
 //!         let (2, Ok(Message::MultipartReply(reply))) = (frame.xid(), Message::parse(frame)) else { continue };
 //!         if let ReplyBody::Flow(list) = reply.body {
@@ -299,7 +299,7 @@
 //! # let same = as_entry("priority=7,tp_dst=80,nw_dst=10.9.9.9/8,tcp actions=2");
 //! # let other = as_entry("priority=7,tp_dst=80,nw_dst=10.0.0.0/8,tcp actions=3");
 //! # let [same, other] = [&same, &other].map(|flow| {
-//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!("these are in 1.0's own message") };
+//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!("the standard message can express them") };
 //! #     FlowEntry {
 //! #         priority: flow.priority, match_fields: flow.match_fields, actions: flow.actions, ..Default::default()
 //! #     }
@@ -386,7 +386,7 @@
 //!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0x00, 0x23, 0x20, 0, 0, 0xff, 0xfe], Answer::BAD_EXPERIMENTER_TYPE),
 //! ] {
 //!     let frame = Frame::whole(bytes)?;
-//!     let version = frame.version().expect("a version that is spoken");
+//!     let version = frame.version().expect("a supported version");
 //!     let message = Message::parse_strict(frame)?;
 //!     message.check_meaning(version)?;
 //!     assert_eq!(message.unknown_answer(), Some(expected));

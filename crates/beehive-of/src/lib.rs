@@ -26,8 +26,8 @@
 //! let bytes = [1, 10, 0, 20, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 2, 0, 3, 0, 0, 0xab, 0xcd];
 //! for part in bytes.chunks(10) {
 //!     received.read_target().extend_from_slice(part);
-//!     while let Some(frame) = received.next_frame().expect("a stream that can be followed") {
-//!         let version = frame.version().expect("a version that is spoken");
+//!     while let Some(frame) = received.next_frame().expect("valid framing") {
+//!         let version = frame.version().expect("a supported version");
 //!         match Message::parse(frame) {
 //!             Ok(Message::PacketIn(packet)) => {
 //!                 let actions = [Action::output(PortNo::FLOOD)];

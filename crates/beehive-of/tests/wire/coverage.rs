@@ -31,10 +31,10 @@ fn table(title: &str, names: &[&str], number: Number, place: &Place) -> String {
 
 #[test]
 fn the_documentation_has_the_table_of_what_is_covered() {
-    let mut document = "# What is covered\n\nEach number is that of a message, action or instruction in a version; a dash \
-        says that the version's specification\ndoes not have it. Behind the number: decoded (d), encoded (e) as it came, told as \
-        text (t) and composed of\nwhat is told. Each cell was seen to do so when the table was made. What has no number is kept as it \
-        is.\n\n"
+    let mut document = "# Coverage\n\n\
+        The tables list the number of each message, action and instruction in each version; a dash means that the\n\
+        specification of the version does not have it. The letters after the number mean that a test decodes it (d), encodes it\n\
+        unchanged (e), and displays it as text and composes it again (t). Elements without a number are preserved as bytes.\n\n"
         .to_owned();
     document += &table("message", Message::NAMES, Message::number, &Place::Message);
     document += &table(
