@@ -38,7 +38,8 @@ pub struct NotMacAddress;
 
 impl fmt::Display for NotMacAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("not an Ethernet address: want six hexadecimal bytes as in 02:00:00:00:00:01")
+        formatter
+            .write_str("invalid Ethernet address (expected six hexadecimal bytes, as in 02:00:00:00:00:01)")
     }
 }
 

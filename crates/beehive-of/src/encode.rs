@@ -54,8 +54,10 @@ impl fmt::Display for EncodeError {
             Self::Unsupported { version, field } => {
                 write!(formatter, "OpenFlow {version} cannot express {field}")
             }
-            Self::Value { field } => write!(formatter, "{field} is out of range"),
-            Self::Prerequisite { field } => write!(formatter, "{field} lacks the field that it depends on"),
+            Self::Value { field } => write!(formatter, "{field} is invalid or out of range"),
+            Self::Prerequisite { field } => {
+                write!(formatter, "{field} lacks the field that is its prerequisite")
+            }
             Self::TooLong => write!(formatter, "the message is longer than {MESSAGE_LENGTH_MAX} bytes"),
             Self::Source(error) => write!(formatter, "a decoded list is malformed: {error}"),
         }

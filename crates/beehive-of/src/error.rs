@@ -185,14 +185,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            ErrorKind::Version => "is not a version spoken here",
-            ErrorKind::Truncated => "is cut off",
-            ErrorKind::LengthTooSmall => "is smaller than what it measures",
-            ErrorKind::LengthTooLarge => "reaches beyond its container",
-            ErrorKind::LengthWrong => "is wrong for this structure",
+            ErrorKind::Version => "is not supported",
+            ErrorKind::Truncated => "is truncated",
+            ErrorKind::LengthTooSmall => "is too small for its structure",
+            ErrorKind::LengthTooLarge => "exceeds its container",
+            ErrorKind::LengthWrong => "does not match its structure",
             ErrorKind::Value => "has a value that the specification does not allow",
             ErrorKind::Missing => "is missing",
-            ErrorKind::Duplicate => "is there twice",
+            ErrorKind::Duplicate => "is duplicated",
             ErrorKind::Padding => "is not zero",
         };
         write!(formatter, "{} {} at byte {}", self.field, what, self.offset)
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn an_error_says_where_and_what_and_how_to_answer() {
         let error = Error::new(ErrorKind::LengthTooSmall, Part::Action, 84, "action length");
-        assert_eq!(error.to_string(), "action length is smaller than what it measures at byte 84");
+        assert_eq!(error.to_string(), "action length is too small for its structure at byte 84");
         assert_eq!(error.answer(Version::V1_0), Answer { error_type: 2, code: 1 });
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 2, code: 1 });
 

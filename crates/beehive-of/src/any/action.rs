@@ -64,8 +64,8 @@ pub enum Action {
     DecIpTtl,
     /// Processes the packet with the group of this number. Not in 1.0.
     Group(u32),
-    /// An action of this type number that this enum does not model. Decoding produces it; encoding it is an
-    /// error.
+    /// An action of this type number that this enum does not model. Only decoding produces it. Encoding it
+    /// fails, except that a list from a message of the same version is copied unchanged.
     Other(u16),
 }
 
@@ -162,7 +162,7 @@ impl<'a> Value<'a> for Action {
                 Ok(())
             }
             (Self::Enqueue { .. }, version) if version != Version::V1_0 => {
-                Err(writer.unsupported("the enqueue action (select the queue, then send)"))
+                Err(writer.unsupported("the enqueue action (use set_queue and output)"))
             }
             (_, Version::V1_0 | Version::V1_1) => self.write_old(writer),
             _ => self.write_field(writer),
@@ -249,18 +249,18 @@ impl Action {
                 Wire::SetQueue(message::SetQueue { queue_id: message::QueueId(queue_id) })
             }
             Self::SetIpTtl(value) => {
-                missing("the action that sets the time to live", newer, writer)?;
+                missing("the set-TTL action", newer, writer)?;
                 Wire::SetIpTtl(message::SetByte { value })
             }
             Self::DecIpTtl => {
-                missing("the action that decrements the time to live", newer, writer)?;
+                missing("the decrement-TTL action", newer, writer)?;
                 Wire::DecIpTtl(message::NoArgument {})
             }
             Self::Group(group_id) => {
                 missing("the group action", newer, writer)?;
                 Wire::Group(message::Group { group_id: message::GroupId(group_id) })
             }
-            _ => return Err(writer.unsupported("an action that was decoded without a name")),
+            _ => return Err(writer.unsupported("an unknown action of a decoded message")),
         }
         .write(writer)
     }

@@ -350,7 +350,7 @@ impl FlowRemoved {
         };
 
         if self.reason.wire() > last {
-            return Err(EncodeError::unsupported(version, "this reason of a flow-removed"));
+            return Err(EncodeError::unsupported(version, "this flow-removed reason"));
         }
 
         let (duration_sec, duration_nsec) = duration_to_wire(self.duration)?;

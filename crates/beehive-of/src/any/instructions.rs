@@ -47,7 +47,7 @@ pub(super) fn write(
         return actions.append(writer);
     }
     if other != 0 {
-        return Err(writer.unsupported("instructions that were decoded without a name"));
+        return Err(writer.unsupported("unknown instructions of a decoded message"));
     }
     if !actions.is_empty() {
         let start = writer.position();

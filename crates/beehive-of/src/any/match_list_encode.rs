@@ -110,7 +110,7 @@ fn wanting<T>(value: Option<T>, present: bool, field: &'static str) -> Result<Op
 /// Appends the fields above Ethernet, in the order of the specification.
 fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     if fields.other != 0 {
-        return Err(EncodeError::unsupported(version, "match fields that were decoded without a name"));
+        return Err(EncodeError::unsupported(version, "unknown match fields of a decoded message"));
     }
 
     let over_ipv4 = fields.eth_type == Some(IPV4);

@@ -85,7 +85,7 @@ impl Upper {
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
         let prerequisite = |field| Err(EncodeError::Prerequisite { field });
         if fields.other != 0 {
-            return unsupported("match fields that were decoded without a name");
+            return unsupported("unknown match fields of a decoded message");
         }
         if fields.ipv6_src.is_some() || fields.ipv6_dst.is_some() {
             return unsupported("IPv6 addresses in a match");
@@ -113,7 +113,7 @@ impl Upper {
         let transport = ip && (sctp || matches!(fields.ip_protocol, Some(TCP | UDP)));
         let ports = fields.transport_src.is_some() || fields.transport_dst.is_some();
         if version == Version::V1_0 && ip && ports && fields.ip_protocol == Some(SCTP) {
-            return unsupported("the ports of SCTP");
+            return unsupported("SCTP ports");
         }
 
         let icmp = ip && fields.ip_protocol == Some(ICMP);
@@ -217,7 +217,7 @@ fn ignored_bits(address: Masked<Ipv4Addr>) -> Result<u32, EncodeError> {
     address
         .prefix()
         .map(|prefix| 32 - prefix)
-        .ok_or_else(|| EncodeError::unsupported(Version::V1_0, "an IPv4 mask that is no prefix"))
+        .ok_or_else(|| EncodeError::unsupported(Version::V1_0, "an IPv4 mask that is not a prefix"))
 }
 
 fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {

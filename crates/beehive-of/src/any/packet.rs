@@ -172,12 +172,12 @@ impl<'a> PacketIn<'a> {
 
         match self.reason {
             PacketInReason::InvalidTtl if version < Version::V1_2 => {
-                return unsupported("the reason of a packet-in: invalid time to live");
+                return unsupported("the packet-in reason invalid_ttl");
             }
             PacketInReason::ActionSet | PacketInReason::Group | PacketInReason::PacketOut
                 if version < Version::V1_4 =>
             {
-                return unsupported("the reason of a packet-in: action set, group or packet-out");
+                return unsupported("the packet-in reasons action_set, group and packet_out");
             }
             _ => {}
         }

@@ -215,7 +215,7 @@ impl<'a> Value<'a> for Port {
         let version = writer.version();
         let features = |features: PortFeatures| match version {
             Version::V1_0 => {
-                features.to_v10().ok_or(EncodeError::unsupported(version, "rates above 10 Gbit/s of a port"))
+                features.to_v10().ok_or(EncodeError::unsupported(version, "port rates above 10 Gbit/s"))
             }
             _ => Ok(features.0),
         };

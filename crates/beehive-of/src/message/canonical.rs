@@ -112,7 +112,7 @@ impl Canonical {
 
         fields.sort();
         if fields.windows(2).any(|two| matches!(two, [one, next] if one.is_of(next))) {
-            return Err(EncodeError::Value { field: "a match that says something twice" });
+            return Err(EncodeError::Value { field: "duplicate match field" });
         }
 
         let mut bytes = Vec::new();

@@ -40,7 +40,7 @@ impl<'a> Program<'a> {
         fn once<T>(place: &mut Option<T>, value: T) -> Result<(), EncodeError> {
             match place.replace(value) {
                 None => Ok(()),
-                Some(_) => Err(EncodeError::Value { field: "an instruction that is there twice" }),
+                Some(_) => Err(EncodeError::Value { field: "duplicate instruction" }),
             }
         }
 

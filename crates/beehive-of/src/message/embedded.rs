@@ -45,16 +45,16 @@ impl<'a> InnerMessage<'a> {
 impl<'a> Value<'a> for InnerMessage<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let mut ahead = *reader;
-        ahead.name("inner message").skip_any(2)?;
+        ahead.name("embedded message").skip_any(2)?;
         let length = usize::from(ahead.u16()?);
         if length < HEADER_LENGTH {
             return Err(ahead.error_at(ErrorKind::LengthTooSmall, reader.offset() + 2));
         }
         if reader.rest().first() != Some(&reader.version().wire()) {
-            return Err(reader.name("version of the inner message").error(ErrorKind::Version));
+            return Err(reader.name("version of the embedded message").error(ErrorKind::Version));
         }
 
-        let bytes = reader.name("inner message").take(length)?;
+        let bytes = reader.name("embedded message").take(length)?;
         let padding = (crate::field::padded(length) - length).min(reader.rest().len());
         let padding_start = reader.offset();
         reader.skip(padding)?;
@@ -67,7 +67,7 @@ impl<'a> Value<'a> for InnerMessage<'a> {
             && Message::parse_strict(frame).is_err_and(|error| error.kind() == ErrorKind::Padding)
         {
             let start = padding_start - length;
-            return Err(reader.name("padding of the inner message").error_at(ErrorKind::Padding, start));
+            return Err(reader.name("padding of the embedded message").error_at(ErrorKind::Padding, start));
         }
 
         Ok(inner)

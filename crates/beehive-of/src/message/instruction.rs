@@ -70,7 +70,7 @@ impl<'a> Adaptor<'a, Instructions<'a>> for Once {
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         if value.reader().is_none() && twice(value, writer.version())?.is_some() {
-            return Err(EncodeError::Value { field: "an instruction that is there twice" });
+            return Err(EncodeError::Value { field: "duplicate instruction" });
         }
         value.write(writer)
     }

@@ -336,7 +336,7 @@ mod tests {
             assert_eq!(named_field(field.name), Some(field), "{}", field.name);
             assert!(
                 FIELDS.iter().skip(index + 1).all(|other| other.name != field.name),
-                "{} is there twice",
+                "{} is duplicated",
                 field.name
             );
         }

@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(Error::new(ErrorKind::LengthWrong, self.part, self.offset, "length (bytes are left over)"))
+            Err(Error::new(ErrorKind::LengthWrong, self.part, self.offset, "length (unread bytes remain)"))
         }
     }
 

@@ -132,7 +132,7 @@ pub(super) fn show_encapsulation(encap: &Encap<'_>, out: &mut fmt::Formatter<'_>
         let (Some(body), after) =
             (rest.get(4..length), rest.get(length.next_multiple_of(8)..).unwrap_or(&[]))
         else {
-            return out.write_str(separator).and_then(|()| out.write_str("cut off))"));
+            return out.write_str(separator).and_then(|()| out.write_str("truncated))"));
         };
 
         out.write_str(separator)?;

@@ -102,25 +102,29 @@ impl fmt::Display for TextError<'_> {
 
         write!(formatter, " at character {} ", self.position)?;
         match self.problem {
-            Problem::Name => formatter.write_str("is the name of no field or option"),
-            Problem::Action => formatter.write_str("is the name of no action"),
-            Problem::Value => formatter.write_str("is no valid value"),
-            Problem::MissingValue => formatter.write_str("lacks a value"),
-            Problem::Mask => formatter.write_str("may have no mask"),
-            Problem::Twice => formatter.write_str("is there twice"),
-            Problem::Prerequisite => formatter.write_str("lacks the field that it depends on"),
-            Problem::Parentheses => formatter.write_str("has parentheses that do not match"),
-            Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
-            Problem::NoActions => formatter.write_str("has no actions="),
-            Problem::Command => formatter.write_str("means nothing in such a command"),
-            Problem::NoMask => formatter.write_str("lacks a mask: which bits of it count, as in cookie=1/-1"),
-            Problem::Order => {
-                formatter.write_str("comes too late: it is done before what is written before it")
+            Problem::Name => formatter.write_str("is not a known field or option"),
+            Problem::Action => formatter.write_str("is not a known action"),
+            Problem::Value => formatter.write_str("is not a valid value"),
+            Problem::MissingValue => formatter.write_str("requires a value"),
+            Problem::Mask => formatter.write_str("does not support a mask"),
+            Problem::Twice => formatter.write_str("is duplicated or contradicts an earlier part"),
+            Problem::Prerequisite => {
+                formatter.write_str("lacks its prerequisite field, as tp_dst without tcp")
             }
-            Problem::Place => formatter.write_str("may not be in this action or along with these others"),
+            Problem::Parentheses => formatter.write_str("has unbalanced or too deeply nested parentheses"),
+            Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
+            Problem::NoActions => formatter.write_str("lacks actions= (use actions=drop to drop packets)"),
+            Problem::Command => formatter.write_str("is not valid in this command"),
+            Problem::NoMask => formatter.write_str("requires a mask, as in cookie=1/-1"),
+            Problem::Order => {
+                formatter.write_str("is out of order: write instructions in the order of their execution")
+            }
+            Problem::Place => {
+                formatter.write_str("is not allowed in this action or together with the others")
+            }
             Problem::Port => formatter
-                .write_str("is no port: it takes a number, for only the switch knows the names of its ports"),
-            Problem::ReadOnly => formatter.write_str("can only be read, not set"),
+                .write_str("is not a port: use its number, because port names are known to the switch only"),
+            Problem::ReadOnly => formatter.write_str("is read-only"),
         }
     }
 }

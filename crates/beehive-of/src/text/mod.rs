@@ -15,7 +15,7 @@
 //! );
 //!
 //! let error = Flow::parse("tcp,tp_dst=http,actions=drop", Version::V1_3).unwrap_err();
-//! assert_eq!(error.to_string(), "`http` at character 12 is no valid value");
+//! assert_eq!(error.to_string(), "`http` at character 12 is not a valid value");
 //! ```
 //!
 //! [`Flow::parse`] accepts the syntax of `ovs-ofctl add-flow`. It returns a message for one version, in which

@@ -56,13 +56,13 @@ impl fmt::Display for ComposeError {
         let path = &self.path;
         match &self.problem {
             ComposeProblem::Unknown { nearest: None } => {
-                write!(formatter, "`{path}` is the name of nothing here")
+                write!(formatter, "unknown key `{path}`")
             }
             ComposeProblem::Unknown { nearest: Some(name) } => {
-                write!(formatter, "`{path}` is the name of nothing here; `{name}` is like it")
+                write!(formatter, "unknown key `{path}` (did you mean `{name}`?)")
             }
-            ComposeProblem::Twice => write!(formatter, "`{path}` is there twice"),
-            ComposeProblem::Missing => write!(formatter, "`{path}` is missing"),
+            ComposeProblem::Twice => write!(formatter, "duplicate key `{path}`"),
+            ComposeProblem::Missing => write!(formatter, "missing key `{path}`"),
             ComposeProblem::Value(Some(value)) => {
                 let (value, more) = match value.char_indices().nth(SHOWN_MAX) {
                     Some((end, _)) => (value.get(..end).unwrap_or(""), "…"),
@@ -70,11 +70,11 @@ impl fmt::Display for ComposeError {
                 };
                 write!(
                     formatter,
-                    "`{path}` cannot be `{value}{more}`: misspelt, out of range, or not in this version"
+                    "invalid value `{value}{more}` for `{path}`: misspelt, out of range, or not in this version"
                 )
             }
             ComposeProblem::Value(None) => {
-                write!(formatter, "`{path}` has a value of another kind than its own")
+                write!(formatter, "`{path}` has a value of the wrong type")
             }
             ComposeProblem::Encode(error) if path.is_empty() => write!(formatter, "{error}"),
             ComposeProblem::Encode(error) => write!(formatter, "`{path}`: {error}"),

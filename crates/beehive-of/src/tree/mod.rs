@@ -40,7 +40,7 @@
 //! values.push(("dta".to_owned(), Node::Text("ef".to_owned())));
 //! values.retain(|(name, _)| name != "data");
 //! let error = Message::compose(&Node::Record(values), &mut out).unwrap_err();
-//! assert_eq!(error.to_string(), "`dta` is the name of nothing here; `data` is like it");
+//! assert_eq!(error.to_string(), "unknown key `dta` (did you mean `data`?)");
 //! ```
 
 mod builder;

@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for Reading {
     type Value = Node;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("null, true, false, a whole number, text, a list or an object")
+        formatter.write_str("null, a boolean, a nonnegative integer, a string, a list or an object")
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for Reading {
         let mut names = BTreeSet::new();
         while let Some((name, value)) = entries.next_entry::<String, Node>()? {
             if !names.insert(name.clone()) {
-                return Err(serde::de::Error::custom(format_args!("{name} is there twice")));
+                return Err(serde::de::Error::custom(format_args!("duplicate key `{name}`")));
             }
             values.push((name, value));
         }

@@ -51,7 +51,7 @@ fn what_1_0_cannot_express() {
     let scattered = Masked { value: [10, 0, 0, 0].into(), mask: [255, 0, 255, 0].into() };
     unsupported(
         flow(Match { eth_type: Some(0x0800), ipv4_src: Some(scattered), ..Match::ANY }),
-        "an IPv4 mask that is no prefix",
+        "an IPv4 mask that is not a prefix",
     );
     unsupported(
         Message::FlowMod(FlowMod { actions: (&[Action::PushVlan(0x8100)]).into(), ..add }),

@@ -22,7 +22,7 @@ fn there_is_one_instruction_of_a_kind() {
 
         let refused = flow((&two).into()).encode_into(version, 7, &mut BytesMut::new());
         assert!(
-            matches!(refused, Err(EncodeError::Value { field }) if field.contains("twice")),
+            matches!(refused, Err(EncodeError::Value { field }) if field.contains("duplicate")),
             "{refused:?}"
         );
 

@@ -278,10 +278,10 @@ fn a_long_token_is_told_in_part() {
     let error = Flow::parse(&text, Version::V1_3).unwrap_err();
     assert_eq!(error.token(), name);
     let shown = "ä".repeat(40);
-    assert_eq!(error.to_string(), format!("`{shown}…` at character 1 is the name of no field or option"));
+    assert_eq!(error.to_string(), format!("`{shown}…` at character 1 is not a known field or option"));
     let text = format!("{shown}=1,actions=drop");
     let error = Flow::parse(&text, Version::V1_3).unwrap_err();
-    assert_eq!(error.to_string(), format!("`{shown}` at character 1 is the name of no field or option"));
+    assert_eq!(error.to_string(), format!("`{shown}` at character 1 is not a known field or option"));
 }
 
 #[test]

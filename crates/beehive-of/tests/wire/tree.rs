@@ -149,8 +149,7 @@ mod refused {
     #[test]
     fn a_name_that_nothing_has_is_refused_with_the_one_that_is_like_it() {
         let flow = |rest: &str| told(&format!(r#""type":"flow_mod",{rest}"#)).unwrap_err();
-        let like =
-            |path: &str, name: &str| format!("`{path}` is the name of nothing here; `{name}` is like it");
+        let like = |path: &str, name: &str| format!("unknown key `{path}` (did you mean `{name}`?)");
         assert_eq!(flow(r#""matches":{"in_port":1}"#), like("matches", "match"));
         assert_eq!(flow(r#""match":{"in_prot":1}"#), like("match.in_prot", "in_port"));
         assert_eq!(flow(r#""match":{"in_port":1,"tcp_dts":1}"#), like("match.tcp_dts", "tcp_dst"));
@@ -163,10 +162,10 @@ mod refused {
         let action = |rest: &str| format!("instructions[0].actions[1].{rest}");
         assert_eq!(apply(r#"{"type":"output","prt":2}"#), like(&action("prt"), "port"));
         assert_eq!(apply(r#"{"tpye":"output","port":2}"#), like(&action("tpye"), "type"));
-        assert_eq!(apply(r#"{"port":2}"#), format!("`{}` is missing", action("type")));
-        assert_eq!(flow(r#""frobnicate":1"#), "`frobnicate` is the name of nothing here");
+        assert_eq!(apply(r#"{"port":2}"#), format!("missing key `{}`", action("type")));
+        assert_eq!(flow(r#""frobnicate":1"#), "unknown key `frobnicate`");
         assert_eq!(told(r#""tpye":"hello""#).unwrap_err(), like("tpye", "type"));
-        assert_eq!(told(r#""xid":1"#).unwrap_err(), "`type` is missing");
+        assert_eq!(told(r#""xid":1"#).unwrap_err(), "missing key `type`");
         for (version, name) in [("1.0", "in_port"), ("1.1", "in_port"), ("1.1", "mpls_label")] {
             let misspelt = name.replace('l', "1").replace('t', "");
             let error =
@@ -175,13 +174,13 @@ mod refused {
         }
 
         // A key that exists in other versions only.
-        assert!(flow(r#""importance":1"#).starts_with("`importance` is the name of nothing here"));
+        assert!(flow(r#""importance":1"#).starts_with("unknown key `importance`"));
     }
 
     #[test]
     fn a_value_that_its_name_does_not_have_is_told_with_its_place() {
         let cannot = |path: &str, value: &str| {
-            format!("`{path}` cannot be `{value}`: misspelt, out of range, or not in this version")
+            format!("invalid value `{value}` for `{path}`: misspelt, out of range, or not in this version")
         };
 
         assert_eq!(told(r#""type":"flow_mdo""#).unwrap_err(), cannot("type", "flow_mdo"));
@@ -202,7 +201,7 @@ mod refused {
         }
 
         let list = told(r#""type":"flow_mod","priority":[1]"#).unwrap_err();
-        assert_eq!(list, "`priority` has a value of another kind than its own");
+        assert_eq!(list, "`priority` has a value of the wrong type");
 
         let long = told(&format!(r#""type":"flow_mod","priority":"{}""#, "x".repeat(9999))).unwrap_err();
         assert_eq!(long, cannot("priority", &("x".repeat(40) + "…")));
@@ -217,7 +216,11 @@ mod refused {
         let usual = bundle("").unwrap();
         assert_eq!(bundle(r#""version":"1.4","#).as_ref(), Ok(&usual));
         assert_eq!(bundle(r#""padded":false,"#).as_ref(), Ok(&usual));
-        assert!(bundle(r#""version":"1.3","#).unwrap_err().starts_with("`message.version` cannot be `1.3`"));
+        assert!(
+            bundle(r#""version":"1.3","#)
+                .unwrap_err()
+                .starts_with("invalid value `1.3` for `message.version`")
+        );
     }
 
     #[test]
