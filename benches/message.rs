@@ -1,6 +1,7 @@
-//! The way of a message through one hive: map, route, handler, commit, answer.
+//! The path of a message through one hive: map, route, handler, commit, answer.
 //!
-//! `cargo bench --bench message`. Times are per message. Everything runs as in the daemon: counters on, guards strict.
+//! Run with `cargo bench --bench message`. Times are per message. Everything runs as in the daemon: counters
+//! are on, guards are strict.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
@@ -17,7 +18,7 @@ struct Add {
     amount: u64,
 }
 
-/// Answered by nobody; handled by the next app.
+/// A message without a reply; its handler emits another one to the next app.
 #[derive(Message)]
 struct Forward {
     key: u64,
@@ -42,10 +43,12 @@ impl Counters {
 struct First {
     seen: Dict<u64, u64>,
 }
+
 #[derive(App)]
 struct Second {
     seen: Dict<u64, u64>,
 }
+
 #[derive(Message)]
 struct Forwarded {
     key: u64,
@@ -59,6 +62,7 @@ impl First {
         ctx.emit(Forwarded { key: msg.key });
     }
 }
+
 #[handlers]
 impl Second {
     #[rcv(sharded)]
@@ -67,17 +71,19 @@ impl Second {
     }
 }
 
-/// Begins an exchange of `left` questions and answers between two apps.
+/// Starts an exchange of `left` questions and answers between two apps.
 #[derive(Message)]
 struct Talk {
     key: u64,
     left: u64,
 }
+
 #[derive(Message)]
 struct Question {
     key: u64,
     left: u64,
 }
+
 #[derive(Message)]
 struct Reply {
     key: u64,
@@ -88,10 +94,12 @@ struct Reply {
 struct Asks {
     said: Dict<u64, u64>,
 }
+
 #[derive(App)]
 struct Knows {
     asked: Dict<u64, u64>,
 }
+
 #[handlers]
 impl Asks {
     #[rcv(sharded)]
@@ -99,6 +107,7 @@ impl Asks {
         *self.said.entry(msg.key).or_default() += 1;
         ctx.emit(Question { key: msg.key, left: msg.left })
     }
+
     #[rcv(sharded)]
     fn reply(&mut self, msg: &Reply, ctx: &mut Ctx) {
         *self.said.entry(msg.key).or_default() += 1;
@@ -107,6 +116,7 @@ impl Asks {
         }
     }
 }
+
 #[handlers]
 impl Knows {
     #[rcv(sharded)]
@@ -116,7 +126,7 @@ impl Knows {
     }
 }
 
-/// To every cell.
+/// A message to every cell.
 #[derive(Message)]
 struct Visit;
 
@@ -124,19 +134,21 @@ struct Visit;
 struct Visited {
     visits: Dict<u64, u64>,
 }
+
 #[handlers]
 impl Visited {
     #[rcv(sharded)]
     fn add(&mut self, msg: &Forwarded) {
         *self.visits.entry(msg.key).or_default() += 1;
     }
+
     #[rcv(sharded, each = visits)]
     fn visit(&mut self, key: &u64, _: &Visit) {
         *self.visits.entry(*key).or_default() += 1;
     }
 }
 
-/// Reads rows of one cell: so many that the message itself costs nothing beside them.
+/// Reads `LOOKS` rows of one cell, so many that the cost of the message itself is negligible.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Look {
@@ -144,7 +156,7 @@ struct Look {
     rows: u64,
 }
 
-/// Fills a cell with rows.
+/// Fills a cell with `rows` rows.
 #[derive(Message)]
 struct Fill {
     cell: u64,
@@ -179,7 +191,7 @@ impl Tables {
     }
 }
 
-/// The next of a sequence that looks like chance.
+/// Returns the next number of a pseudo-random sequence.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *state >> 33
@@ -196,20 +208,22 @@ fn map(c: &mut Criterion) {
     });
 }
 
-/// Messages handed over with one flush.
+/// Number of messages emitted per flush.
 const BATCH: u64 = 256;
 
-/// Runs on a worker, as an IO bee does, and says how long it took.
+/// Runs on a worker thread, as an IO bee does, and returns the time that `work` measured.
 fn on_worker(runtime: &Runtime, work: impl Future<Output = Duration> + Send + 'static) -> Duration {
     runtime.block_on(runtime.spawn(work)).expect("does not panic")
 }
 
-/// One batch under way at a time: emitted, handled, answered. `here`: on the worker of the IO bee.
+/// Emits one batch at a time and waits for all answers. With `here`, the handlers run on the worker of the IO
+/// bee.
 async fn answered(hive: Hive, batches: u64, run: u64, here: bool) -> Duration {
     let mut io = hive.io();
     if here {
         io.run_here()
     }
+
     let (mut state, began) = (1, Instant::now());
     for _ in 0..batches {
         for _ in 0..BATCH / run {
@@ -218,6 +232,7 @@ async fn answered(hive: Hive, batches: u64, run: u64, here: bool) -> Duration {
                 io.emit(Add { key, amount: 1 })
             }
         }
+
         io.try_flush().expect("all earlier ones are done");
         let mut answers = 0;
         while answers < BATCH as usize {
@@ -225,38 +240,44 @@ async fn answered(hive: Hive, batches: u64, run: u64, here: bool) -> Duration {
                 io.receive().await.into_answers::<Add>().map_or(0, |answers| answers.into_iter().count())
         }
     }
+
     began.elapsed()
 }
 
-/// As many batches under way as there are credits for.
+/// Keeps as many batches in flight as there are credits for.
 async fn forwarded(hive: Hive, batches: u64) -> Duration {
     let mut io = hive.io();
     io.run_here();
     let (all, mut state, began) = (io.credits(), 1, Instant::now());
+
     for _ in 0..batches {
         for _ in 0..BATCH {
             io.emit(Forward { key: next(&mut state) % 1000 })
         }
         io.flush().await
     }
+
     while io.credits() < all {
         tokio::task::yield_now().await
     }
+
     began.elapsed()
 }
 
-/// As `answered`, one message at a time.
+/// Like [`answered`], with one message at a time.
 async fn asked(hive: Hive, messages: u64, here: bool) -> Duration {
     let mut io = hive.io();
     if here {
         io.run_here()
     }
+
     let (mut state, began) = (1, Instant::now());
     for _ in 0..messages {
         io.emit(Add { key: next(&mut state) % 1000, amount: 1 });
         io.try_flush().expect("all earlier ones are done");
         io.receive().await;
     }
+
     began.elapsed()
 }
 
@@ -266,30 +287,36 @@ fn path(c: &mut Criterion) {
     let hive = Hive::builder().app::<Counters>().app::<First>().app::<Second>().start().unwrap();
     let mut group = c.benchmark_group("path");
     group.throughput(Throughput::Elements(BATCH));
+
     for (name, run) in [("runs-of-32", 32), ("one-at-a-time", 1)] {
         group.bench_function(format!("{name}/1000-keys/one-core"), |b| {
             b.iter_custom(|batches| on_worker(&runtime, answered(hive.clone(), batches, run, true)))
         });
     }
+
     group.bench_function("bee-to-bee/1000-keys/one-core", |b| {
         b.iter_custom(|batches| on_worker(&runtime, forwarded(hive.clone(), batches)))
     });
+
     for run in [32, 1] {
         group.bench_function(format!("runners/runs-of-{run}/1000-keys"), |b| {
             b.iter_custom(|batches| on_worker(&runtime, answered(hive.clone(), batches, run, false)))
         });
     }
+
     group.finish();
     for (name, here) in [("here", true), ("runners", false)] {
         c.bench_function(&format!("one-under-way/{name}"), |b| {
             b.iter_custom(|messages| on_worker(&runtime, asked(hive.clone(), messages, here)))
         });
     }
+
     let mut state = 1;
     c.bench_function("request/from-outside", |b| {
         b.iter(|| runtime.block_on(hive.request(Add { key: next(&mut state) % 1000, amount: 1 })).unwrap())
     });
-    // as from a task of a program that serves others: nobody has to be woken who sleeps
+
+    // as from a task of a program under load: no sleeping thread has to be woken
     let busy = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let flood = runtime.spawn(flooded(hive.clone(), busy.clone()));
     c.bench_function("request/busy", |b| {
@@ -299,7 +326,7 @@ fn path(c: &mut Criterion) {
     runtime.block_on(flood).expect("does not panic");
 }
 
-/// Keeps the hive busy, with a batch at a time under way.
+/// Keeps the hive busy with one batch in flight at a time.
 async fn flooded(hive: Hive, busy: std::sync::Arc<std::sync::atomic::AtomicBool>) {
     let mut io = hive.io();
     let mut state = 7;
@@ -314,7 +341,7 @@ async fn flooded(hive: Hive, busy: std::sync::Arc<std::sync::atomic::AtomicBool>
     }
 }
 
-/// The median, times the number of requests.
+/// Returns the median latency, times the number of requests.
 async fn requested(hive: Hive, requests: u64) -> Duration {
     let (mut state, mut took) = (1, Vec::with_capacity(requests as usize));
     for _ in 0..requests {
@@ -326,15 +353,16 @@ async fn requested(hive: Hive, requests: u64) -> Duration {
     took.get(took.len() / 2).copied().unwrap_or_default() * requests as u32
 }
 
-/// Questions and answers of one exchange: a chain of causes has its limit.
+/// Questions and answers in one exchange, below the limit on the length of a causal chain.
 const PAIRS: u64 = 100;
-/// Exchanges at a time, each between two bees of their own.
+/// Exchanges at a time, each between two bees of its own.
 const EXCHANGES: u64 = 64;
 
 async fn talked(hive: Hive, times: u64) -> Duration {
     let mut io = hive.io();
     io.run_here();
     let (all, began) = (io.credits(), Instant::now());
+
     for _ in 0..times {
         (0..EXCHANGES).for_each(|key| io.emit(Talk { key, left: PAIRS - 1 }));
         io.flush().await;
@@ -342,6 +370,7 @@ async fn talked(hive: Hive, times: u64) -> Duration {
             tokio::task::yield_now().await
         }
     }
+
     began.elapsed()
 }
 
@@ -354,10 +383,11 @@ fn inside(c: &mut Criterion) {
     group.bench_function("question-and-answer", |b| {
         b.iter_custom(|times| on_worker(&runtime, talked(hive.clone(), times)))
     });
+
     group.finish()
 }
 
-/// Cells that a sweep goes through.
+/// Number of cells that a sweep visits.
 const SWEPT: u64 = 100_000;
 
 fn sweep(c: &mut Criterion) {
@@ -372,23 +402,26 @@ fn sweep(c: &mut Criterion) {
         }
         hive.idle().await
     });
+
     let mut group = c.benchmark_group("sweep");
     group.throughput(Throughput::Elements(SWEPT)).sample_size(20);
     group.bench_function("cell", |b| b.iter(|| runtime.block_on(hive.request(Visit)).unwrap()));
     group.finish()
 }
 
-/// A row of a table, found by its key.
+/// Looks up rows of a table by key.
 fn table(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _entered = runtime.enter();
     let hive = Hive::builder().app::<Tables>().start().unwrap();
     let mut group = c.benchmark_group("table");
     group.throughput(Throughput::Elements(LOOKS));
+
     for (cell, rows) in [10, 100, 10_000].into_iter().enumerate() {
         let cell = cell as u64;
         let mut io = hive.io();
-        // as many in one transaction as there are, for they are not many
+
+        // one transaction fills the cell, because the tables are small
         io.emit(Fill { cell, rows });
         runtime.block_on(io.flush());
         group.bench_function(format!("point-access/{rows}-rows"), |b| {
@@ -401,10 +434,11 @@ fn table(c: &mut Criterion) {
             })
         });
     }
+
     group.finish()
 }
 
-/// Bees made at a time, and of them in a batch.
+/// Number of bees created per measurement, and in one batch.
 const BEES: u64 = 100_000;
 const BEES_PER_BATCH: u64 = 1_000;
 
@@ -412,6 +446,7 @@ async fn created(hive: Hive) -> Duration {
     let mut io = hive.io();
     io.run_here();
     let began = Instant::now();
+
     for batch in 0..BEES / BEES_PER_BATCH {
         for key in 0..BEES_PER_BATCH {
             io.emit(Add { key: batch * BEES_PER_BATCH + key, amount: 1 })
@@ -423,6 +458,7 @@ async fn created(hive: Hive) -> Duration {
                 io.receive().await.into_answers::<Add>().map_or(0, |answers| answers.into_iter().count())
         }
     }
+
     began.elapsed()
 }
 
@@ -439,9 +475,11 @@ fn bees(c: &mut Criterion) {
                 sum += on_worker(&runtime, created(hive.clone()));
                 runtime.block_on(hive.stop(Duration::from_secs(5)));
             }
+
             sum
         })
     });
+
     group.finish()
 }
 

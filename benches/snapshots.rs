@@ -1,6 +1,7 @@
-//! Snapshots: what a read costs, what a writer pays for being read, and what it costs to publish.
+//! Shared views of dictionaries: the cost of a read, the cost to a writer of being read, and the cost of
+//! publishing.
 //!
-//! `cargo bench --bench snapshots`. Times are per read, per message, per change.
+//! Run with `cargo bench --bench snapshots`. Times are per read, per message and per change.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
@@ -10,10 +11,10 @@ use std::time::Instant;
 
 const KEYS: u64 = 1_000;
 
-/// Reads of one message: so many that the message itself costs nothing beside them.
+/// Reads per message, so many that the cost of the message itself is negligible.
 const READS: u64 = 4_096;
 
-/// The next of a sequence that looks like chance.
+/// Returns the next number of a pseudo-random sequence.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *state >> 33
@@ -26,14 +27,14 @@ struct Add {
     amount: u64,
 }
 
-/// Reads, and says `.shared()` once or each time.
+/// Reads through a view, calling `.shared()` once or for each read.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Read {
     each: bool,
 }
 
-/// Reads what a bee owns, for comparison.
+/// Reads rows of a cell that the bee owns, for comparison.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Own {
@@ -44,7 +45,7 @@ struct Own {
 #[message(reply = u64)]
 struct Derived;
 
-/// Nobody reads its snapshots.
+/// An app whose shared views nobody reads.
 #[derive(App)]
 struct Alone {
     counts: Dict<u64, u64>,
@@ -66,10 +67,12 @@ impl Alone {
         for row in rows.len() as u64..msg.keys {
             rows.insert(row, row);
         }
+
         let (mut state, mut sum) = (1, 0);
         for _ in 0..READS {
             sum += rows.get(&(next(&mut state) % KEYS)).copied().unwrap_or(0);
         }
+
         sum
     }
 }
@@ -101,6 +104,7 @@ impl Looked {
                 sum += counts.get(&(next(&mut state) % KEYS)).copied().unwrap_or(0);
             }
         }
+
         sum
     }
 
@@ -118,7 +122,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A hive with one of the apps, all of whose keys are there.
+/// Starts a hive with one of the apps and writes all keys.
 fn filled<A: beehive::Handlers>(runtime: &tokio::runtime::Runtime) -> Hive {
     let hive = Hive::builder().app::<A>().start().unwrap();
     runtime.block_on(async {
@@ -138,28 +142,33 @@ fn reads(c: &mut Criterion) {
     group.bench_function("own-cell", |b| {
         b.iter(|| black_box(runtime.block_on(alone.request(Own { keys: KEYS }))).unwrap())
     });
+
     for (name, each) in [("shared-once", false), ("shared-each-time", true)] {
         group.bench_function(name, |b| {
             b.iter(|| black_box(runtime.block_on(looked.request(Read { each }))).unwrap())
         });
     }
+
     group.bench_function("derived", |b| {
         b.iter(|| black_box(runtime.block_on(looked.request(Derived))).unwrap())
     });
     group.finish();
+
     c.bench_function("snapshot/read-from-outside", |b| {
         b.iter(|| looked.read(|app: &Looked| app.counts.shared().get(black_box(&7)).copied()).unwrap())
     });
 }
 
-/// Messages handed over with one flush.
+/// Number of messages emitted per flush.
 const BATCH: u64 = 256;
 
-/// Emits batches of writes, `run` to one key behind each other, and looks after each of them if told to.
+/// Emits batches of writes, with `run` consecutive writes per key, and opens the views after each batch if
+/// `looks` is set.
 async fn written<A: beehive::Handlers>(hive: Hive, batches: u64, run: u64, looks: bool) -> Duration {
     let mut io = hive.io();
     io.run_here();
     let (mut state, began) = (1, Instant::now());
+
     for _ in 0..batches {
         for _ in 0..BATCH / run {
             let key = next(&mut state) % KEYS;
@@ -167,11 +176,13 @@ async fn written<A: beehive::Handlers>(hive: Hive, batches: u64, run: u64, looks
                 io.emit(Add { key, amount: 1 })
             }
         }
+
         io.try_flush().expect("all earlier ones are done");
         let mut answers = 0;
         while answers < BATCH as usize {
             answers += io.receive().await.into_answers::<Add>().map_or(0, |all| all.into_iter().count())
         }
+
         if looks {
             hive.read(|app: &A| {
                 black_box(app);
@@ -179,6 +190,7 @@ async fn written<A: beehive::Handlers>(hive: Hive, batches: u64, run: u64, looks
             .unwrap()
         }
     }
+
     began.elapsed()
 }
 
@@ -189,6 +201,7 @@ fn writes(c: &mut Criterion) {
     let mut group = c.benchmark_group("snapshot/write");
     group.throughput(Throughput::Elements(BATCH));
     let on_worker = |work| runtime.block_on(runtime.spawn(work)).expect("does not panic");
+
     for run in [32, 1] {
         group.bench_function(BenchmarkId::new("not-shared", run), |b| {
             b.iter_custom(|batches| {
@@ -196,12 +209,14 @@ fn writes(c: &mut Criterion) {
                 runtime.block_on(runtime.spawn(written::<Alone>(hive, batches, run, false))).unwrap()
             })
         });
+
         for (name, looks) in [("shared", false), ("shared-and-looked-at", true)] {
             group.bench_function(BenchmarkId::new(name, run), |b| {
                 b.iter_custom(|batches| on_worker(written::<Looked>(looked.clone(), batches, run, looks)))
             });
         }
     }
+
     group.finish()
 }
 

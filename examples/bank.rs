@@ -1,4 +1,4 @@
-//! Accounts, and transfers between two of them: the bees of the two accounts merge. `cargo run --example bank`
+//! Accounts and transfers: a transfer merges the bees of two accounts. `cargo run --example bank`
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
@@ -29,7 +29,7 @@ impl Bank {
         *self.accounts.entry(msg.account).or_default() += msg.amount;
     }
 
-    // two keys in one handler: their owners become one bee, for good; `joins` says that this is meant
+    // two keys in one handler: their owners merge permanently; `joins` says that this is intended
     #[rcv(joins)]
     fn transfer(&mut self, msg: &Transfer) -> Result<u64> {
         let from = self.accounts.entry(msg.from).or_default();
@@ -47,11 +47,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for account in 0..4 {
         hive.request(Deposit { account, amount: 100 }).await?;
     }
+
     println!("left: {}", hive.request(Transfer { from: 0, to: 1, amount: 30 }).await?);
     match hive.request(Transfer { from: 0, to: 1, amount: 300 }).await {
         Ok(left) => println!("left: {left}"),
         Err(error) => println!("refused: {error}"),
     }
+
     let bank = &hive.status().apps[0];
     println!("{} bees, {} merged", bank.bees, bank.bees_merged);
     hive.stop(Duration::from_secs(1)).await;

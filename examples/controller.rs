@@ -1,5 +1,6 @@
-//! A controller of one's own: a guard before the learning switch, and switches that are simulated, or, given an address to
-//! listen on, real ones that speak OpenFlow. `cargo run --example controller --features nom [-- 127.0.0.1:6653]`
+//! A custom controller: a guard in front of the learning switch. Switches are simulated or, if an address to
+//! listen on is given, real ones that speak OpenFlow.
+//! `cargo run --example controller --features nom [-- 127.0.0.1:6653]`
 #![allow(missing_docs)]
 
 use beehive::nom::apps::{LearningSwitch, NodeController};
@@ -10,14 +11,14 @@ use beehive::nom::sim::{SimulatedSwitch, frame};
 use beehive::prelude::*;
 use std::sync::Arc;
 
-/// Stations that may not talk at a switch. The rows of a switch are its cell.
+/// Blocks banned stations. The banned stations of a switch are the rows of one cell.
 #[derive(App)]
 pub(crate) struct Guard {
     banned: Table<NodeId, Mac, ()>,
     stopped: Dict<NodeId, u64>,
 }
 
-/// Answered with the packets that were stopped at the switch so far.
+/// Bans a station. The answer is the number of packets that the guard has stopped at the switch so far.
 #[derive(Message)]
 #[message(reply = u64)]
 pub(crate) struct Ban {
@@ -33,7 +34,8 @@ impl Guard {
         self.stopped.get(&msg.node).copied().unwrap_or(0)
     }
 
-    // the first app that answers decides what becomes of a packet; `None` passes it on, here to the learning switch
+    // the first app that answers decides what happens to a packet; `None` passes it on, here to the learning
+    // switch
     #[rcv(sharded)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
         let source = msg.ethernet()?.source;
@@ -56,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Real switches, until Ctrl-C.
+/// Serves real switches until Ctrl-C.
 async fn serve(hive: &Hive, address: &str) -> Result<(), Box<dyn std::error::Error>> {
     let listener = Listener::new(hive, Arc::<Directory>::default(), ListenerSettings::default());
     listener.serve(tokio::net::TcpListener::bind(address).await?);
@@ -64,7 +66,7 @@ async fn serve(hive: &Hive, address: &str) -> Result<(), Box<dyn std::error::Err
     Ok(tokio::signal::ctrl_c().await?)
 }
 
-/// Three stations at one switch in memory.
+/// Simulates three stations at one in-memory switch.
 async fn simulate(hive: &Hive) -> Result<(), Box<dyn std::error::Error>> {
     let switch = SimulatedSwitch::new(hive, NodeId(1), 3, true);
     switch.connect();
@@ -79,12 +81,14 @@ async fn simulate(hive: &Hive) -> Result<(), Box<dyn std::error::Error>> {
             ports().filter(|port| !switch.sent(*port).is_empty()).map(|port| port.0).collect();
         println!("from {from} to {to}: out of {out:?}");
     };
+
     send(1, 2).await;
     send(2, 1).await;
     hive.request(Ban { node: NodeId(1), station: station(3) }).await?;
     println!("station 3 is banned");
     send(3, 1).await;
     send(1, 3).await;
+
     let stopped = hive.request(Ban { node: NodeId(1), station: station(3) }).await?;
     println!("stopped: {stopped}");
     Ok(())

@@ -1,4 +1,4 @@
-//! Counts how often each name was greeted. `cargo run --example hello`
+//! Counts how often each name has been greeted. `cargo run --example hello`
 #![allow(missing_docs)]
 
 use beehive::prelude::*;

@@ -1,4 +1,5 @@
-//! A key-value store over HTTP: axum handlers that hold a `Hive`. A key is a cell. `cargo run --example key_value`
+//! A key-value store over HTTP: axum handlers share a `Hive`, and each key is a cell.
+//! `cargo run --example key_value`
 #![allow(missing_docs)]
 
 use axum::Router;
@@ -16,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 #[message(reply = String)]
 pub(crate) struct Get(pub(crate) String);
 
-/// Answered with the number of times that the key was written.
+/// Stores a value. The answer is the number of times that the key has been written.
 #[derive(Message)]
 #[message(reply = u64)]
 pub(crate) struct Put {
@@ -36,7 +37,7 @@ pub(crate) struct Store {
 
 #[handlers]
 impl Store {
-    // who answers `None` passes a question on: if nobody else answers, nobody knows the key
+    // `None` passes the question on to the next app; if no app answers, the request fails with `NoAnswer`
     #[rcv(sharded)]
     fn get(&mut self, Get(key): &Get) -> Option<String> {
         self.values.get(key).cloned()
@@ -98,16 +99,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let socket = TcpListener::bind("127.0.0.1:0").await?;
     let address = socket.local_addr()?;
     tokio::spawn(async move { axum::serve(socket, router).await });
+
     for (method, body) in
         [("GET", ""), ("PUT", "red"), ("PUT", "blue"), ("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "")]
     {
         println!("{method} /colour {body}-> {}", ask(address, method, body).await?);
     }
+
     hive.stop(Duration::from_secs(1)).await;
     Ok(())
 }
 
-/// What curl would do.
+/// Sends one HTTP request, as curl would.
 async fn ask(address: SocketAddr, method: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!("{method} /colour HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}", body.len());

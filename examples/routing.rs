@@ -1,12 +1,12 @@
 //! Distance-vector routing over a simulated network. `cargo run --example routing`
 //!
-//! A cell is a router. No handler looks at two of them: what another router has to know goes to it in a message.
+//! A router is a cell. No handler accesses two routers: they exchange what they know by messages.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
 use std::collections::BTreeSet;
 
-/// A link between two routers, as one end sees it; without a cost it is gone.
+/// A change of a link, as seen from one end; a link without a cost is down.
 #[derive(Message)]
 pub(crate) struct Link {
     pub(crate) from: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Link {
     pub(crate) cost: Option<u32>,
 }
 
-/// What a router tells its neighbour: by itself, what it costs to the target; nothing if it knows no way.
+/// A router's advertisement to a neighbour: its cost to reach the target, or `None` if it knows no route.
 #[derive(Message)]
 struct Advert {
     from: u32,
@@ -23,22 +23,24 @@ struct Advert {
     cost: Option<u32>,
 }
 
-/// Answered with target, next router and cost of each way.
+/// Asks for the routes of a router. The answer lists the target, the next router and the cost of each.
 #[derive(Message)]
 #[message(reply = Vec<(u32, u32, u32)>)]
 pub(crate) struct Routes(pub(crate) u32);
 
-/// Further than this is nowhere: what a failure leaves going in circles counts up to here and is gone.
+/// Targets at this cost or more are unreachable; after a failure, routing loops count up to it and then
+/// disappear.
 const INFINITY: u32 = 32;
 
 #[derive(App)]
 pub(crate) struct Routing {
     neighbours: Table<u32, u32, u32>,
-    /// What each neighbour said about each target, in order of targets.
+    /// The cost that each neighbour advertised for each target, ordered by target.
     heard: Table<u32, (u32, u32), u32>,
-    /// Next router and cost.
+    /// The next router and the cost.
     routes: Table<u32, u32, (u32, u32)>,
 }
+
 #[handlers]
 impl Routing {
     #[rcv(sharded)]
@@ -55,10 +57,12 @@ impl Routing {
             self.neighbours.at(msg.from).remove(&msg.to);
             self.heard.at(msg.from).retain(|(_, by), _| *by != msg.to);
         }
+
         for target in known {
             self.choose(msg.from, target, ctx);
         }
     }
+
     #[rcv(sharded)]
     fn advert(&mut self, msg: &Advert, ctx: &mut Ctx) {
         let heard = self.heard.at(msg.to);
@@ -68,12 +72,13 @@ impl Routing {
         };
         self.choose(msg.to, msg.target, ctx);
     }
+
     #[rcv(sharded)]
     fn routes(&mut self, Routes(router): &Routes) -> Vec<(u32, u32, u32)> {
         self.routes.at(*router).iter().map(|(target, (next, cost))| (*target, *next, *cost)).collect()
     }
 
-    /// Chooses the best way from `me` to a target, and tells the neighbours if it is another one than before.
+    /// Chooses the best route from `me` to a target, and advertises it to the neighbours if it changed.
     fn choose(&mut self, me: u32, target: u32, ctx: &mut Ctx) {
         let neighbours = self.neighbours.at(me);
         let ways = self.heard.at(me).range((target, 0)..=(target, u32::MAX));
@@ -84,9 +89,10 @@ impl Routing {
             Some((cost, next)) => routes.insert(target, (next, cost)),
             None => routes.remove(&target),
         };
+
         let changed = old != best.map(|(cost, next)| (next, cost));
         for neighbour in neighbours.keys().filter(|n| changed && **n != target) {
-            // not to where it leads: that one would send it back
+            // split horizon: no route back for the next router, or packets could go in circles
             let cost = best.filter(|(_, next)| next != neighbour).map(|(cost, _)| cost);
             ctx.emit(Advert { from: me, to: *neighbour, target, cost });
         }
@@ -98,6 +104,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hive = Hive::builder().app::<Routing>().start()?;
     let mut io = hive.io();
     let all = io.credits();
+
     // a ring of five, with one slow link
     let ring = [(1, 2, Some(1)), (2, 3, Some(1)), (3, 4, Some(1)), (4, 5, Some(1)), (5, 1, Some(5))];
     for (what, links) in [("ring", &ring[..]), ("2-3 down", &[(2, 3, None)]), ("2-3 up", &ring[1..2])] {
@@ -105,16 +112,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             io.emit(Link { from: a, to: b, cost });
             io.emit(Link { from: b, to: a, cost });
         }
+
         io.flush().await;
-        // a credit comes back when all that the message caused is done
+        // a credit is returned when everything that the message caused is done
         while io.credits() < all {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+
         println!("{what}: router 1 reaches");
         for (target, next, cost) in hive.request(Routes(1)).await? {
             println!("  {target} by way of {next}, cost {cost}");
         }
     }
+
     hive.stop(Duration::from_secs(1)).await;
     Ok(())
 }

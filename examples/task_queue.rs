@@ -1,14 +1,16 @@
-//! Task queues: first in, first out; a task that is not done in time comes again. `cargo run --example task_queue`
+//! Task queues: first in, first out; a task that is not done in time is put back.
+//! `cargo run --example task_queue`
 //!
-//! A queue is a cell. A timer is a message to oneself: when its purpose has gone, it finds nothing to do.
+//! Each queue is a cell. A timer is a message that an app sends to itself; if the task is done by then, the
+//! message has no effect.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
 
-/// Time that a task may take.
+/// Time limit for a task, after which another worker may take it.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Answered with the number of the task.
+/// Adds a task. The answer is its number.
 #[derive(Message)]
 #[message(reply = u64)]
 pub(crate) struct Enqueue {
@@ -16,12 +18,12 @@ pub(crate) struct Enqueue {
     pub(crate) text: String,
 }
 
-/// Answered with number and text of a task, if there is one.
+/// Takes the first task. The answer is its number and its text, or `None` if the queue is empty.
 #[derive(Message)]
 #[message(reply = Option<(u64, String)>)]
 pub(crate) struct Take(pub(crate) String);
 
-/// Answered with whether the task was still the worker's.
+/// Reports a task as done. The answer says whether the task was still assigned to the worker.
 #[derive(Message)]
 #[message(reply = bool)]
 pub(crate) struct Done {
@@ -38,9 +40,9 @@ struct TooLate {
 
 #[derive(App)]
 pub(crate) struct TaskQueues {
-    /// What waits, by number.
+    /// Waiting tasks by number, with the attempts so far.
     ready: Table<String, u64, (String, u32)>,
-    /// What somebody works at, with the attempts so far.
+    /// Assigned tasks by number, with the attempts so far.
     taken: Table<String, u64, (String, u32)>,
     last: Dict<String, u64>,
 }
@@ -55,7 +57,7 @@ impl TaskQueues {
         *last
     }
 
-    // the answer may be that there is none: that is an answer, too, so it is not left out
+    // `Ok(None)` answers that the queue is empty; returning `Option` alone would pass the question on
     #[rcv(sharded)]
     fn take(&mut self, Take(queue): &Take, ctx: &mut Ctx) -> Result<Option<(u64, String)>> {
         let ready = self.ready.at(queue.clone());
@@ -91,12 +93,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for text in ["to Ada", "to Grace"] {
         println!("task {}: {text}", hive.request(Enqueue { queue: queue(), text: text.into() }).await?);
     }
+
     println!("worker 1 takes {:?}", hive.request(Take(queue())).await?);
     println!("worker 2 takes {:?}", hive.request(Take(queue())).await?);
     println!("worker 3 takes {:?}", hive.request(Take(queue())).await?);
     println!("worker 2 is done: {}", hive.request(Done { queue: queue(), task: 2 }).await?);
     tokio::time::sleep(3 * PATIENCE).await;
     println!("worker 1 is done, too late: {}", hive.request(Done { queue: queue(), task: 1 }).await?);
+
     println!("worker 3 takes {:?}", hive.request(Take(queue())).await?);
     println!("worker 3 is done: {}", hive.request(Done { queue: queue(), task: 1 }).await?);
     hive.stop(Duration::from_secs(1)).await;

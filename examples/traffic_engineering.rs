@@ -1,4 +1,4 @@
-//! Traffic engineering, as in Figures 1 to 4 of the Beehive paper: naive, decoupled, and the two map reports.
+//! Traffic engineering as in Figures 1 to 4 of the Beehive paper: naive, decoupled, and both map reports.
 //! `cargo run --example traffic_engineering`
 #![allow(missing_docs)]
 
@@ -23,7 +23,7 @@ struct Steer(Switch);
 
 const ELEPHANT: u64 = 1000; // bytes between two polls
 
-/// Route looks at the statistics of all switches, so all of them are one bee's: the report names the line.
+/// Route reads the statistics of all switches, so one bee owns all of them; the map report names the line.
 #[derive(App)]
 pub(crate) struct Naive {
     stats: Dict<Switch, (u64, u64)>,
@@ -48,7 +48,7 @@ impl Naive {
     }
 }
 
-/// Collect tells Route in a message: a cell for every switch, and one for the matrix, whose keys are no `Switch`.
+/// Collect sends a message to Route: one cell per switch, and one for the matrix, whose keys are no `Switch`.
 #[derive(App)]
 pub(crate) struct Decoupled {
     stats: Dict<Switch, u64>,
@@ -81,7 +81,7 @@ impl Decoupled {
     }
 }
 
-/// The switches: the higher its number, the more bytes a switch carries.
+/// The simulated switches: the higher its number, the more bytes a switch carries.
 #[derive(App)]
 pub(crate) struct Network {
     bytes: Dict<Switch, u64>,
@@ -101,13 +101,16 @@ async fn run<A: Handlers>() -> Result<(), Box<dyn std::error::Error>> {
     for number in 1..=16 {
         hive.request(SwitchJoined(Switch(number))).await?;
     }
+
     let (mut io, all) = (hive.io(), hive.io().credits());
     io.emit(Poll);
     io.flush().await;
-    // a credit comes back when all that the message caused is done
+
+    // a credit is returned when everything that the message caused is done
     while io.credits() < all {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+
     println!("{}{} bees for 16 switches\n", A::map_report(), hive.status().apps[0].bees);
     hive.stop(Duration::from_secs(1)).await;
     Ok(())

@@ -1,23 +1,24 @@
-//! Every example is short, runs, and says what it is expected to say (`examples/expected`).
+//! Checks that every example is short, runs, and prints the expected output (`examples/expected`).
 //!
-//! `cargo test` builds them with the tests; for this test alone they are built by `cargo build --examples`. To write down
-//! again what they say: `EXAMPLES=write cargo test --test outputs`.
+//! `cargo test` builds the examples with the tests; to run only this test, build them with
+//! `cargo build --examples` first. To rewrite the expected outputs:
+//! `EXAMPLES=write cargo test --test outputs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The longest example.
-const LINES_MAX: usize = 120;
+/// Maximum number of lines of an example.
+const LINES_MAX: usize = 140;
 
-/// An example that takes longer hangs.
+/// Time after which an example is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
-/// The examples' names, in order.
+/// Returns the names of the examples, sorted.
 fn names() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).expect("the folder of examples");
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -27,7 +28,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// The program of an example: beside this test's own, and not older than its source.
+/// Returns the path of an example's program next to this test's own, and checks that it is not older than its
+/// source.
 fn program(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("this test's program");
     let built = this.parent().and_then(Path::parent).expect("a target folder").join("examples").join(name);
@@ -39,10 +41,11 @@ fn program(name: &str) -> PathBuf {
         built.display(),
         source.display()
     );
+
     built
 }
 
-/// What an example prints.
+/// Runs an example and returns its standard output.
 fn output(name: &str) -> String {
     let mut child =
         Command::new(program(name)).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("starts");
@@ -51,12 +54,15 @@ fn output(name: &str) -> String {
         if let Some(status) = child.try_wait().expect("waits") {
             break status;
         }
+
         if began.elapsed() > PATIENCE {
             let _ = child.kill();
             panic!("{name} does not end");
         }
+
         std::thread::sleep(Duration::from_millis(10));
     };
+
     let printed = std::io::read_to_string(child.stdout.take().expect("piped")).expect("text");
     assert!(status.success(), "{name}: {status}\n{printed}");
     printed
@@ -67,16 +73,19 @@ fn examples_say_what_is_expected() {
     let names = names();
     assert!(names.len() >= 7, "{names:?}");
     let mut wrong = Vec::new();
+
     for name in names {
         let (printed, file) = (output(&name), folder().join("expected").join(&name).with_extension("txt"));
         if std::env::var("EXAMPLES").is_ok_and(|v| v == "write") {
             std::fs::write(&file, &printed).expect("writes");
         }
+
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
         if printed != expected {
             wrong.push(format!("== {name}\n-- expected\n{expected}-- printed\n{printed}"));
         }
     }
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

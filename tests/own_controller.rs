@@ -1,4 +1,5 @@
-//! What `beehive new` writes is a whole controller: flags, HTTP, settings, signals, and the app in it.
+//! Checks that the program written by `beehive new` is a complete controller with flags, HTTP, settings,
+//! signal handling, and the app.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to end.
+/// Time in which the controller must exit after a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Built with the tests, as all examples are.
+/// Returns the path of the controller, which is built with the tests because it is an example.
 fn program() -> PathBuf {
     let this = std::env::current_exe().expect("this test's program");
     let folder = this.parent().and_then(Path::parent).expect("a target folder").join("examples");
@@ -32,11 +33,13 @@ impl Running {
             .stderr(Stdio::null())
             .spawn()
             .expect("starts");
+
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut line = || lines.next().expect("says where it listens").expect("words");
         let (first_line, _, http) = (line(), line(), line());
         let http =
             http.trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
+
         Running { child, http, first_line }
     }
 
@@ -52,7 +55,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // it has ended already, except when a test failed
+        // it has already exited, unless a test failed
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -68,6 +71,7 @@ fn it_runs_the_app_and_serves_people() {
         status.contains("\"name\":\"mine\"") && status.contains("\"name\":\"node-controller\""),
         "{status}"
     );
+
     assert!(controller.get("/api/v1/switches").ends_with("{\"switches\":[]}"));
     let told =
         Command::new("kill").arg(controller.child.id().to_string()).status().expect("there is a `kill`");
@@ -80,6 +84,7 @@ fn it_runs_the_app_and_serves_people() {
         assert!(began.elapsed() < PATIENCE, "it does not end");
         std::thread::sleep(Duration::from_millis(5));
     };
+
     assert!(status.success(), "{status}");
 }
 
@@ -91,6 +96,7 @@ fn its_app_stands_among_the_others_as_it_is_told() {
         "{}",
         controller.first_line
     );
+
     let refused = Command::new(program()).args(["--app", "min"]).output().expect("starts");
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("did you mean `mine`?"), "{words}");

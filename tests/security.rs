@@ -1,20 +1,20 @@
-//! `SECURITY.md` stays true: every test that it names is there, and every row has one.
+//! Keeps `SECURITY.md` true: every test that it names must exist, and every row of its table must name one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Rows of the table of threats that are about hosts, switches, and whoever reaches the HTTP port.
+/// Rows of the threat table about hosts, switches, and clients of the HTTP port.
 const ROWS: [&str; 16] = [
     "S4", "S5", "S6", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20",
     "S22",
 ];
 
-/// The texts between back quotes.
+/// Returns the texts between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Whether there is a test of this name in a file.
+/// Checks whether a source file contains a test of this name.
 fn has_test(source: &str, name: &str) -> bool {
     let at = [format!("async fn {name}("), format!("fn {name}(")].iter().find_map(|head| source.find(head));
     let Some(at) = at else { return false };
@@ -29,23 +29,28 @@ fn every_test_of_the_table_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join("SECURITY.md")).expect("is there");
     let mut shown = BTreeSet::new();
+
     for line in text.lines().filter(|line| line.starts_with("| S") || line.starts_with("| -")) {
         let columns: Vec<_> = line.trim_matches('|').split(" | ").collect();
         let [row, .., tests] = columns[..] else { panic!("no columns: {line}") };
         shown.insert(row.trim());
         let mut count = 0;
+
         for group in tests.split(';') {
             let (names, file) = group.rsplit_once('(').expect("a file in brackets");
             let file = file.trim_matches([')', '|', ' ']);
             let source = std::fs::read_to_string(root.join(file));
             let source = source.unwrap_or_else(|error| panic!("{row}: {file}: {error}"));
+
             for name in quoted(names) {
                 assert!(has_test(&source, name), "{row}: there is no test `{name}` in {file}");
                 count += 1
             }
         }
+
         assert!(count > 0, "{row} is shown by nothing");
     }
+
     for row in ROWS {
         assert!(shown.contains(row), "{row} is not in the table");
     }

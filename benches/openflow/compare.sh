@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# Measures the controller against the hand-written C peer, side by side, and prints a markdown table.
+# Compares the controller with the hand-written C peer on the same machine and prints a markdown table.
 #
 #   benches/openflow/compare.sh [--rounds N] [--seconds S] [--of 1.0|1.3] [--throughput "1 16 64 1000"] [--latency "1 16"]
 #                                [--latency-core N] [--out FILE]
 #
 # Environment (all optional):
 #   BEEHIVE     the beehive program (default: built, target/release/beehive)
-#   GENERATOR   a beehive program for the load, if it is another one (default: $BEEHIVE)
+#   GENERATOR   the beehive program that generates the load (default: $BEEHIVE)
 #   SUBJECT     command of the controller to compare with the peer; {port} is replaced
 #               (default: "$BEEHIVE controller --listen 127.0.0.1:{port}")
-#   SUBJECT_NAME  its name in the table (default: the name of its program)
+#   SUBJECT_NAME  name of that controller in the table (default: the name of its program)
 #   PEER_PORT, SUBJECT_PORT  (default: 16653, 16654)
 #   GENERATOR_ARGS  further arguments for every run, for example "--threads 2"
 #
-# For each number of switches both controllers are started afresh and measured in turns (peer, subject, peer, subject, ...), so that what
-# disturbs the machine disturbs both. Nothing is pinned to cores, unless --latency-core says on which one controller and generator share
-# the latency runs: without it, whether the scheduler puts both on one core decides more than the controller does. Reported are medians and, in brackets, minimum and maximum over the rounds.
-# Processor time is the controller's user and system time in /proc/<pid>/stat over the measured window, divided by packet-ins answered.
+# For each number of switches the script starts both controllers and measures them alternately (peer, subject, peer, subject, ...), so
+# that other load on the machine affects both. Processes are not pinned to cores, except that --latency-core pins controller and
+# generator to one core for the latency runs: without it, the scheduler's placement influences latency more than the controller does.
+# The table shows medians and, in brackets, the minimum and maximum over the rounds. Processor time is the controller's user and system
+# time in /proc/<pid>/stat over the measured window, divided by the number of answered packet-ins.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -43,7 +44,7 @@ fi
 generator=${GENERATOR:-$BEEHIVE}
 subject=${SUBJECT:-$BEEHIVE controller --listen 127.0.0.1:{port\}}
 command_name=${subject%% *}
-subject_name=${SUBJECT_NAME:-${command_name##*/}} # a table must not call another program beehive
+subject_name=${SUBJECT_NAME:-${command_name##*/}} # the table must not call another program beehive
 peer_port=${PEER_PORT:-16653} subject_port=${SUBJECT_PORT:-16654}
 read -r -a generator_args <<< "${GENERATOR_ARGS:-}"
 
@@ -63,7 +64,7 @@ make --silent -C "$root/benches/peers" OUT="$work/bin"
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# start COMMAND PORT LOG: starts a controller in the background, waits until it listens, leaves its process id in $started
+# start COMMAND PORT LOG: starts a controller in the background, waits until it listens, and stores its process id in $started
 start() {
     if listens "$2"; then echo "compare.sh: port $2 is in use" >&2; exit 1; fi
     local words
@@ -80,12 +81,13 @@ start() {
     exit 1
 }
 
-# field FILE NAME [PARENT]: a number from the generator's JSON (one object, in one line)
+# field FILE NAME [PARENT]: prints a number from the generator's JSON (one object on one line)
 field() {
     if [ $# -eq 3 ]; then sed -n "s/.*\"$3\":{[^}]*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; else sed -n "s/.*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; fi
 }
 
-# measure WHO PORT PID MODE SWITCHES: one run; appends to $work/runs/WHO.MODE.SWITCHES: rate, cpu ns, p50 ns, p99 ns, slowest, fastest, generator cores
+# measure WHO PORT PID MODE SWITCHES: runs once and appends a line to $work/runs/WHO.MODE.SWITCHES: rate, cpu ns, p50 ns, p99 ns, slowest,
+# fastest, generator cores
 measure() {
     local json=$work/json list=$work/runs/$1.$4.$5 pinned=()
     [ "$4" = latency ] && [ -n "$latency_core" ] && pinned=(taskset -c "$latency_core")
@@ -107,13 +109,13 @@ measure() {
     echo "  $1, $5 switches, $4: $(tail -n 1 "$list" | awk '{printf "%d answered/s, %.0f ns of processor time, p50 %.1f us", $1, $2, $3 / 1000}')" >&2
 }
 
-# column FILE N: median, minimum and maximum of column N over the sound runs, and how many there were
+# column FILE N: prints median, minimum and maximum of column N over the successful runs, and their number
 column() {
     { grep -v failed "$1" || true; } | awk -v n="$2" '{print $n}' | sort -g |
         awk '{v[NR] = $1} END {if (!NR) {print "- - - 0"; exit} m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; print m, v[1], v[NR], NR}'
 }
 
-# shown FILE N SCALE FORMAT: "median (min–max)"
+# shown FILE N SCALE FORMAT: prints "median (min–max)"
 shown() {
     local median min max sound
     read -r median min max sound <<< "$(column "$1" "$2")"
@@ -122,13 +124,13 @@ shown() {
     [ "$sound" = "$rounds" ] || printf ', %s of %s runs' "$sound" "$rounds"
 }
 
-# ratio N FORMAT: subject's median over the peer's
+# ratio N FORMAT: prints the subject's median divided by the peer's
 ratio() {
     awk -v s="$(column "$subject_list" "$1")" -v p="$(column "$peer_list" "$1")" -v f="$2" \
         'BEGIN {split(s, a, " "); split(p, b, " "); if (a[1] == "-" || b[1] == "-" || b[1] == 0) print "–"; else printf f "\n", a[1] / b[1]}'
 }
 
-# fair FILE: the worst round's slowest and fastest switch, against the mean
+# fair FILE: prints the slowest and the fastest switch of the worst rounds, relative to the mean
 fair() {
     local slowest fastest
     slowest=$(column "$1" 5 | cut -d' ' -f2) fastest=$(column "$1" 6 | cut -d' ' -f3)

@@ -1,15 +1,15 @@
-/* A learning switch for OpenFlow 1.0 and 1.3 in one epoll loop: the practical limit that Beehive is measured against.
+/* A learning switch for OpenFlow 1.0 and 1.3 in one epoll loop: the practical limit against which Beehive is measured.
  *
  * It keeps a table per switch, (VLAN, MAC) -> (port, last heard), and answers a packet-in as Beehive's learning switch does:
  *   destination known    FLOW_MOD (in_port, VLAN, source, destination; idle and hard timeout) and the packet to that port:
  *                        PACKET_OUT with the whole frame when there is no buffer, else the FLOW_MOD releases the buffer;
  *   destination unknown  PACKET_OUT to FLOOD, with the frame or the buffer id;
  *   nothing to do        no answer (reserved group, destination on the port the packet came from, truncated frame without buffer).
- * A host that moved and a port that went down have their flows withdrawn.
+ * It withdraws the flows to a host that has moved, and those to a port that has gone down.
  *
- * One read of at most READ_BYTES a turn and connection, one write for all that it caused. What the socket does not take is kept,
- * and nothing more is read from that connection until it is gone, so memory is bounded by one turn's output.
- * Everything from the network is checked against the message that contains it. */
+ * Per iteration of the loop it reads at most READ_BYTES from a connection and writes all answers at once. If the socket does not
+ * accept all of them, it keeps the rest and does not read from that connection until the rest is sent. Memory is therefore bounded
+ * by the output of one iteration. Lengths from the network are checked against the message that contains them. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <endian.h>
@@ -31,18 +31,18 @@
 #include <unistd.h>
 
 enum {
-    READ_BYTES = 256 * 1024,       /* read at most this much of one connection before the next one has its turn */
+    READ_BYTES = 256 * 1024,       /* maximum read from one connection before the next one is served */
     MESSAGE_BYTES_MAX = 65535,     /* the header's length field has 16 bits */
     EVENTS_MAX = 256,
     CONNECTIONS_MAX = 65536,
     TABLE_SLOTS_MIN = 256,
-    TABLE_SLOTS_MAX = 1 << 20,     /* per switch; half of them are used at most, further hosts are not learned */
+    TABLE_SLOTS_MAX = 1 << 20,     /* per switch; at most half of them are used, further hosts are not learned */
     THREADS_MAX = 64,
     IDLE_TIMEOUT_S = 60,
     HARD_TIMEOUT_S = 150,
-    ADDRESS_AGE_S = 300,           /* an address outlives the flows made from it */
+    ADDRESS_AGE_S = 300,           /* longer than the timeouts of the flows made from an address */
     HANDSHAKE_S = 10,
-    ECHO_AFTER_S = 1,              /* silent for this long: ask; silent for ECHO_LOST_S: gone */
+    ECHO_AFTER_S = 1,              /* send an echo request after this silence; close after ECHO_LOST_S */
     ECHO_LOST_S = 4,
 };
 
@@ -70,7 +70,7 @@ static inline uint64_t get_mac(const uint8_t *p) { return (uint64_t)get16(p) << 
 
 struct buffer { uint8_t *bytes; size_t length, capacity; };
 
-/* Room for `count` more bytes at the end; the caller fills them. */
+/* Appends `count` uninitialised bytes and returns them; the caller fills them. */
 static inline uint8_t *extend(struct buffer *b, size_t count)
 {
     if (b->capacity - b->length < count) {
@@ -106,7 +106,7 @@ static inline uint32_t slot_of(const struct table *t, uint64_t key)
     return (uint32_t)(((key ^ hash_seed) * 0x9e3779b97f4a7c15ull) >> 32) & t->mask;
 }
 
-/* The slot of `key`, or the empty one where it belongs. At least half of the slots are empty, so this ends. */
+/* Returns the slot of `key`, or the empty slot where it belongs. At least half of the slots are empty, so the search ends. */
 static inline struct host *probe(const struct table *t, uint64_t key)
 {
     for (uint32_t i = slot_of(t, key);; i = (i + 1) & t->mask)
@@ -125,7 +125,7 @@ static void table_resize(struct table *t, uint32_t slots)
     free(old.slots);
 }
 
-/* Keeps what `keep_port` and `oldest_s` let pass, in a fresh table (open addressing does not delete in place). */
+/* Rebuilds the table with the entries that `keep_port` and `oldest_s` allow (open addressing does not delete in place). */
 static void table_sweep(struct table *t, uint32_t port_gone, uint32_t now_s)
 {
     struct table fresh = {0};
@@ -139,7 +139,7 @@ static void table_sweep(struct table *t, uint32_t port_gone, uint32_t now_s)
     *t = fresh;
 }
 
-/* Notes where `key` was heard; the port it was at before if that is another one, else 0. */
+/* Records the port where `key` was heard. Returns its previous port if that was a different one, else 0. */
 static inline uint32_t learn(struct table *t, uint64_t key, uint32_t port, uint32_t now_s)
 {
     struct host *h = probe(t, key);
@@ -173,12 +173,12 @@ static inline uint32_t lookup(const struct table *t, uint64_t key, uint32_t now_
 
 struct connection {
     int fd;
-    uint32_t place;              /* in the loop's list */
-    uint8_t version;             /* 0 until HELLO came */
-    bool ready;                  /* FEATURES_REPLY came */
+    uint32_t place;              /* index in the loop's list */
+    uint8_t version;             /* 0 until HELLO is received */
+    bool ready;                  /* FEATURES_REPLY was received */
     bool blocked;                /* `unsent` waits for the socket */
     uint32_t since_s, heard_s;
-    struct buffer partial;       /* the beginning of a message whose end has not come */
+    struct buffer partial;       /* beginning of an incomplete message */
     struct buffer unsent;
     size_t unsent_from;
     struct table table;
@@ -187,8 +187,8 @@ struct connection {
 struct loop {
     int epoll, listener;
     uint32_t now_s;
-    struct buffer out;           /* the answers of this turn, written once */
-    uint8_t *in;                 /* MESSAGE_BYTES_MAX for a partial message, then READ_BYTES */
+    struct buffer out;           /* answers of this iteration, written at once */
+    uint8_t *in;                 /* MESSAGE_BYTES_MAX bytes for a partial message, then READ_BYTES bytes */
     struct connection **connections;
     uint32_t count;
 };
@@ -248,7 +248,7 @@ static void send_packet_v13(struct buffer *out, uint32_t buffer, uint32_t in_por
     memcpy(m + 40, frame, data);
 }
 
-/* Withdraws the flows to `mac` in `vlan`, or, with `mac` null, those that lead to `port`. */
+/* Deletes the flows to `mac` in `vlan` or, if `mac` is null, those that output to `port`. */
 static void withdraw_flows(struct connection *c, struct buffer *out, const uint8_t *mac, uint16_t vlan, uint32_t port)
 {
     if (c->version == V10) {
@@ -263,7 +263,7 @@ static void withdraw_flows(struct connection *c, struct buffer *out, const uint8
     m[25] = DELETE;
     put32(m + 32, NO_BUFFER), put32(m + 36, mac ? V13_PORT_ANY : port), put32(m + 40, V13_PORT_ANY);
     put16(m + 48, 1), put16(m + 50, mac ? 20 : 4);
-    if (!mac) return; /* all flows but the table-miss one, which leads to the controller, not to `port` */
+    if (!mac) return; /* all flows except the table miss, which outputs to the controller, not to `port` */
     put32(m + 52, 0x80000606), memcpy(m + 56, mac, 6);
     put32(m + 62, 0x80000c02), put16(m + 66, vlan);
 }
@@ -320,7 +320,7 @@ static void send_hello(struct buffer *out)
     put16(m + 8, 1), put16(m + 10, 8), put32(m + 12, 1u << V10 | 1u << V13);
 }
 
-/* The version both sides speak: the highest common one when there is a bitmap, else the smaller of both; 0 when there is none. */
+/* Returns the negotiated version: the highest common one if there is a bitmap, else the smaller of both; 0 if there is none. */
 static uint8_t negotiate(const uint8_t *m, size_t length)
 {
     for (size_t at = 8; at + 4 <= length;) {
@@ -341,10 +341,10 @@ static void set_up(struct connection *c, struct buffer *out)
     put16(m + 10, 0xffff); /* whole packets */
     if (c->version == V10) { message(out, V10, V10_BARRIER_REQUEST, 8, 4); return; }
     m = message(out, V13, V13_ROLE_REQUEST, 24, 4);
-    put32(m + 8, 1); /* EQUAL: several controllers may look on, generation ids are not needed */
+    put32(m + 8, 1); /* EQUAL: several controllers may connect, and generation ids are not needed */
     m = message(out, V13, V13_MULTIPART_REQUEST, 16, 5);
     put16(m + 8, 13); /* PORT_DESC */
-    m = message(out, V13, FLOW_MOD, 80, 6); /* table miss: to the controller, whole */
+    m = message(out, V13, FLOW_MOD, 80, 6); /* table miss: send the whole packet to the controller */
     put32(m + 32, NO_BUFFER), put32(m + 36, V13_PORT_ANY), put32(m + 40, V13_PORT_ANY);
     put16(m + 48, 1), put16(m + 50, 4);
     put16(m + 56, 4), put16(m + 58, 24), put16(m + 66, 16), put32(m + 68, V13_PORT_CONTROLLER), put16(m + 72, 0xffff);
@@ -363,7 +363,7 @@ static void port_status(struct loop *l, struct connection *c, const uint8_t *m, 
     withdraw_flows(c, &l->out, NULL, 0, number);
 }
 
-/* False: close the connection, `why` says for what reason. */
+/* Returns false if the connection must be closed; `why` is then the reason. */
 static bool receive(struct loop *l, struct connection *c, const uint8_t *m, size_t length, const char **why)
 {
     if (c->version == 0) {
@@ -402,7 +402,7 @@ static bool receive(struct loop *l, struct connection *c, const uint8_t *m, size
         port_status(l, c, m, length);
         return true;
     default:
-        return true; /* replies to what was asked, errors, statistics: nothing depends on them */
+        return true; /* other replies, errors, statistics: ignored */
     }
 }
 
@@ -430,7 +430,7 @@ static void drop(struct loop *l, struct connection *c, const char *why)
     free(c->partial.bytes), free(c->unsent.bytes), free(c->table.slots), free(c);
 }
 
-/* Writes this turn's answers; what is left is kept and stops reading. False: the connection is broken. */
+/* Writes this iteration's answers; a rest is kept and stops reading. Returns false if the connection is broken. */
 static bool flush(struct loop *l, struct connection *c)
 {
     size_t sent = 0;
@@ -462,7 +462,7 @@ static void on_writable(struct loop *l, struct connection *c)
     }
     c->unsent.length = c->unsent_from = 0;
     c->blocked = false;
-    c->heard_s = l->now_s; /* it was not read while it was blocked: not its silence */
+    c->heard_s = l->now_s; /* it was not read while it was blocked, so the switch was not silent */
     watch(l, c, EPOLL_CTL_MOD);
 }
 
@@ -493,7 +493,7 @@ static void on_readable(struct loop *l, struct connection *c)
         at += length;
     }
     c->partial.length = 0;
-    if (have > at) memcpy(extend(&c->partial, have - at), begin + at, have - at); /* less than a message: fits before `in` */
+    if (have > at) memcpy(extend(&c->partial, have - at), begin + at, have - at); /* less than one message: fits into the space before the read data */
     if (l->out.length && !flush(l, c)) {
         l->out.length = 0;
         drop(l, c, strerror(errno));
@@ -541,7 +541,7 @@ static void *run(void *argument)
         int n = epoll_wait(l->epoll, events, EVENTS_MAX, 1000);
         if (n < 0 && errno != EINTR) { perror("epoll-switch: epoll_wait"); exit(1); }
         l->now_s = seconds();
-        /* a connection has one event a turn, and only its own event drops it: no event here points to freed memory */
+        /* a connection has one event per iteration, and only its own event drops it: no event here points to freed memory */
         for (int i = 0; i < n; i++) {
             struct connection *c = events[i].data.ptr;
             if (!c) on_connect(l);
@@ -562,7 +562,7 @@ static int listen_on(const char *address, uint16_t port)
     }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one); /* a listener per thread, the kernel spreads connections */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one); /* one listener per thread; the kernel distributes connections */
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 4096)) {
         fprintf(stderr, "epoll-switch: cannot listen on %s:%u: %s\n", address, port, strerror(errno));
         exit(1);

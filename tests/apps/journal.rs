@@ -1,5 +1,5 @@
-//! The examples on a journal that commits late, in batches, and refuses; that dies and is read again; while bees are taken
-//! apart and put together again.
+//! Runs the examples on a journal that commits late, in batches, and refuses entries, and that is stopped and
+//! replayed, while bees are exported and imported again.
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::hello::{Greeter, Hello};
@@ -28,7 +28,7 @@ fn shaken(hive: &Hive) -> tokio::task::JoinHandle<()> {
     })
 }
 
-/// A sequence of transfers that is the same each time; some of them ask for more than there is.
+/// Returns a fixed sequence of transfers, some of which ask for more money than there is.
 fn transfers(count: u64) -> impl Iterator<Item = Transfer> {
     (0..count).map(|n| {
         let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -36,7 +36,7 @@ fn transfers(count: u64) -> impl Iterator<Item = Transfer> {
     })
 }
 
-/// What is in an account: a transfer of nothing says it.
+/// Returns the balance of each account, which a transfer of zero answers with.
 async fn balances(hive: &Hive) -> Vec<u64> {
     let mut all = Vec::new();
     for account in 0..ACCOUNTS {
@@ -69,6 +69,7 @@ async fn the_bank_answers_as_without_a_journal() {
     let (hive, journal) = start(Hive::builder().app::<Bank>(), 1, 20, &[]);
     let shaking = shaken(&hive);
     assert_eq!(answers(&hive).await, expected);
+
     shaking.abort();
     assert!(journal.refused() > 0);
     journal.stop();
@@ -89,6 +90,7 @@ async fn no_money_is_made_or_lost_when_the_bank_dies() {
                     "seed {seed}, life {life}"
                 ),
             }
+
             let shaking = shaken(&hive);
             let tasks: Vec<_> = (0..4u64)
                 .map(|task| {
@@ -100,6 +102,7 @@ async fn no_money_is_made_or_lost_when_the_bank_dies() {
                     })
                 })
                 .collect();
+
             tokio::time::sleep(Duration::from_millis(3 + 4 * life + 7 * seed)).await;
             journal.stop();
             log.extend(journal.log());
@@ -123,6 +126,7 @@ async fn who_was_greeted_is_remembered() {
             count > certain && count <= asked,
             "{count} after {certain} greetings of {asked}, life {life}"
         );
+
         greeted.store(count, Ordering::Release);
         let shaking = shaken(&hive);
         let (asking, heard) = (hive.clone(), greeted.clone());
@@ -132,10 +136,12 @@ async fn who_was_greeted_is_remembered() {
                 assert_eq!(heard.fetch_max(count, Ordering::AcqRel) + 1, count, "one after the other");
             }
         });
+
         asked += 200;
         tokio::time::sleep(Duration::from_millis(10 + life)).await;
         greeting.abort();
-        // it is over, or will hear nothing more
+
+        // the task has ended, or has been aborted and receives no more answers
         let failed = greeting.await.is_err_and(|error| error.is_panic());
         assert!(!failed, "a greeting was counted twice or not at all");
         journal.stop();

@@ -1,4 +1,5 @@
-//! The apps of the examples as they are: on a journal that misbehaves, under the oracle, and watched on all cores.
+//! Tests the apps of the examples unchanged: on a faulty journal, against the oracle for maps, and with
+//! recorded histories on all cores.
 #![allow(missing_docs)]
 
 #[allow(dead_code)]

@@ -1,5 +1,5 @@
-//! Every example does on all cores, while its bees merge and are moved, what a single bee would have done: in memory, and
-//! on a journal that commits late, refuses, dies and is read again.
+//! Checks that every example, on all cores and while its bees merge and migrate, does what a single bee would
+//! have done: in memory, and on a journal that commits late, refuses entries, is stopped and replayed.
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::controller::{Ban, Guard};
@@ -16,7 +16,7 @@ use beehive::testing::{TestJournal, Witness, Witnessed, shake};
 use beehive::{Builder, Hive, Io};
 use std::time::Duration;
 
-/// The next of a sequence that looks like chance.
+/// A pseudo-random sequence.
 struct Chance(u64);
 
 impl Chance {
@@ -30,16 +30,16 @@ impl Chance {
     }
 }
 
-/// An app, and what comes from outside.
+/// An app and its input from outside.
 struct Scenario {
     apps: fn() -> Builder,
-    /// Messages one after the other, from one of several who send at the same time.
+    /// Emits the next message of one of several concurrent senders.
     emit: fn(&mut Io, &mut Chance),
-    /// What is connected to it.
+    /// Creates the switches that are connected to the app.
     devices: fn(&Hive) -> Vec<SimulatedSwitch>,
 }
 
-/// Few, so that many bees are left.
+/// Number of merges that `shake` provokes; low, so that many bees remain.
 const MERGES: u64 = 4;
 const SENDERS: u64 = 4;
 const MESSAGES: u64 = 250;
@@ -53,9 +53,9 @@ async fn send(hive: Hive, seed: u64, scenario: &'static Scenario) {
     }
 }
 
-/// Waits until nothing is under way.
+/// Waits until no message is in flight.
 async fn done(hive: &Hive, switches: &[SimulatedSwitch]) {
-    // a message to oneself comes within a tenth of that
+    // timers of the examples fire within a tenth of this time
     tokio::time::sleep(Duration::from_secs(1)).await;
     for _ in 0..2 {
         for switch in switches {
@@ -65,13 +65,14 @@ async fn done(hive: &Hive, switches: &[SimulatedSwitch]) {
     }
 }
 
-/// One life. `cut`: it dies at some moment.
+/// Runs one incarnation of the hive. With `cut`, it is stopped at an arbitrary moment.
 async fn live(scenario: &'static Scenario, hive: &Hive, seed: u64, cut: bool) {
     let switches = (scenario.devices)(hive);
     let shaking = shake(hive, seed, MERGES);
     let senders: Vec<_> =
         (0..SENDERS).map(|s| tokio::spawn(send(hive.clone(), seed * 10 + s, scenario))).collect();
     let mut chance = Chance(seed);
+
     for switch in &switches {
         for _ in 0..MESSAGES / 5 {
             let mac = |n| Mac([2, 0, 0, 0, 0, n as u8]);
@@ -80,6 +81,7 @@ async fn live(scenario: &'static Scenario, hive: &Hive, seed: u64, cut: bool) {
             switch.receive(PortNo(1 + (from % 3) as u32), data)
         }
     }
+
     match cut {
         true => tokio::time::sleep(Duration::from_millis(5 + seed % 30)).await,
         false => {
@@ -90,6 +92,7 @@ async fn live(scenario: &'static Scenario, hive: &Hive, seed: u64, cut: bool) {
             return done(hive, &switches).await;
         }
     }
+
     shaking.end().await
 }
 
@@ -102,9 +105,10 @@ async fn in_memory(scenario: &'static Scenario, seed: u64) -> Witnessed {
     seen
 }
 
-/// Lives that end at some moment, and one that does not.
+/// Runs incarnations that are cut at an arbitrary moment, and a last one that is not.
 async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> Witnessed {
     const LIVES: u64 = 3;
+
     let (witness, mut log) = (Witness::new(), Vec::new());
     for life in 1.. {
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
@@ -112,17 +116,20 @@ async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> Witnessed {
         let apps = (scenario.apps)().seed(42).journal(journal.clone(), colony);
         let hive = witness.watch(apps).start().expect("starts");
         live(scenario, &hive, seed * 10 + life, life < LIVES).await;
+
         if life == LIVES {
             let seen = witness.check(&hive).await;
             journal.stop();
             hive.stop(Duration::ZERO).await;
             return seen;
         }
+
         journal.stop();
         log.extend(journal.log());
         witness.died(&log);
         hive.stop(Duration::ZERO).await;
     }
+
     unreachable!("the last life returns")
 }
 
@@ -248,7 +255,7 @@ fn steer(io: &mut Io, chance: &mut Chance) {
     }
 }
 
-/// Nobody adds an example and forgets to have it watched.
+/// Fails when an example is added without a test here.
 #[test]
 fn every_example_is_watched() {
     let watched = include_str!("witnessed.rs");

@@ -1,15 +1,15 @@
-//! What a person sees who makes a mistake: one error for one mistake, from the compiler itself.
+//! Compiles programs with one mistake each and checks that the compiler shows exactly one error.
 //!
-//! `beehive-analysis` has golden files of what the macros say. Here whole programs are compiled, so that what the compiler
-//! adds is seen, too: what it says about types, and what it would say about what is missing after an error of ours.
-//! To write the golden files again: `DIAGNOSTICS=write cargo test --test diagnostics`.
+//! `beehive-analysis` has golden files for the errors of the macros alone. Here whole programs are compiled,
+//! so that the test also sees the compiler's own errors: about types, and about items that might be missing
+//! after an error of a macro. To rewrite the golden files: `DIAGNOSTICS=write cargo test --test diagnostics`.
 
 mod compiler;
 
 use compiler::{Finding, findings};
 use std::path::{Path, PathBuf};
 
-/// The files of a folder of the repository that end in `extension`, in order.
+/// Returns the files in a folder of the repository that have this extension, sorted.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -27,7 +27,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The program after `heading` of a page, hidden lines shown.
+/// Returns the program that follows `heading` on a page, with the hidden lines.
 fn fenced(page: &str, heading: &str) -> String {
     let lines = page.lines().skip_while(|line| *line != heading);
     let code = lines.skip_while(|line| !line.starts_with("```")).skip(1);
@@ -46,17 +46,20 @@ fn the_programs_of_the_pages_are_about_their_page_and_nothing_else() {
         pages.iter().map(|page| (name_of(page), fenced(&read(page), "## Before"))).collect();
     let found = findings("pages", &programs);
     let mut wrong = vec![];
+
     for (page, (name, findings)) in pages.iter().zip(&found) {
         let text = read(page);
         let said = fenced(&text, text.lines().next().unwrap_or_default());
         let more = format!("beehive::guide::errors::{name}");
         let all_are_about_it = findings.iter().all(|f| f.text.contains(&more));
-        // what the macros say, `beehive-analysis` compares with the page
+
+        // `beehive-analysis` compares the errors of the macros with the page
         let is_shown = |f: &Finding| !f.title.starts_with("error[") || said.contains(f.title.as_str());
         if findings.is_empty() || !all_are_about_it || !findings.iter().all(is_shown) {
             wrong.push(format!("== {name}\n{}", shown(findings)));
         }
     }
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -67,16 +70,19 @@ fn one_mistake_is_one_error() {
     let programs: Vec<(String, String)> = files.iter().map(|file| (name_of(file), read(file))).collect();
     let found = findings("programs", &programs);
     let mut wrong = vec![];
+
     for file in files {
         let (findings, golden) = (&found[&name_of(&file)], file.with_extension("stderr"));
         let text = shown(findings);
         if std::env::var("DIAGNOSTICS").is_ok_and(|v| v == "write") {
             std::fs::write(&golden, &text).expect("a golden file");
         }
+
         let known = std::fs::read_to_string(&golden).unwrap_or_default();
-        // said by the program, where it has more than one
+        // each mistake is marked by a comment in the program
         let mistakes = read(&file).matches("// a mistake").count();
         let errors = findings.iter().filter(|f| f.is_error()).count();
+
         if known != text || errors != mistakes || findings.len() != errors {
             wrong.push(format!(
                 "== {}: {mistakes} mistakes\n-- wanted\n{known}-- found\n{text}",
@@ -84,5 +90,6 @@ fn one_mistake_is_one_error() {
             ));
         }
     }
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

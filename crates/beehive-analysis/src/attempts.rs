@@ -1,7 +1,8 @@
-//! `attempt! { .. }`: a block that is undone when it yields an error.
+//! `attempt! { .. }`: a block whose changes are rolled back when it yields an error.
 //!
-//! For the analysis it is a block that the handler may leave at any `?`, and what comes after it counts either way. For
-//! the compiler the macro is told what it cannot know, the app and the context.
+//! The analysis treats an attempt as a labelled block that the handler may leave at any `?`; the code after
+//! it counts in either case. The code that the compiler receives passes the macro what it cannot find by
+//! itself: the app and the context.
 
 use crate::diagnostics::Diagnostics;
 use crate::pass::typed_parameters;
@@ -14,10 +15,10 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Error, Expr, ImplItem, ImplItemFn, Item, ItemImpl, Macro, ReceiverKind, Stmt};
 use syn::{parse_quote, parse_quote_spanned};
 
-/// The label by which the analysis knows such a block.
+/// Label that marks an attempt for the analysis.
 const LABEL: &str = "'__attempt";
 
-/// Whether a label is that of an attempt.
+/// Checks whether a label marks an attempt.
 pub(crate) fn is_label(label: Option<&syn::Label>) -> bool {
     label.is_some_and(|l| l.name.ident == "__attempt")
 }
@@ -43,40 +44,47 @@ fn attempt_in(f: &ImplItemFn) -> Option<Span> {
     found.0
 }
 
-/// The block with its attempts as labelled blocks, if there are any.
+/// Returns a copy of the impl block with its attempts turned into labelled blocks, or `None` if it has no
+/// attempts.
 pub(crate) fn analysed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Option<ItemImpl> {
     let any = block.items.iter().any(|item| matches!(item, ImplItem::Fn(f) if attempt_in(f).is_some()));
     if !any {
         return None;
     }
+
     let mut block = block.clone();
     let mut labelled = Labelled { errors: vec![] };
     for item in &mut block.items {
         let ImplItem::Fn(f) = item else { continue };
         let Some(span) = attempt_in(f) else { continue };
+
         if !f.sig.receiver().is_some_and(|r| matches!(r.kind, ReceiverKind::Reference(_, _, Some(_)))) {
             let text = "`attempt!` undoes changes of the app, so it needs a method that takes `&mut self`";
             labelled.errors.push(Error::new(span, text));
         }
+
         labelled.visit_block_mut(&mut f.block)
     }
+
     diagnostics.extend(labelled.errors);
     Some(block)
 }
 
-/// A method as the compiler gets it. After an error, it gets nothing of an attempt that is left in a way that was refused:
-/// it would refuse that again.
+/// Rewrites a method into the form that the compiler receives. An attempt with a refused exit becomes a
+/// placeholder, because the compiler would refuse the same exit again.
 pub(crate) fn executed(f: &mut ImplItemFn) {
     if attempt_in(f).is_none() {
         return;
     }
     let Some(receiver) = f.sig.receiver() else { return };
+
     let app = receiver.self_token.to_token_stream();
     let context = typed_parameters(f).find(|p| is_context(&p.ty)).and_then(|p| pattern_name(&p.pat));
     let context = match context {
         Some(name) => quote!(::core::option::Option::Some(&mut *#name)),
         None => quote!(::core::option::Option::None),
     };
+
     Executed { app, context }.visit_block_mut(&mut f.block)
 }
 
@@ -94,7 +102,8 @@ impl VisitMut for Executed {
         if !is_attempt(m) {
             return;
         }
-        // what does not parse is reported by the analysis; the compiler gets an empty block
+
+        // the analysis reports bodies that do not parse; the compiler receives an empty block
         let mut inner: Block =
             Block { brace_token: Default::default(), stmts: statements(m).unwrap_or_default() };
         self.visit_block_mut(&mut inner);
@@ -102,6 +111,7 @@ impl VisitMut for Executed {
             m.tokens = quote!(@refused);
             return;
         }
+
         let (app, context, body) = (&self.app, &self.context, &inner.stmts);
         m.tokens = quote!(@in #app, #context, #(#body)*);
     }
@@ -114,7 +124,8 @@ impl VisitMut for Executed {
     fn visit_item_mut(&mut self, _: &mut Item) {}
 }
 
-/// `attempt! { .. }` in the middle of a block is a statement, and its value, which is not `()`, is thrown away.
+/// Adds the missing semicolon to `attempt! { .. }` in the middle of a block: it is a statement there, and its
+/// value, which is not `()`, is discarded.
 fn end_statements(block: &mut Block) {
     let last = block.stmts.len().saturating_sub(1);
     for (at, s) in block.stmts.iter_mut().enumerate() {
@@ -141,15 +152,18 @@ impl Labelled {
                 vec![]
             }
         };
+
         let mut inner = Block { brace_token: Default::default(), stmts };
         self.visit_block_mut(&mut inner);
         let label = syn::Lifetime::new(LABEL, span);
         self.errors.extend(refused_exits(&inner));
+
         if matches!(inner.stmts.last(), Some(Stmt::Expr(_, None)))
             && let Some(Stmt::Expr(value, _)) = inner.stmts.pop()
         {
             inner.stmts.push(parse_quote_spanned!(value.span()=> let _: ::beehive::Result<_> = #value;))
         }
+
         let body = &inner.stmts;
         parse_quote!(#label: { #(#body)* })
     }
@@ -178,7 +192,7 @@ impl VisitMut for Labelled {
     fn visit_item_mut(&mut self, _: &mut Item) {}
 }
 
-/// What would leave an attempt other than by its value.
+/// Returns an error for each `return`, `break` and `continue` that would leave an attempt.
 fn refused_exits(block: &Block) -> Vec<Error> {
     let mut leaving = Leaving::default();
     leaving.visit_block(block);
@@ -220,10 +234,11 @@ impl<'ast> Visit<'ast> for Leaving {
             Some(label) => !self.labels.contains(&label.ident.to_string()),
             None => self.loops == 0,
         };
+
         match e {
-            // `return` in there is their own
+            // `return` inside a closure or an async block leaves only that
             Expr::Closure(_) | Expr::Async(_) => return,
-            // one inside this one has been looked at
+            // a nested attempt has already been checked
             Expr::Block(b) if is_label(b.label.as_ref()) => return,
             Expr::ForLoop(f) => {
                 self.visit_expr(&f.expr);
@@ -246,6 +261,7 @@ impl<'ast> Visit<'ast> for Leaving {
             Expr::Continue(c) if goes_out(&c.label) => self.refuse(e, "`continue`"),
             _ => {}
         }
+
         visit::visit_expr(self, e)
     }
 

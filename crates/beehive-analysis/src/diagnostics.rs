@@ -1,15 +1,15 @@
-//! Findings: all of them, each on the user's own tokens, each once.
+//! Collects the errors of a block, each on the user's own tokens and each reported once.
 
 use crate::pages;
 use proc_macro2::{Span, TokenStream};
 use std::fmt::Display;
 use syn::Error;
 
-/// `self` is used as a value.
+/// Error for `self` used as a value.
 pub(crate) const ESCAPE: &str = "`self` leaves the handler here, so Beehive cannot tell which cells are touched\n\
     help: use `self.<dictionary>.<access>(..)`, or call a method of this impl block as `self.<method>(..)`";
 
-/// A handler waits.
+/// Error for a handler that contains `await` or `async`.
 pub(crate) const SYNCHRONOUS: &str = "handlers are synchronous\n\
     note: a handler is one transaction on one bee; it may not wait\n\
     help: emit a message and handle the answer in another `#[rcv]` method";
@@ -20,15 +20,15 @@ pub(crate) struct Diagnostics {
     errors: Vec<Error>,
 }
 
-/// Where a span starts and ends, as something that can be compared.
+/// Returns the start and end of a span in a form that can be compared.
 pub(crate) fn extent(span: Span) -> (usize, usize, usize, usize) {
     let (start, end) = (span.start(), span.end());
     (start.line, start.column, end.line, end.column)
 }
 
 impl Diagnostics {
-    /// Adds an error, unless the same was found at the same place before (a helper is analysed once for every pattern
-    /// of arguments).
+    /// Adds an error, unless the same message was already reported at the same place: a helper is analysed
+    /// once per pattern of arguments.
     pub(crate) fn push(&mut self, error: Error) {
         let known = self
             .errors
@@ -59,7 +59,7 @@ impl Diagnostics {
         self.errors
     }
 
-    /// `compile_error!` for each.
+    /// Prints one `compile_error!` per error.
     pub(crate) fn tokens(&self) -> TokenStream {
         self.errors.iter().map(pages::compile_error).collect()
     }

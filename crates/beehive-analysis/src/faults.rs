@@ -1,21 +1,55 @@
-//! Bugs that can be put into the analysis, so that its tests can show that they would notice them.
+//! Faults that can be seeded into the analysis, so that its tests can prove that they would notice them.
+//!
+//! Only the feature `faults`, which the crate's own tests and examples enable, can seed one. Without it
+//! [`Faults`] is empty and [`Faults::has`] is constantly false, so other builds contain none of the faults.
 
-/// Which parts of the analysis do the wrong thing. The default is none, and nothing outside tests makes another.
+#![cfg_attr(not(feature = "faults"), expect(unreachable_pub, reason = "exported only with the feature"))]
+
+/// A bug in one part of the analysis.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Drops the `else` side of a condition.
+    ElseBranchLost,
+    /// Does not treat a change through a view of a local (`for x in v.iter_mut()`) as a change of the local.
+    ViewsIgnored,
+    /// Treats a local that is assigned under a condition on state as known.
+    AssignmentsUnderStateIgnored,
+    /// Leaves the whole map where the handler leaves under a condition on state.
+    ExitsLeaveTheWholeMap,
+    /// Treats `break` and `continue` under a condition on state as certain.
+    JumpsUnderStateIgnored,
+    /// Drops the body of a loop over the message.
+    LoopBodyLost,
+    /// Ignores the changes that an expression which the map does not run makes to locals.
+    DroppedChangesIgnored,
+}
+
+/// The fault that is seeded into an analysis; by default none.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// The `else` side of a condition is forgotten.
-    pub else_branch_lost: bool,
-    /// A change through a view of a local (`for x in v.iter_mut()`) is not seen as a change of the local.
-    pub views_ignored: bool,
-    /// A local that is assigned under a condition on state is still taken for known.
-    pub assignments_under_state_ignored: bool,
-    /// Leaving under a condition on state ends the whole map.
-    pub exits_leave_the_whole_map: bool,
-    /// `break` and `continue` under a condition on state are taken as certain.
-    pub jumps_under_state_ignored: bool,
-    /// The body of a loop over the message is forgotten.
-    pub loop_body_lost: bool,
-    /// What an expression that the map does not run does to locals is forgotten.
-    pub dropped_changes_ignored: bool,
+    #[cfg(feature = "faults")]
+    seeded: Option<Fault>,
+}
+
+#[cfg(feature = "faults")]
+impl Faults {
+    /// Seeds one fault.
+    pub fn only(fault: Fault) -> Faults {
+        Faults { seeded: Some(fault) }
+    }
+
+    /// Checks whether a fault is seeded.
+    pub(crate) fn has(self, fault: Fault) -> bool {
+        self.seeded == Some(fault)
+    }
+}
+
+#[cfg(not(feature = "faults"))]
+impl Faults {
+    /// Checks whether a fault is seeded, which is impossible without the feature `faults`.
+    pub(crate) const fn has(self, _: Fault) -> bool {
+        false
+    }
 }

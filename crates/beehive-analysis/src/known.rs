@@ -1,6 +1,6 @@
-//! What the analysis knows about names: the dictionary API, and which calls may appear in a key.
+//! What the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
 
-/// How an access of a dictionary takes its key, or `None` for a method that is no keyed access.
+/// Returns whether a keyed access takes its key by reference, or `None` if the method is not a keyed access.
 pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
     match method {
         "get" | "get_mut" | "contains" | "remove" => Some(true),
@@ -9,8 +9,8 @@ pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
     }
 }
 
-/// Methods that need all cells of a dictionary. It has them, so that the compiler can say what to do instead; of a
-/// configuration they may be called.
+/// Methods that need all cells of a dictionary. Dictionaries declare them only so that the compiler can say
+/// what to use instead; a `Config` may have methods of these names.
 pub(crate) fn needs_all_cells(method: &str) -> bool {
     matches!(
         method,
@@ -29,8 +29,8 @@ pub(crate) fn needs_all_cells(method: &str) -> bool {
     )
 }
 
-/// Methods that maps of the standard library have, and dictionaries under another name. They have these, too, so that the
-/// compiler can say so.
+/// Methods of standard maps for which dictionaries use another name. Dictionaries declare these too, only so
+/// that the compiler can give the right name.
 pub(crate) fn has_another_name(method: &str) -> bool {
     matches!(method, "insert" | "contains_key")
 }
@@ -128,7 +128,7 @@ pub(crate) fn is_partial_method(method: &str) -> bool {
     )
 }
 
-/// Methods whose result holds no reference into their receiver.
+/// Methods whose result holds no reference into the receiver.
 pub(crate) fn owns_its_result(method: &str) -> bool {
     matches!(
         method,
@@ -160,7 +160,7 @@ pub(crate) fn owns_its_result(method: &str) -> bool {
     )
 }
 
-/// Methods that, by all conventions, take `&self` or a copy.
+/// Methods that by convention take `&self` or a copy of the receiver.
 pub(crate) fn only_reads(method: &str) -> bool {
     matches!(
         method,
@@ -282,34 +282,36 @@ const PRIMITIVES: &[&str] = &[
 const PURE_FREE: &[&str] =
     &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
 
-/// Whether a name starts like a type, a variant or a constant.
+/// Checks whether a name is capitalised, as types, variants and constants are.
 pub(crate) fn is_upper(name: &str) -> bool {
     name.chars().find(|c| *c != '_').is_some_and(char::is_uppercase)
 }
 
-/// Whether a name is that of a function which traits of the standard library give to many types.
+/// Checks whether traits of the standard library give many types a function of this name.
 pub(crate) fn is_standard_function(name: &str) -> bool {
     PURE_ASSOCIATED.contains(&name)
 }
 
-/// What is known of a function by its path.
+/// What is known about a function from its path.
 pub(crate) enum Callee {
-    /// Deterministic in its arguments.
+    /// A deterministic function of its arguments.
     Pure,
     /// An associated function `Self::name` of the block.
     Own(String),
     Unknown,
 }
 
-/// `trusted`: what `#[handlers(pure(..))]` lists.
+/// Classifies a function by its path. `trusted` holds the names that `#[handlers(pure(..))]` lists.
 pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     let segments: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
     let Some(last) = segments.last().map(String::as_str) else { return Callee::Unknown };
+
     let full = segments.join("::");
     if trusted.iter().any(|l| *l == full || l == last) || is_upper(last) {
-        // listed, or a constructor, a variant or a constant
+        // listed as pure, or a constructor, a variant or a constant
         return Callee::Pure;
     }
+
     let Some(of) = segments.len().checked_sub(2).and_then(|i| segments.get(i)).map(String::as_str) else {
         return Callee::Unknown;
     };
@@ -327,21 +329,22 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     {
         return Callee::Pure;
     }
+
     Callee::Unknown
 }
 
-/// What is known of a macro by its name.
+/// What is known about a macro from its name.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum MacroKind {
-    /// An expression built from its arguments.
+    /// Evaluates to an expression built from its arguments.
     Pure,
-    /// `pure!`: a promise.
+    /// `pure!`: the programmer promises that the argument is deterministic.
     Trust,
-    /// Adds to what its first argument names.
+    /// Appends to the place that its first argument names.
     Write,
-    /// Has an effect, returns, and takes expressions.
+    /// Takes expressions, has an effect, and continues after it.
     Log,
-    /// Never returns.
+    /// Never returns control to the handler.
     Diverge,
     /// May return early.
     MayExit,

@@ -1,11 +1,13 @@
-//! Calls of what the block does not have: after a refusal they stand for nothing, so that the compiler does not miss it again.
+//! Stand-ins for methods and functions that the block calls but does not define, so that the compiler does
+//! not report them a second time after the analysis has.
 
 use crate::known::is_standard_function;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{ExprCall, ExprMethodCall};
 
-/// A method, or an associated function, that may be somewhere else or nowhere.
+/// A called method or associated function that this block does not define; it may be defined elsewhere or not
+/// at all.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     name: Ident,
@@ -14,12 +16,13 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// `self.name(..)`.
+    /// Records the call `self.name(..)`.
     pub(crate) fn method(call: &ExprMethodCall) -> Missing {
         Missing { name: call.method.clone(), arguments: call.args.len(), is_method: true }
     }
 
-    /// `Self::name(..)`, unless a trait of the standard library may have it.
+    /// Records the call `Self::name(..)`; returns `None` if a trait of the standard library may provide the
+    /// function.
     pub(crate) fn function(name: &Ident, call: &ExprCall) -> Option<Missing> {
         let standard = is_standard_function(&name.to_string());
         (!standard).then(|| Missing { name: name.clone(), arguments: call.args.len(), is_method: false })
@@ -37,8 +40,10 @@ impl Missing {
     }
 }
 
-/// The errors of a block, and what is missing there: what it returns is of a type that the compiler knows to be wrong, of
-/// which it says nothing more. The methods are those of references, which come after all that there may be.
+/// Returns the errors of a block together with stand-ins for the functions it lacks. A stand-in returns a
+/// type whose evaluation already failed, so the compiler reports nothing more about it. The stand-in methods
+/// are implemented for references, which method resolution tries last, so that a method that does exist takes
+/// precedence.
 pub(crate) fn refused(of: &str, missing: &[Missing], errors: TokenStream) -> TokenStream {
     let printed = |methods: bool| {
         let mut seen: Vec<&Ident> = vec![];
@@ -49,12 +54,15 @@ pub(crate) fn refused(of: &str, missing: &[Missing], errors: TokenStream) -> Tok
                 tokens.extend(m.printed())
             }
         }
+
         tokens
     };
+
     let (methods, functions) = (printed(true), printed(false));
     if methods.is_empty() && functions.is_empty() {
         return errors;
     }
+
     let module = format_ident!("__refused_{of}");
     quote! {
         #[doc(hidden)]

@@ -1,4 +1,5 @@
-//! The tree that the pass leaves: what of a body a map may need, in the body's own order and control flow.
+//! The tree that the pass produces: the parts of a body that a map may need, in the body's own order and
+//! control flow.
 
 use crate::missing::Missing;
 use crate::value::{Value, Variables};
@@ -29,17 +30,17 @@ pub(crate) enum Node {
         tokens: TokenStream,
         value: Value,
     },
-    /// An item in a body.
+    /// An item declared inside a body.
     Item(TokenStream),
     Access(Access),
     Whole {
         field: Ident,
     },
-    /// Something a map cannot reproduce happens here: a message, a log line, a call.
+    /// Something that a map cannot reproduce, such as an emitted message, a log line or an unknown call.
     Effect,
     /// The handler may have returned before this point, depending on state.
     Maybe,
-    /// Something that depends on state was left out here.
+    /// A computation that depends on state was left out here.
     Gap,
     Condition {
         condition: TokenStream,
@@ -61,7 +62,7 @@ pub(crate) enum Node {
         value: Value,
         arms: Vec<(TokenStream, Vec<Node>)>,
     },
-    /// A match whose guards depend on state: every arm that fits counts.
+    /// A match whose guards depend on state: the map runs every arm whose pattern fits.
     Arms {
         scrutinee: TokenStream,
         value: Value,
@@ -71,7 +72,7 @@ pub(crate) enum Node {
         label: Option<TokenStream>,
         pattern: TokenStream,
         iterator: TokenStream,
-        /// The head as a person would write it: `for x in msg.items`.
+        /// The loop header as a person would write it: `for x in msg.items`.
         words: String,
         value: Value,
         body: Vec<Node>,
@@ -90,36 +91,37 @@ pub(crate) enum Node {
         label: Option<TokenStream>,
         body: Vec<Node>,
     },
-    /// Which of these runs depends on state: all count. The number is that of the label that leaves a branch.
+    /// Branches between which state decides, so the map runs all of them. The number is the depth used in the
+    /// label that leaves a branch ([`branch_label`](crate::emit::leave::branch_label)).
     Either(usize, Vec<Vec<Node>>),
     Helper(HelperCall),
     Exit {
-        /// Nothing is reported to the sender: the handler has done its work.
+        /// Whether the exit reports nothing to the sender, neither an answer nor an error.
         quiet: bool,
-        /// Nothing after it runs on this path.
+        /// Whether the handler certainly leaves here, so that nothing after it runs on this path.
         certain: bool,
         tokens: TokenStream,
     },
     Jump(TokenStream),
 }
 
-/// A cell is named by a key.
+/// An access of the cell that a key names.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub field: Ident,
-    /// The key is passed by reference.
+    /// Whether the key is passed by reference.
     pub by_reference: bool,
     pub key: TokenStream,
-    /// The key as a person would write it; parameters of a helper are placeholders.
+    /// The access as a person would write it, `d[msg.a]`; parameters of a helper are placeholders.
     pub words: String,
-    /// Equal for keys that are provably equal, and only for those.
+    /// A text that two keys share only if they are provably equal.
     pub identity: String,
     pub value: Value,
-    /// The key differs from round to round of a loop around it.
+    /// Whether the key differs between the iterations of a loop around it.
     pub varies: bool,
 }
 
-/// A method of the app is called.
+/// A call of a method of the app.
 #[derive(Debug)]
 pub(crate) struct HelperCall {
     pub name: Ident,
@@ -134,41 +136,42 @@ pub(crate) struct Argument {
     pub words: String,
     pub identity: String,
     pub value: Value,
-    /// It differs from round to round of a loop around the call.
+    /// Whether it differs between the iterations of a loop around the call.
     pub varies: bool,
 }
 
-/// What was found in one function of the block, for one pattern of arguments that depend on state.
+/// The result of analysing one function of the block, for one pattern of arguments that depend on state.
 #[derive(Debug)]
 pub(crate) struct FunctionMap {
-    /// The name of its map function.
+    /// Name of the map function that is printed for it.
     pub map_name: Ident,
     pub name: String,
     pub nodes: Vec<Node>,
-    /// For every parameter: the variables its pattern binds.
+    /// For each parameter, the variables that its pattern binds.
     pub parameters: Vec<Variables>,
-    /// Which parameters depend on state.
+    /// For each parameter, whether it depends on state.
     pub mask: Vec<bool>,
     pub errors: Vec<Error>,
-    /// Keys that come from a parameter which depends on state: (parameter, the access in words).
+    /// Keys that come from a parameter which depends on state: the parameter's index and the access in words.
     pub parameter_keys: Vec<(usize, String)>,
-    /// Fields that must not be dictionaries, at the place of their use.
+    /// Fields that must not be dictionaries, with the spans of their uses.
     pub plain: Vec<Ident>,
-    /// Dictionaries whose snapshots it reads, at the place of their use.
+    /// Dictionaries whose shared views it reads, with the spans of their uses.
     pub shared: Vec<Ident>,
-    /// What it calls and the block does not have.
+    /// Methods and functions that it calls and the block does not define.
     pub missing: Vec<Missing>,
     pub tail: Value,
     pub is_method: bool,
-    /// Which parameters its map needs; computed once, for callers fan out.
+    /// For each parameter, whether its map needs it. Computed once, because many callers may share the
+    /// function.
     pub needed: OnceCell<Vec<bool>>,
-    /// What it touches, in words; computed once.
+    /// The cells it touches, for reports. Computed once.
     pub summary: OnceCell<crate::report::Summary>,
-    /// Whether it may panic; computed once.
+    /// Whether it may panic. Computed once.
     pub may_panic: OnceCell<bool>,
 }
 
-/// Whether there is nothing but bindings, changes and exits that depend on the message.
+/// Checks whether the nodes contain only bindings, changes and exits that depend on the message alone.
 pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     nodes.iter().all(|n| match n {
         Node::Let { .. } | Node::Pure { .. } | Node::Item(_) | Node::Exit { .. } | Node::Jump(_) => true,
@@ -183,7 +186,7 @@ pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     })
 }
 
-/// Whether cells are named somewhere in here.
+/// Checks whether the nodes name any cell.
 pub(crate) fn touches_state(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {
         Node::Access(_) | Node::Whole { .. } | Node::Helper(_) => true,
@@ -200,11 +203,12 @@ pub(crate) fn touches_state(nodes: &[Node]) -> bool {
     })
 }
 
-/// Adds to `out` all that a verbatim copy of these nodes would use and change.
+/// Adds to `out` everything that a verbatim copy of these nodes would use and change.
 pub(crate) fn accumulate(nodes: &[Node], out: &mut Value) {
     fn add(out: &mut Value, value: &Value) {
         out.and(Value { taint: None, ..value.clone() })
     }
+
     for n in nodes {
         match n {
             Node::Let { value, .. } | Node::Pure { value, .. } => add(out, value),

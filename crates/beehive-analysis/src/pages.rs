@@ -1,9 +1,11 @@
-//! Which page of the guide explains a finding: its last line names it.
+//! Maps each error to the page of the guide that explains it; the page's name becomes the last line of the
+//! error.
 
 use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use syn::{Error, Lit};
 
-/// What a finding says, and the page in `beehive::guide::errors`. The first that fits: keys are told apart by their notes.
+/// Pairs of a fragment of an error's text and the name of a page in `beehive::guide::errors`. The first
+/// fragment that the text contains decides; errors about keys are told apart by their notes.
 const PAGES: &[(&str, &str)] = &[
     ("it comes from the context", "key_from_context"),
     ("which is not part of the message", "key_from_configuration"),
@@ -74,13 +76,14 @@ const PAGES: &[(&str, &str)] = &[
     ("nobody knows how to encode a union", "keys_and_messages"),
 ];
 
-/// `compile_error!` for each of the errors in one, with the name of its page at the end if it has one.
+/// Prints `compile_error!` for each of the errors that `error` combines, and appends the name of its page if
+/// it has one.
 pub(crate) fn compile_error(error: &Error) -> TokenStream {
     error.to_compile_error().into_iter().map(with_page).collect()
 }
 
-/// The texts are changed in the tokens, for these have the first and the last span of what is underlined; a new error would
-/// have the first only, on stable compilers.
+/// Changes the texts inside the tokens, because the tokens carry the first and the last span of the
+/// underlined code. On stable compilers a newly built error would keep only the first span.
 fn with_page(token: TokenTree) -> TokenTree {
     match token {
         TokenTree::Group(group) => {
@@ -91,10 +94,12 @@ fn with_page(token: TokenTree) -> TokenTree {
         }
         TokenTree::Literal(literal) => {
             let Lit::Str(text) = Lit::new(literal.clone()) else { return literal.into() };
+
             let text = text.value();
             let Some((_, page)) = PAGES.iter().find(|(says, _)| text.contains(says)) else {
                 return literal.into();
             };
+
             let mut changed = Literal::string(&format!("{text}\nmore: beehive::guide::errors::{page}"));
             changed.set_span(literal.span());
             changed.into()

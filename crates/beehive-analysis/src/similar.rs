@@ -1,7 +1,9 @@
-//! Which known name was probably meant: for a help, never for a decision.
+//! Suggests the known name that a misspelt one probably meant, for help lines only; no decision depends on
+//! it.
 
-/// The name that is nearest, if it is as near as the compiler wants it to be: so many letters are changed, left out, put in, or
-/// exchanged with their neighbours.
+/// Returns the nearest known name if its edit distance is at least 1 and at most a third of the name's length
+/// (never less than 1), the threshold that rustc uses. An edit is a substitution, a deletion, an insertion or
+/// a transposition of neighbouring letters.
 pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = name.chars().count().max(3) / 3;
     let known = known.map(|k| (strsim::osa_distance(name, k), k)).filter(|(d, _)| (1..=near).contains(d));

@@ -1,9 +1,9 @@
-//! Questions about syntax that need no scope.
+//! Questions about syntax that can be answered without knowing the variables in scope.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::{Expr, Member, Pat, Type};
 
-/// Without parentheses.
+/// Strips parentheses.
 pub(crate) fn peel(e: &Expr) -> &Expr {
     match e {
         Expr::Paren(p) => peel(&p.expr),
@@ -12,7 +12,7 @@ pub(crate) fn peel(e: &Expr) -> &Expr {
     }
 }
 
-/// Without parentheses, `&`, `&mut` and `*`.
+/// Strips parentheses, `&`, `&mut` and `*`.
 pub(crate) fn peel_references(e: &Expr) -> &Expr {
     match peel(e) {
         Expr::Reference(r) => peel_references(&r.expr),
@@ -21,7 +21,7 @@ pub(crate) fn peel_references(e: &Expr) -> &Expr {
     }
 }
 
-/// Without what makes another value of an equal key: references, dereferences and `clone`.
+/// Strips operations whose result is an equal key: references, dereferences, `clone` and `to_owned`.
 pub(crate) fn peel_copies(e: &Expr) -> &Expr {
     match peel_references(e) {
         Expr::MethodCall(c)
@@ -37,7 +37,7 @@ pub(crate) fn is_self(e: &Expr) -> bool {
     matches!(peel(e), Expr::Path(p) if p.path.is_ident("self"))
 }
 
-/// The field of `self.field`.
+/// Returns `field` for the expression `self.field`.
 pub(crate) fn self_field(e: &Expr) -> Option<&Ident> {
     match peel_references(e) {
         Expr::Field(f) if is_self(peel_references(&f.base)) => match &f.member {
@@ -48,7 +48,7 @@ pub(crate) fn self_field(e: &Expr) -> Option<&Ident> {
     }
 }
 
-/// `return;`, `return Ok(())`, `return None`: nothing is said to the sender.
+/// Checks for the value of `return;`, `return Ok(())` and `return None`, which answer the sender nothing.
 pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
     match e.map(peel) {
         None => true,
@@ -59,7 +59,7 @@ pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
     }
 }
 
-/// `Err(..)`.
+/// Checks for `Err(..)`.
 pub(crate) fn is_error(e: &Expr) -> bool {
     matches!(peel(e), Expr::Call(c) if is_call_of(c, "Err"))
 }
@@ -68,12 +68,12 @@ fn is_call_of(c: &syn::ExprCall, name: &str) -> bool {
     matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name))
 }
 
-/// The last name of a path.
+/// Returns the last name of a path.
 pub(crate) fn last_name(p: &syn::Path) -> String {
     p.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()
 }
 
-/// Where an identifier occurs in tokens, other than after `::`.
+/// Returns the span of the first occurrence of an identifier in tokens, unless it follows `::`.
 pub(crate) fn find_name(tokens: TokenStream, name: &str) -> Option<Span> {
     let mut after_colon = false;
     for t in tokens {
@@ -89,10 +89,11 @@ pub(crate) fn find_name(tokens: TokenStream, name: &str) -> Option<Span> {
             _ => after_colon = false,
         }
     }
+
     None
 }
 
-/// All identifiers in tokens, those that format strings capture included.
+/// Collects all identifiers in tokens, including those that format strings capture.
 pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
     for t in tokens {
         match t {
@@ -108,7 +109,8 @@ pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
     }
 }
 
-/// The identifiers that a format string captures: `{name}`, `{name:..}`, `{:width$}`, `{:.precision$}`.
+/// Collects the identifiers that a format string captures: `{name}`, `{name:..}`, `{:width$}`,
+/// `{:.precision$}`.
 pub(crate) fn captures(format: &str, out: &mut Vec<String>) {
     let mut rest = format;
     while let Some(at) = rest.find('{') {
@@ -117,13 +119,16 @@ pub(crate) fn captures(format: &str, out: &mut Vec<String>) {
             rest = after;
             continue;
         }
+
         let Some(end) = rest.find('}') else { return };
+
         let (inside, after) = rest.split_at(end);
         rest = after;
         let (name, form) = inside.split_once(':').unwrap_or((inside, ""));
         if is_name(name.trim()) {
             out.push(name.trim().to_string());
         }
+
         for part in form.split('$').take(form.matches('$').count()) {
             let start = part.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
             let digits = part.get(start..).unwrap_or_default();
@@ -140,7 +145,8 @@ fn is_name(s: &str) -> bool {
         && s.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The operands of a chain of `&&`, with their parentheses: they may matter where an operand ends up.
+/// Returns the operands of a chain of `&&`. They keep their parentheses, which may matter where an operand is
+/// printed.
 pub(crate) fn conjuncts(e: &Expr) -> Vec<&Expr> {
     match peel(e) {
         Expr::Binary(b) if matches!(b.op, syn::BinOp::And(_)) => {
@@ -152,7 +158,7 @@ pub(crate) fn conjuncts(e: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The operands of a chain of `||`.
+/// Returns the operands of a chain of `||`.
 pub(crate) fn disjuncts(e: &Expr) -> Vec<&Expr> {
     match peel(e) {
         Expr::Binary(b) if matches!(b.op, syn::BinOp::Or(_)) => {
@@ -164,7 +170,7 @@ pub(crate) fn disjuncts(e: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// Whether a type is `Ctx`, by its name.
+/// Checks whether a type is called `Ctx`, possibly behind references.
 pub(crate) fn is_context(t: &Type) -> bool {
     match t {
         Type::Reference(r) => is_context(&r.elem),
@@ -173,10 +179,10 @@ pub(crate) fn is_context(t: &Type) -> bool {
     }
 }
 
-/// A statement whose value is thrown away although it calls something.
+/// Checks whether an expression calls something, so that as a statement it is run for its effect.
 pub(crate) fn discards(e: &Expr) -> bool {
     match peel(e) {
-        // building a value does nothing, except that an error in tail position is an outcome
+        // building a value has no effect, except that an error in tail position is an outcome
         Expr::Call(c) => match peel(&c.func) {
             Expr::Path(p) => {
                 let last = last_name(&p.path);
@@ -190,7 +196,7 @@ pub(crate) fn discards(e: &Expr) -> bool {
     }
 }
 
-/// Whether iteration over this may never end by itself.
+/// Checks whether iterating over this may never end by itself.
 pub(crate) fn is_endless(e: &Expr) -> bool {
     match peel(e) {
         Expr::Range(r) => r.end.is_none(),
@@ -212,7 +218,7 @@ pub(crate) fn is_endless(e: &Expr) -> bool {
     }
 }
 
-/// The only name that a pattern binds, if it is nothing but that name.
+/// Returns the name that a pattern binds if the pattern consists of just that name.
 pub(crate) fn pattern_name(p: &Pat) -> Option<&Ident> {
     match p {
         Pat::Ident(i) if i.by_ref.is_none() && i.subpat.is_none() => Some(&i.ident),

@@ -1,9 +1,11 @@
-//! The impl block under analysis: its functions, each analysed once per pattern of arguments that depend on state.
+//! The impl block under analysis: its functions, each analysed once per pattern of arguments that depend on
+//! state.
 //!
-//! A function is analysed again and again until nothing new is learnt: what is found late in a loop (a local is
-//! changed under a condition on state, a loop may end early) holds from its first statement on. [`Facts`] only grow,
-//! and there are finitely many syntax nodes, so this ends; what is printed comes from the last round, in which every
-//! assumption that was made held. That is the induction of the argument in the crate's documentation.
+//! A function is analysed repeatedly until a round learns nothing new. A fact found late in a loop (a local
+//! is changed under a condition on state, the loop may end early) holds from the loop's first statement on,
+//! so the next round starts with it. [`Facts`] only grow and there are finitely many syntax nodes, so the
+//! rounds end. The nodes that are printed come from the last round, in which all the assumed facts held; this
+//! is the induction that the crate's documentation refers to.
 
 use crate::faults::Faults;
 use crate::node::FunctionMap;
@@ -15,14 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use syn::{Block, ExprClosure, ImplItemFn, Macro};
 
-/// What is known of the syntax nodes of one function, whatever the path to them.
+/// Facts about the syntax nodes of one function, regardless of the path that reaches them.
 #[derive(Default, Debug, Clone)]
 pub(crate) struct Facts {
-    /// Locals that are not functions of the message, although what they are bound to is.
+    /// Locals that are not functions of the message although their initial values are.
     pub poisoned: BTreeMap<Site, Taint>,
     /// Loops, blocks and matches whose course depends on state.
     pub undecided: BTreeSet<Site>,
-    /// Locals that change in loops around which they were declared.
+    /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
 }
 
@@ -40,8 +42,8 @@ impl Facts {
     }
 }
 
-/// Syntax that is not in the block as such: parsed macro arguments and closure bodies taken for loop bodies. Each is
-/// made once and kept, so that its nodes keep their addresses.
+/// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are
+/// analysed as loop bodies. Each is built once and kept, so that its nodes keep their addresses.
 #[derive(Default)]
 pub(crate) struct Arena {
     arguments: RefCell<BTreeMap<Site, Rc<Option<Arguments>>>>,
@@ -57,7 +59,7 @@ impl Arena {
             .clone()
     }
 
-    /// The body of a closure as a block.
+    /// Returns the body of a closure as a block.
     pub(crate) fn body(&self, of: &ExprClosure) -> Rc<Block> {
         let mut known = self.bodies.borrow_mut();
         let block = || match &*of.body {
@@ -68,13 +70,13 @@ impl Arena {
     }
 }
 
-/// A function, and which of its parameters depend on state.
+/// The name of a function, and for each parameter whether it depends on state.
 type Pattern = (String, Vec<bool>);
 
 /// The impl block under analysis.
 pub(crate) struct Unit<'a> {
     functions: BTreeMap<String, &'a ImplItemFn>,
-    /// Functions and macros that the programmer promises to be deterministic.
+    /// Functions and macros that the programmer promises are deterministic.
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
@@ -82,11 +84,11 @@ pub(crate) struct Unit<'a> {
     under_way: RefCell<Vec<String>>,
 }
 
-/// Why a function could not be analysed.
+/// Why a helper could not be analysed.
 pub(crate) enum Unavailable {
-    /// There is none of that name in the block.
+    /// The block has no function of that name.
     Missing,
-    /// It is already under way: it calls itself.
+    /// The function is already being analysed: it calls itself, directly or through others.
     Recursive,
 }
 
@@ -110,27 +112,29 @@ impl<'a> Unit<'a> {
         self.functions.get(name).copied()
     }
 
-    /// What was found in every helper that some handler calls.
+    /// Returns the result for every function that a handler calls.
     pub(crate) fn helpers(&self) -> Vec<Rc<FunctionMap>> {
         self.known.borrow().values().cloned().collect()
     }
 
-    /// Analyses a helper for one pattern of parameters that depend on state.
+    /// Analyses a helper for one pattern of parameters that depend on state. The result is cached.
     pub(crate) fn helper(&self, name: &str, mask: &[bool]) -> Result<Rc<FunctionMap>, Unavailable> {
         let key = (name.to_string(), mask.to_vec());
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
         }
+
         let item = self.function(name).ok_or(Unavailable::Missing)?;
         if self.under_way.borrow().iter().any(|s| s == name) {
             return Err(Unavailable::Recursive);
         }
+
         let map = Rc::new(self.fixpoint(item, mask, false));
         self.known.borrow_mut().insert(key, map.clone());
         Ok(map)
     }
 
-    /// Analyses a handler.
+    /// Analyses a handler, all of whose parameters depend on the message alone.
     pub(crate) fn handler(&self, item: &ImplItemFn) -> FunctionMap {
         self.fixpoint(item, &[], true)
     }
@@ -145,8 +149,10 @@ impl<'a> Unit<'a> {
             if learnt.is_empty() {
                 break map;
             }
+
             facts.absorb(learnt);
         };
+
         self.under_way.borrow_mut().pop();
         map
     }

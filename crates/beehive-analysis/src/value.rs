@@ -1,15 +1,16 @@
-//! What the pass knows of a value: whether it is a function of the message, and of which locals.
+//! What the pass knows about a value: whether it is a function of the message, and which locals it reads and
+//! changes.
 
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 
-/// A local variable of the function under analysis, by declaration and not by name.
+/// Identifies a local variable of the function under analysis by its declaration, not by its name.
 pub(crate) type VariableId = usize;
 /// A set of locals.
 pub(crate) type Variables = BTreeSet<VariableId>;
 
-/// A syntax node, by its address. The analysed block and the arena of macro arguments outlive the analysis, so an
-/// address stands for the same node in every round of the fixpoint.
+/// Identifies a syntax node by its address. The analysed block and the arena of macro arguments outlive the
+/// analysis, so an address denotes the same node in every round of the fixpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Site(usize);
 
@@ -19,7 +20,7 @@ impl Site {
     }
 }
 
-/// Why a value is not a function of the message, and where that began.
+/// Why a value is not a function of the message, and the place that made it so.
 #[derive(Clone, Debug)]
 pub(crate) struct Taint {
     pub why: Why,
@@ -32,47 +33,49 @@ impl Taint {
     }
 }
 
-/// Why a value is not a function of the message.
+/// Why a value is not a function of the message. Names in variants are those of the field, function or
+/// variable to blame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Why {
     /// Read from a dictionary.
     State(String),
-    /// Read from a snapshot of a dictionary.
+    /// Read from a shared view of a dictionary.
     Snapshot(String),
-    /// Answered by a method of the app.
+    /// Returned by a method of the app.
     Helper(String),
-    /// Another field of the app.
+    /// Read from a field of the app other than by a keyed access.
     Field(String),
-    /// Computed by a function the analysis cannot see.
+    /// Computed by a function that the analysis cannot see.
     Call(String),
-    /// Computed by a function that a value holds.
+    /// Computed by calling a function value, such as a closure in a field.
     FunctionValue,
-    /// A name that no local has: a function that the analysis cannot see, or a misspelt local, and then the one meant.
+    /// A name that no local has: a function that the analysis cannot see, or a misspelt local with the name
+    /// that was probably meant.
     Name(String, Option<String>),
-    /// Computed by a method that may read something else.
+    /// Computed by a method that may read something other than its receiver and arguments.
     Method(String),
-    /// Made by a macro the analysis cannot see into.
+    /// Produced by a macro that the analysis cannot see into.
     Macro(String),
-    /// From the context.
+    /// Read from the context.
     Context,
-    /// Mutably borrowed.
+    /// The local with this name is mutably borrowed.
     MutableBorrow(String),
-    /// Assigned under a condition on state.
+    /// The local with this name is assigned under a condition that depends on state.
     Assigned(String),
-    /// Computed in one expression with an access.
+    /// Computed in the same expression as an access.
     Together,
-    /// Changed by an expression that the map does not run.
+    /// The local with this name is changed by an expression that the map does not run.
     Dropped(String),
-    /// A parameter for which some caller passes state.
+    /// The parameter at this index, for which some caller passes a value that depends on state.
     Parameter(usize),
-    /// Made by what was refused, which has been said.
+    /// Produced by code that was refused with an error of its own.
     Refused,
-    /// Anything else, in words.
+    /// Any other reason, in words.
     Other(&'static str),
 }
 
 impl Why {
-    /// The note under an error.
+    /// Returns the note that an error shows about this reason; `line` is where the reason arose.
     pub(crate) fn note(&self, line: usize) -> String {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
@@ -118,12 +121,12 @@ impl Why {
     }
 }
 
-/// What a value is made of, as far as keys care.
+/// The origins of a value, for deciding whether a key differs from message to message.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub(crate) struct Sources {
-    /// The message or its envelope: the value may differ from message to message.
+    /// Whether it comes from the message or its envelope, so that it may differ from message to message.
     pub message: bool,
-    /// Parameters of the helper under analysis.
+    /// Indices of the parameters of the helper under analysis that it comes from.
     pub parameters: BTreeSet<usize>,
 }
 
@@ -138,24 +141,24 @@ impl Sources {
     }
 }
 
-/// What is known of the value of an expression.
+/// What is known about the value of an expression.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Value {
-    /// Set if it is not a function of the message.
+    /// Why it is not a function of the message; `None` if it is one.
     pub taint: Option<Taint>,
-    /// The locals it reads.
+    /// The locals that its expression reads.
     pub uses: Variables,
-    /// The locals it changes.
+    /// The locals that its expression changes.
     pub changes: Variables,
-    /// What it is made of.
+    /// Where it comes from.
     pub sources: Sources,
-    /// The loops from round to round of which it may differ.
+    /// The loops between whose iterations it may differ.
     pub varies: BTreeSet<Site>,
-    /// Where it may panic.
+    /// Where evaluating it may panic; `None` if it cannot.
     pub partial: Option<Span>,
     /// Whether evaluating it may leave the function (`?`) or a loop.
     pub exits: bool,
-    /// Whether evaluating it may leave a loop, or start its next round.
+    /// Whether evaluating it may leave a loop or start its next iteration.
     pub jumps: bool,
 }
 
@@ -168,21 +171,24 @@ impl Value {
         Value { sources: Sources::message(), ..Value::default() }
     }
 
-    /// Both are evaluated.
+    /// Merges in what is known about another expression that is evaluated as well.
     pub(crate) fn and(&mut self, other: Value) {
         if self.taint.is_none() {
             self.taint = other.taint;
         }
+
         self.uses.extend(other.uses);
         self.changes.extend(other.changes);
         self.sources.and(&other.sources);
         self.varies.extend(other.varies);
         self.partial = self.partial.or(other.partial);
         self.exits |= other.exits;
+
         self.jumps |= other.jumps;
     }
 
-    /// Why it is no key, or that it was computed together with an access.
+    /// Returns the taint of the value or, if it has none, the taint of being computed together with an
+    /// access.
     pub(crate) fn taint_or_together(&self, span: Span) -> Taint {
         self.taint.clone().unwrap_or(Taint::new(Why::Together, span))
     }

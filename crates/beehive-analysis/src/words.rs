@@ -2,16 +2,17 @@
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// Where the placeholders of a helper's parameters begin: characters that no source text has.
+/// First code point of the placeholders for a helper's parameters; no source text contains these private-use
+/// characters.
 const PLACEHOLDERS: u32 = 0xF_0000;
 
-/// The placeholder of parameter `index`.
+/// Returns the placeholder of parameter `index`.
 pub(crate) fn placeholder(index: usize) -> String {
     let code = PLACEHOLDERS.saturating_add(u32::try_from(index).unwrap_or(0));
     char::from_u32(code).map(String::from).unwrap_or_default()
 }
 
-/// Puts arguments in place of placeholders.
+/// Replaces the placeholders in `template` by arguments.
 pub(crate) fn fill(template: &str, argument: &dyn Fn(usize) -> String) -> String {
     let mut out = String::with_capacity(template.len());
     for c in template.chars() {
@@ -23,14 +24,14 @@ pub(crate) fn fill(template: &str, argument: &dyn Fn(usize) -> String) -> String
     out
 }
 
-/// Prints tokens; `names` replaces local variables by what they stand for.
+/// Prints tokens, with local variables replaced by what `names` returns for them.
 pub(crate) fn words(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     print(tokens, names, &mut out);
     out
 }
 
-/// Prints tokens as they are.
+/// Prints tokens unchanged.
 pub(crate) fn plain_words(tokens: TokenStream) -> String {
     words(tokens, &|_| None)
 }
@@ -44,11 +45,13 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                 if glued {
                     out.push(' ');
                 }
+
                 let name = i.to_string();
                 match names(&name) {
                     Some(replaced) if !after_dot => out.push_str(&replaced),
                     _ => out.push_str(&name),
                 }
+
                 after_dot = false;
             }
             TokenTree::Literal(l) => {
@@ -65,13 +68,16 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                     out.chars().last(),
                     None | Some(' ' | '(' | '&' | '[' | '=' | '<' | '>' | '|' | '-' | '*')
                 );
+
                 if !tight && !opened {
                     out.push(' ');
                 }
+
                 out.push(c);
                 if !tight && p.spacing() == Spacing::Alone && !matches!(c, '*' | '-' | '|') {
                     out.push(' ');
                 }
+
                 after_dot = c == '.';
             }
             TokenTree::Group(g) => {
@@ -81,10 +87,12 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
+
                 if matches!(g.delimiter(), Delimiter::Parenthesis | Delimiter::Bracket) && out.ends_with(',')
                 {
                     out.push(' ');
                 }
+
                 out.push_str(open);
                 let mut inner = String::new();
                 print(g.stream(), names, &mut inner);

@@ -1,11 +1,10 @@
-//! Refusals as the programmer reads them: each program of `tests/ui` beside what is said about it.
+//! Golden files for the errors of the macros: each program in `tests/ui` with the errors and warnings that a
+//! programmer sees.
 //!
-//! The findings are rendered here, from their spans, without the compiler. To write the golden files again:
+//! The test renders the errors from their spans, without the compiler. To rewrite the golden files:
 //! `UI_GOLDENS=write cargo test -p beehive-analysis --test ui`.
 
-use beehive_analysis::{
-    Faults, derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside,
-};
+use beehive_analysis::{derivation, derive_app, derive_key, derive_message, expand_handlers, expand_outside};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -14,24 +13,26 @@ use std::path::{Path, PathBuf};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 
-/// A finding in the compiler's manner.
+/// Renders an error or a warning in the style of rustc.
 fn render(kind: &str, message: &str, (first, last): (Span, Span), source: &str, out: &mut String) {
     let mut lines = message.lines();
     let _ = writeln!(out, "{kind}: {}", lines.next().unwrap_or_default());
     for line in lines {
         let _ = writeln!(out, "{:1$}{line}", "", kind.len() + 2);
     }
+
     let (start, end) = (first.start(), last.end());
     let text = source.lines().nth(start.line.saturating_sub(1)).unwrap_or_default();
     let width = if end.line == start.line { end.column - start.column } else { text.len() - start.column };
     let gutter = start.line.to_string();
     let _ = writeln!(out, "{:1$} |", "", gutter.len());
     let _ = writeln!(out, "{gutter} | {text}");
+
     let _ =
         writeln!(out, "{:1$} | {2:3$}{4}\n", "", gutter.len(), "", start.column, "^".repeat(width.max(1)));
 }
 
-/// The messages and spans of the `compile_error!`s in tokens.
+/// Collects the messages and spans of all `compile_error!` calls in tokens.
 fn compile_errors(tokens: TokenStream, out: &mut Vec<(String, (Span, Span))>) {
     let mut pending = None;
     for t in tokens {
@@ -62,31 +63,38 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
         if !block.attrs.iter().any(|a| a.path().is_ident("handlers")) {
             return;
         }
+
         let mut block = block.clone();
         let attribute = match block.attrs.first().map(|a| &a.meta) {
             Some(syn::Meta::List(list)) => list.tokens.clone(),
             _ => TokenStream::new(),
         };
+
         block.attrs.clear();
         let mut errors = vec![];
         compile_errors(expand_handlers(attribute.clone(), block.to_token_stream()), &mut errors);
         for (message, span) in errors {
             render("error", &message, span, source, out)
         }
-        let Ok(derived) = derivation(attribute, block.into_token_stream(), Faults::default()) else { return };
+
+        let Ok(derived) = derivation(attribute, block.into_token_stream()) else { return };
+
         for w in &derived.warnings {
             let text = format!("use of deprecated constant `_::{}`: {}", w.title, w.text);
             render("warning", &text, (w.handler.span(), w.handler.span()), source, out);
         }
+
         return;
     }
+
     let attributes = match item {
         syn::Item::Struct(s) => &s.attrs,
         syn::Item::Enum(e) => &e.attrs,
         syn::Item::Union(u) => &u.attrs,
         _ => return,
     };
-    // alone: what is on a method of a block, `#[handlers]` reads
+
+    // `#[rcv]` outside an impl block; on methods of a block `#[handlers]` handles it
     if attributes.iter().any(|a| a.path().is_ident("rcv")) {
         let tokens = item.to_token_stream().into_iter().skip(2).collect();
         let mut errors = vec![];
@@ -94,11 +102,13 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
         errors.into_iter().for_each(|(message, span)| render("error", &message, span, source, out));
         return;
     }
+
     let list = Punctuated::<syn::Path, syn::Token![,]>::parse_terminated;
     let derives = attributes.iter().filter(|a| a.path().is_ident("derive"));
     let mut names = derives.filter_map(|a| a.parse_args_with(list).ok()).flatten();
     let Some(derive) = names.find_map(|name| derive_of(&name.get_ident()?.to_string())) else { return };
-    // the compiler gives a derive the item without `#[derive]`
+
+    // the compiler passes the item to a derive without the `#[derive]` attribute
     let tokens: TokenStream = {
         let mut seen = 0;
         item.to_token_stream()
@@ -111,6 +121,7 @@ fn item_findings(item: &syn::Item, source: &str, out: &mut String) {
             })
             .collect()
     };
+
     let mut errors = vec![];
     compile_errors(derive(tokens), &mut errors);
     let fallback = item.span();
@@ -129,7 +140,7 @@ fn findings(source: &str) -> String {
     out.trim_end().to_string() + "\n"
 }
 
-/// The files of a folder of the repository that end in `extension`, in order.
+/// Returns the files in a folder of the repository that have this extension, sorted.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -139,29 +150,32 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The first lines of findings, without what differs from program to program: names, cells and numbers.
+/// Returns the first lines of errors and warnings, with names, cells and numbers replaced by `_`.
 fn headlines(findings: &str) -> BTreeSet<String> {
     let headline = |line: &str| {
         let shown = match line.strip_prefix("warning: use of deprecated constant ") {
             Some(rest) => format!("warning: {}", rest.split_once("`: ").map_or(rest, |(_, text)| text)),
             None => line.to_string(),
         };
+
         let said = shown.split(" (more: ").next().unwrap_or_default();
         let outside = said.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "_" });
         let text: String = outside.collect();
         let plain = |word: &str| !word.contains('[') && !word.starts_with(|c: char| c.is_ascii_digit());
+
         text.split(' ').map(|word| if plain(word) { word } else { "_" }).collect::<Vec<_>>().join(" ")
     };
+
     let is_first = |line: &&str| line.starts_with("error: ") || line.starts_with("warning: ");
     findings.lines().filter(is_first).map(headline).collect()
 }
 
-/// How many findings there are.
+/// Counts the errors and warnings in a golden file.
 fn findings_in(text: &str) -> usize {
     text.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count()
 }
 
-/// What stands between the fences after `heading`, hidden lines shown.
+/// Returns the code between the fences that follow `heading`, with the hidden lines.
 fn fenced(page: &str, heading: &str) -> String {
     let lines = page.lines().skip_while(|line| *line != heading);
     let code = lines.skip_while(|line| !line.starts_with("```")).skip(1);
@@ -179,13 +193,15 @@ fn every_finding_has_a_page_whose_programs_are_about_it() {
         let said = fenced(&text, title);
         let about = headlines(&said);
         let (after, before) = (findings(&fenced(&text, "## After")), findings(&fenced(&text, "## Before")));
+
         assert_eq!(after.trim(), "", "{name}: something is the matter with the program after");
         described.extend(about.iter().cloned());
         shown += &said;
         if said.starts_with("error[") {
-            // what the compiler finds, its test sees (`tests/diagnostics`)
+            // errors of the compiler itself are tested in `tests/diagnostics`
             continue;
         }
+
         let found = headlines(&before);
         let more =
             format!("more: beehive::guide::errors::{}", page.file_stem().unwrap_or_default().display());
@@ -193,9 +209,10 @@ fn every_finding_has_a_page_whose_programs_are_about_it() {
         assert!(!found.is_empty(), "{name}: nothing is the matter with the program before");
         assert!(found.is_subset(&about), "{name}: before, the findings are others:\n{before}\n{about:#?}");
     }
+
     for golden in files("tests/ui", "stderr") {
         let text = std::fs::read_to_string(&golden).expect("a golden file");
-        // what syn says about text that is no Rust is not ours to explain
+        // the guide does not explain syn's messages about text that is not Rust
         if !golden.ends_with("does_not_parse.stderr") {
             let missing: Vec<_> = headlines(&text).difference(&described).cloned().collect();
             assert!(
@@ -203,11 +220,13 @@ fn every_finding_has_a_page_whose_programs_are_about_it() {
                 "no page of the guide has what {} says: {missing:?}",
                 golden.display()
             );
+
             for line in text.lines().map(str::trim) {
                 let tells = line.starts_with("note: ") || line.starts_with("help: ");
                 assert!(!tells || shown.contains(line), "no page shows this of {}: {line}", golden.display());
             }
-            // and it says which page that is
+
+            // every error names the page that explains it
             let named = text.matches("more: beehive::guide::errors::").count();
             assert_eq!(named, findings_in(&text), "{}", golden.display());
         }
@@ -219,16 +238,19 @@ fn findings_read_as_in_the_golden_files() {
     let programs = files("tests/ui", "rs");
     assert!(programs.len() >= 70, "{}", programs.len());
     let mut wrong = vec![];
+
     for program in programs {
         let source = std::fs::read_to_string(&program).expect("a program");
         let (found, golden) = (findings(&source), program.with_extension("stderr"));
         if std::env::var("UI_GOLDENS").is_ok_and(|v| v == "write") {
             std::fs::write(&golden, &found).expect("a golden file");
         }
+
         let known = std::fs::read_to_string(&golden).unwrap_or_default();
         if known != found {
             wrong.push(format!("== {}\n-- wanted\n{known}-- found\n{found}", program.display()));
         }
     }
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -313,12 +313,12 @@ mod tests {
                 "15 hexadecimal digits are no whole number of bytes",
                 "'z' at column 15 is no hexadecimal digit",
                 "valid",
-                "message is cut off at byte 1",
-                "message is cut off at byte 8",
-                "message is cut off at byte 8",
-                "version is not a version spoken here at byte 0",
-                "hello element length is smaller than what it measures at byte 10",
-                "message is cut off at byte 0",
+                "message is truncated at byte 1",
+                "message is truncated at byte 8",
+                "message is truncated at byte 8",
+                "version is not supported at byte 0",
+                "hello element length is too small for its structure at byte 10",
+                "message is truncated at byte 0",
                 "valid",
             ]
         );
@@ -420,7 +420,7 @@ mod tests {
         assert!(!valid);
         assert_eq!(lines.len(), 3);
         assert!(lines[0].contains("type=hello xid=1") && lines[1].contains("type=features_request xid=2"));
-        assert_eq!(lines[2], "error=message is cut off at byte 4 line=1");
+        assert_eq!(lines[2], "error=message is truncated at byte 4 line=1");
         let (valid, lines) = decoded("04000008000000010405000800000002", true);
         assert!(valid && lines.len() == 2, "{lines:?}");
     }
@@ -438,7 +438,7 @@ mod tests {
         ] {
             let (valid, lines) = ran(line, arguments(false, true));
             assert!(!valid);
-            let words = format!("`{field}` is the name of nothing here; `{nearest}` is like it");
+            let words = format!("unknown key `{field}` (did you mean `{nearest}`?)");
             assert_eq!(lines, [format!("error={words} line=1")]);
         }
     }
@@ -492,7 +492,7 @@ mod tests {
             (&"10.0.0.1:6653".into(), &"features_request".into())
         );
         assert_eq!((&lines[1]["to"], &lines[1]["type"]), (&"10.0.0.2:6653".into(), &"hello".into()));
-        assert_eq!(lines[2]["error"], "version is not a version spoken here at byte 0");
+        assert_eq!(lines[2]["error"], "version is not supported at byte 0");
         assert!(decode_capture(&b"nothing"[..], Vec::new(), &arguments(true, false)).is_err());
     }
 

@@ -81,7 +81,7 @@ pub fn refused() -> crate::Result<()> {
 #[must_use]
 pub struct Attempt {
     columns: Vec<ColumnMark>,
-    outputs: Option<(outputs::Mark, Option<Time>)>,
+    outputs: Option<(outputs::Savepoint, Option<Time>)>,
 }
 
 impl Attempt {

@@ -1,4 +1,5 @@
-//! What a message costs: framing, checked decoding, dispatch and encoding, each alone and over a full read buffer.
+//! Measures the time per message of framing, checked decoding, dispatch and encoding, separately and over a
+//! full read buffer.
 
 mod samples;
 

@@ -1,7 +1,8 @@
-//! How many instructions a message costs, counted by callgrind: on a noisy machine the number that tells of a regression.
+//! Counts the instructions per message with callgrind, which reveals regressions even on a noisy machine.
 //!
-//! The program runs itself under valgrind, with so many rounds of an operation and with twice as many; the difference is
-//! what the rounds cost. It fails when an operation takes more than its limit. Without valgrind it says so and ends.
+//! The program runs itself under valgrind with a number of rounds of an operation and with twice as many; the
+//! difference is the cost of the rounds. It fails if an operation exceeds its limit. Without valgrind it
+//! prints a note and exits.
 
 mod samples;
 
@@ -14,7 +15,7 @@ use bytes::BytesMut;
 
 use samples::{learning_flow, packet_in, used};
 
-/// Name, the most instructions that one may take, and what is done.
+/// The name, the maximum number of instructions per round, and the operation.
 type Operation = (&'static str, u64, fn(usize));
 
 const OPERATIONS: &[Operation] = &[
@@ -72,7 +73,8 @@ fn decode_flows(rounds: usize) {
     }
 }
 
-/// The instructions of a run of this program that does an operation so often; `None` without valgrind.
+/// Returns the number of instructions of a run of this program with this many rounds of an operation; `None`
+/// without valgrind.
 fn counted(operation: usize, rounds: usize) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new("valgrind")

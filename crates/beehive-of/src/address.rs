@@ -1,4 +1,4 @@
-//! Ethernet addresses, and values compared under a mask.
+//! Ethernet addresses, and values with a mask.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -12,7 +12,7 @@ impl MacAddress {
     /// ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether the address names a group: multicast or broadcast.
+    /// Returns whether this is a group address: multicast or broadcast.
     #[inline]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
@@ -38,7 +38,8 @@ pub struct NotMacAddress;
 
 impl fmt::Display for NotMacAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("not an Ethernet address: want six hexadecimal bytes as in 02:00:00:00:00:01")
+        formatter
+            .write_str("invalid Ethernet address (expected six hexadecimal bytes, as in 02:00:00:00:00:01)")
     }
 }
 
@@ -57,22 +58,23 @@ impl FromStr for MacAddress {
             }
             *byte = u8::from_str_radix(part, 16).map_err(|_| NotMacAddress)?;
         }
+
         parts.next().is_none().then_some(Self(address)).ok_or(NotMacAddress)
     }
 }
 
-/// A value, and the bits of it that count: those that are 1 in the mask.
+/// A value with a mask; a 1 bit in the mask means that the bit is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Masked<T> {
-    /// The value; its bits outside of the mask are zero in a well-formed match.
+    /// The value. In a well-formed match its bits outside of the mask are zero.
     pub value: T,
     /// The bits that are compared.
     pub mask: T,
 }
 
-/// An address whose bits can be compared under a mask.
+/// An address type that supports masks.
 pub trait Maskable: Copy + PartialEq {
-    /// The mask under which all bits count.
+    /// The mask that compares all bits.
     const ONES: Self;
 }
 
@@ -89,13 +91,13 @@ impl Maskable for Ipv6Addr {
 }
 
 impl<T: Maskable> Masked<T> {
-    /// All bits count.
+    /// Creates a value of which all bits are compared.
     #[inline]
     pub const fn exact(value: T) -> Self {
         Self { value, mask: T::ONES }
     }
 
-    /// Whether all bits count.
+    /// Returns whether all bits are compared.
     #[inline]
     pub fn is_exact(&self) -> bool {
         self.mask == T::ONES
@@ -110,13 +112,13 @@ impl<T: Maskable> From<T> for Masked<T> {
 }
 
 impl Masked<Ipv4Addr> {
-    /// The network of `prefix` bits (at most 32; more counts as 32) that `address` is in.
+    /// Creates the network of `address` with a prefix of `prefix` bits; more than 32 count as 32.
     pub fn network(address: Ipv4Addr, prefix: u32) -> Self {
         let mask = u32::MAX.checked_shl(32u32.saturating_sub(prefix)).unwrap_or(0);
         Self { value: Ipv4Addr::from_bits(address.to_bits() & mask), mask: Ipv4Addr::from_bits(mask) }
     }
 
-    /// The number of leading bits that count, if those that count are leading ones.
+    /// Returns the prefix length if the mask is a prefix.
     pub fn prefix(&self) -> Option<u32> {
         let mask = self.mask.to_bits();
         (mask.leading_ones() + mask.trailing_zeros() == 32 || mask == u32::MAX).then_some(mask.leading_ones())
@@ -124,7 +126,7 @@ impl Masked<Ipv4Addr> {
 }
 
 impl Masked<Ipv6Addr> {
-    /// The network of `prefix` bits (at most 128; more counts as 128) that `address` is in.
+    /// Creates the network of `address` with a prefix of `prefix` bits; more than 128 count as 128.
     pub fn network(address: Ipv6Addr, prefix: u32) -> Self {
         let mask = u128::MAX.checked_shl(128u32.saturating_sub(prefix)).unwrap_or(0);
         Self { value: Ipv6Addr::from_bits(address.to_bits() & mask), mask: Ipv6Addr::from_bits(mask) }

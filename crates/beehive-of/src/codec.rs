@@ -1,4 +1,4 @@
-//! The messages of a connection as a stream, and back, by `tokio-util`'s traits (feature `codec`).
+//! A codec for `tokio-util` that turns a connection into a stream and a sink of messages (feature `codec`).
 //!
 //! ```
 //! use beehive_of::Version;
@@ -8,7 +8,7 @@
 //! use tokio_util::codec::Framed;
 //!
 //! # fn main() -> Result<(), CodecError> { tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! // A TCP or TLS connection is used like this pipe.
+//! // Use a TCP or TLS connection in the same way as this pipe.
 //! let (ours, theirs) = tokio::io::duplex(4096);
 //! let mut controller = Framed::new(ours, MessageCodec::new());
 //! let mut switch = Framed::new(theirs, MessageCodec::new());
@@ -23,7 +23,7 @@
 //!         let message = Message::EchoReply(echo);
 //!         switch.send(Outgoing { version: Version::V1_3, xid: frame.xid(), message }).await?;
 //!     }
-//!     Ok(other) => panic!("no question: {other:?}"),
+//!     Ok(other) => panic!("not an echo request: {other:?}"),
 //!     Err(error) => panic!("{error}"),
 //! }
 //! assert_eq!(controller.next().await.expect("the pipe is open")?.frame().map(|frame| frame.xid()).ok(), Some(7));
@@ -47,51 +47,51 @@ use crate::limits::MESSAGE_LENGTH_MAX;
 use crate::message;
 use crate::version::Version;
 
-/// Cuts a connection into messages, and writes messages to it.
+/// Splits the bytes of a connection into messages, and encodes messages.
 ///
-/// A message that is too long or too short ends the stream; one whose content is malformed does not: that is seen when
-/// it is parsed.
+/// A message length that is too large or too small ends the stream. Malformed contents do not; parsing the
+/// message reports them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageCodec {
     length_max: usize,
 }
 
-/// A message with its bytes, freed when it is dropped.
+/// A message that owns its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedMessage {
     bytes: Bytes,
 }
 
-/// A message to be written.
+/// A message to encode.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<M> {
-    /// The version to write it in.
+    /// The version to encode it in.
     pub version: Version,
-    /// Its transaction.
+    /// The transaction identifier.
     pub xid: u32,
     /// The message.
     pub message: M,
 }
 
-/// Why a connection cannot be gone on with, or a message not be written.
+/// Why the stream ended, or why a message was not sent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CodecError {
     /// The connection failed.
     Io(io::Error),
-    /// The peer's stream cannot be followed further: close the connection.
+    /// The start of the peer's next message is unknown: close the connection.
     Framing(Error),
-    /// The message cannot be written; nothing of it was.
+    /// The message cannot be encoded; none of it was written.
     Encode(EncodeError),
 }
 
 impl MessageCodec {
-    /// For messages of any length.
+    /// Creates a codec for messages of any length.
     pub const fn new() -> Self {
         Self::limited(MESSAGE_LENGTH_MAX)
     }
 
-    /// For messages of at most `length_max` bytes.
+    /// Creates a codec that refuses messages longer than `length_max` bytes.
     pub const fn limited(length_max: usize) -> Self {
         Self { length_max }
     }
@@ -104,16 +104,16 @@ impl Default for MessageCodec {
 }
 
 impl OwnedMessage {
-    /// The message's frame.
+    /// Returns the message's frame.
     ///
     /// # Errors
     ///
-    /// None that was not found when it was cut from the stream.
+    /// Never fails for a message from [`MessageCodec`], which has checked it.
     pub fn frame(&self) -> Result<Frame<'_>, Error> {
         Frame::whole(&self.bytes)
     }
 
-    /// All of its bytes.
+    /// Returns the bytes of the message, header included.
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
@@ -201,11 +201,13 @@ mod tests {
             arrived.extend_from_slice(&[*byte]);
             messages.extend(codec.decode(&mut arrived).unwrap());
         }
+
         assert!(arrived.is_empty());
         assert_eq!(
             messages.iter().map(|message| message.frame().unwrap().xid()).collect::<std::vec::Vec<_>>(),
             [7, 8]
         );
+
         let mut copy = BytesMut::new();
         messages.into_iter().for_each(|message| codec.encode(message, &mut copy).unwrap());
         assert_eq!(copy, stream);
@@ -215,8 +217,10 @@ mod tests {
     fn a_stream_that_cannot_be_followed_ends() {
         let mut bytes = BytesMut::from(&[4, 0, 0, 7, 0, 0, 0, 0][..]);
         assert!(matches!(MessageCodec::new().decode(&mut bytes), Err(CodecError::Framing(_))));
+
         let mut bytes = BytesMut::from(&[4, 0, 1, 0, 0, 0, 0, 0][..]);
         assert!(matches!(MessageCodec::limited(100).decode(&mut bytes), Err(CodecError::Framing(_))));
+
         let role = any::Message::BarrierRequest;
         let mut out = BytesMut::new();
         MessageCodec::new()

@@ -1,4 +1,4 @@
-//! Writing messages into a reused buffer.
+//! Encoding errors, and the framing of an encoded message.
 
 use core::fmt;
 
@@ -8,13 +8,13 @@ use crate::error::Error;
 use crate::limits::MESSAGE_LENGTH_MAX;
 use crate::version::Version;
 
-/// Why a message cannot be encoded. The caller's doing; the buffer is left as it was.
+/// Why a message cannot be encoded. It is an error of the caller; the buffer is left unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The version has no way to say this.
+    /// The version cannot express a value.
     Unsupported {
-        /// The version asked for.
+        /// The requested version.
         version: Version,
         /// What it cannot express.
         field: &'static str,
@@ -24,7 +24,7 @@ pub enum EncodeError {
         /// The field with that value.
         field: &'static str,
     },
-    /// A field needs another one, for example an IPv4 address needs the Ethernet type of IPv4.
+    /// A field lacks its prerequisite; for example, an IPv4 address requires the Ethernet type of IPv4.
     Prerequisite {
         /// The field that is present.
         field: &'static str,
@@ -54,8 +54,10 @@ impl fmt::Display for EncodeError {
             Self::Unsupported { version, field } => {
                 write!(formatter, "OpenFlow {version} cannot express {field}")
             }
-            Self::Value { field } => write!(formatter, "{field} is out of range"),
-            Self::Prerequisite { field } => write!(formatter, "{field} lacks the field that it depends on"),
+            Self::Value { field } => write!(formatter, "{field} is invalid or out of range"),
+            Self::Prerequisite { field } => {
+                write!(formatter, "{field} lacks the field that is its prerequisite")
+            }
             Self::TooLong => write!(formatter, "the message is longer than {MESSAGE_LENGTH_MAX} bytes"),
             Self::Source(error) => write!(formatter, "a decoded list is malformed: {error}"),
         }
@@ -64,7 +66,8 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Appends one message: the header, what `body` appends, and the length. On failure the buffer is as before.
+/// Appends one message: the header, the body that `body` appends, and the length. On failure the buffer is
+/// left unchanged.
 #[inline]
 pub(crate) fn message(
     out: &mut BytesMut,

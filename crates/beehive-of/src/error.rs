@@ -1,11 +1,11 @@
-//! What is wrong with received bytes, and what OpenFlow wants answered.
+//! Decoding errors, and the OpenFlow errors to answer them with.
 
 use core::fmt;
 
 use crate::version::Version;
 
-/// Why bytes are not a valid message. The peer caused it: answer with [`Error::answer`] and close the connection when
-/// [`Error::is_framing`], for then the start of the next message is unknown.
+/// Why bytes are not a valid message. The peer caused it: answer with [`Error::answer`], and close the
+/// connection if [`Error::is_framing`] returns true, because the start of the next message is then unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -14,31 +14,31 @@ pub struct Error {
     field: &'static str,
 }
 
-/// The ways in which bytes can be wrong.
+/// The kind of a decoding error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The header's version is one that this crate does not speak.
+    /// The version in the header is not supported.
     Version,
     /// The container ends before the structure does.
     Truncated,
-    /// A length field is smaller than the structure that it measures; zero among others.
+    /// A length field, for example 0, is smaller than its structure.
     LengthTooSmall,
-    /// A length field reaches beyond its container or a limit.
+    /// A length field exceeds its container or a limit.
     LengthTooLarge,
-    /// A length field is not the one that the structure has, or not a multiple of 8 where it must be.
+    /// A length field does not fit its structure, or is not a multiple of 8 as required.
     LengthWrong,
-    /// A value outside of what the specification allows.
+    /// A value that the specification does not allow.
     Value,
-    /// A field that must be present is not.
+    /// A mandatory field is absent.
     Missing,
-    /// What may be there once is there twice.
+    /// An element that may be present once is duplicated.
     Duplicate,
-    /// Padding or a reserved bit is not zero; only a strict check says so.
+    /// Padding or a reserved bit is not zero. Only strict checks report this.
     Padding,
 }
 
-/// The part of a message that is wrong: it selects the error to answer with.
+/// The part of a message that contains the error. It determines the error to answer with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Part {
@@ -46,7 +46,7 @@ pub enum Part {
     Header,
     /// A hello or one of its elements.
     Hello,
-    /// The message's own fields.
+    /// A field of the message itself.
     Message,
     /// A match or one of its fields.
     Match,
@@ -54,7 +54,7 @@ pub enum Part {
     Action,
     /// An instruction.
     Instruction,
-    /// A flow modification's own fields.
+    /// A field of the flow modification itself.
     FlowMod,
     /// A port description.
     Port,
@@ -62,7 +62,7 @@ pub enum Part {
     Statistics,
     /// A role.
     Role,
-    /// A property of a port, queue, table, role, bundle or asynchronous configuration (1.4 on).
+    /// A property of a port, queue, table, role, bundle or asynchronous configuration (since 1.4).
     Property,
     /// A group or one of its buckets.
     Group,
@@ -86,63 +86,65 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer to a message of a type that is not known or not expected (`OFPBRC_BAD_TYPE`), same in all versions.
+    /// The answer to a message of an unknown or unexpected type (`OFPBRC_BAD_TYPE`), the same in all
+    /// versions.
     pub const BAD_TYPE: Self = Self { error_type: 1, code: 1 };
 
-    /// The answer to a request for statistics, or a multipart request, of a kind that is not known (`OFPBRC_BAD_MULTIPART`;
-    /// `OFPBRC_BAD_STAT` before 1.3), same in all versions.
+    /// The answer to a statistics or multipart request of an unknown kind (`OFPBRC_BAD_MULTIPART`;
+    /// `OFPBRC_BAD_STAT` before 1.3), the same in all versions.
     pub const BAD_MULTIPART: Self = Self { error_type: 1, code: 2 };
 
-    /// The answer to a message or multipart request of an experimenter that is not known (`OFPBRC_BAD_EXPERIMENTER`;
-    /// `OFPBRC_BAD_VENDOR` in 1.0), same in all versions.
+    /// The answer to a message or multipart request of an unknown experimenter (`OFPBRC_BAD_EXPERIMENTER`;
+    /// `OFPBRC_BAD_VENDOR` in 1.0), the same in all versions.
     pub const BAD_EXPERIMENTER: Self = Self { error_type: 1, code: 3 };
 
-    /// The answer to what an experimenter that is known does not know (`OFPBRC_BAD_EXPERIMENTER_TYPE`; `OFPBRC_BAD_SUBTYPE` in
-    /// 1.0), same in all versions.
+    /// The answer to an unknown message type of a known experimenter (`OFPBRC_BAD_EXPERIMENTER_TYPE`;
+    /// `OFPBRC_BAD_SUBTYPE` in 1.0), the same in all versions.
     pub const BAD_EXPERIMENTER_TYPE: Self = Self { error_type: 1, code: 4 };
 }
 
 impl Error {
-    /// An error in `part`, at `offset` bytes from the start of the message, in the named field.
+    /// Creates an error in `part`, at `offset` bytes from the start of the message, in the named field.
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: ErrorKind, part: Part, offset: usize, field: &'static str) -> Self {
         Self { kind, part, offset: u32::try_from(offset).unwrap_or(u32::MAX), field }
     }
 
-    /// What is wrong.
+    /// Returns the kind of error.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The part of the message that is wrong.
+    /// Returns the part of the message that contains the error.
     pub const fn part(&self) -> Part {
         self.part
     }
 
-    /// Where it is wrong, in bytes from the start of the message.
+    /// Returns the offset of the error from the start of the message, in bytes.
     pub const fn offset(&self) -> u32 {
         self.offset
     }
 
-    /// The name of the wrong field.
+    /// Returns the name of the field that contains the error.
     pub const fn field(&self) -> &'static str {
         self.field
     }
 
-    /// Whether the header is wrong in a way that leaves the start of the next message unknown.
+    /// Returns whether the error is in the header, so that the start of the next message is unknown.
     pub const fn is_framing(&self) -> bool {
         matches!(self.part, Part::Header) && !matches!(self.kind, ErrorKind::Version)
     }
 
-    /// The error message to answer with in `version` (`ofp_error_type` and its codes; specification 1.0.0, 5.4.4 and
-    /// 1.3.5, 7.5.4).
+    /// Returns the error message to answer with in `version` (`ofp_error_type` and its codes; specification
+    /// 1.0.0, 5.4.4 and 1.3.5, 7.5.4).
     pub const fn answer(&self, version: Version) -> Answer {
         use ErrorKind::{Duplicate, Missing, Value};
         const BAD_REQUEST: u16 = 1;
         const BAD_ACTION: u16 = 2;
         let old = matches!(version, Version::V1_0);
-        // Since 1.4 what is there twice has a code in instructions, and bundles have errors of their own.
+
+        // From 1.4 on there is a code for duplicate instructions, and an error type for bundles.
         let recent = matches!(version, Version::V1_4 | Version::V1_5);
         let (error_type, code) = match self.part {
             Part::Action => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),
@@ -154,7 +156,7 @@ impl Error {
             Part::Match if !old => match self.kind {
                 Value => (4, 7),
                 Missing => (4, 9),
-                // 1.1 has no code for it.
+                // 1.1 has no code for a duplicate field.
                 Duplicate if matches!(version, Version::V1_1) => (4, 7),
                 Duplicate => (4, 10),
                 _ => (4, 1),
@@ -175,6 +177,7 @@ impl Error {
             Part::Hello => (0, 0),
             _ => (BAD_REQUEST, 6),
         };
+
         Answer { error_type, code }
     }
 }
@@ -182,14 +185,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            ErrorKind::Version => "is not a version spoken here",
-            ErrorKind::Truncated => "is cut off",
-            ErrorKind::LengthTooSmall => "is smaller than what it measures",
-            ErrorKind::LengthTooLarge => "reaches beyond its container",
-            ErrorKind::LengthWrong => "is wrong for this structure",
+            ErrorKind::Version => "is not supported",
+            ErrorKind::Truncated => "is truncated",
+            ErrorKind::LengthTooSmall => "is too small for its structure",
+            ErrorKind::LengthTooLarge => "exceeds its container",
+            ErrorKind::LengthWrong => "does not match its structure",
             ErrorKind::Value => "has a value that the specification does not allow",
             ErrorKind::Missing => "is missing",
-            ErrorKind::Duplicate => "is there twice",
+            ErrorKind::Duplicate => "is duplicated",
             ErrorKind::Padding => "is not zero",
         };
         write!(formatter, "{} {} at byte {}", self.field, what, self.offset)
@@ -212,12 +215,14 @@ mod tests {
     #[test]
     fn an_error_says_where_and_what_and_how_to_answer() {
         let error = Error::new(ErrorKind::LengthTooSmall, Part::Action, 84, "action length");
-        assert_eq!(error.to_string(), "action length is smaller than what it measures at byte 84");
+        assert_eq!(error.to_string(), "action length is too small for its structure at byte 84");
         assert_eq!(error.answer(Version::V1_0), Answer { error_type: 2, code: 1 });
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 2, code: 1 });
+
         let error = Error::new(ErrorKind::Truncated, Part::Match, 48, "match");
         assert_eq!(error.answer(Version::V1_0), Answer { error_type: 1, code: 6 });
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
+
         let error = Error::new(ErrorKind::Version, Part::Header, 0, "version");
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 1, code: 0 });
         assert!(!error.is_framing());

@@ -1,4 +1,4 @@
-//! Big-endian fields at fixed offsets, proven to be in bounds when the crate is compiled.
+//! Big-endian fields at fixed offsets, with bounds checked at compile time.
 
 use crate::error::{Error, ErrorKind, Part};
 
@@ -21,10 +21,10 @@ field!(be16, set16, u16, 2);
 field!(be32, set32, u32, 4);
 field!(be64, set64, u64, 8);
 
-// In these two functions alone an index is not checked by hand: the offset and both lengths are constants, and the
-// assertion fails the build when they do not fit.
+// Only these two functions index slices directly: the offset and both lengths are constants, and the
+// assertion fails the build if they do not fit.
 
-/// `LENGTH` bytes at `AT`.
+/// Returns the `LENGTH` bytes at offset `AT`.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)]
 pub(crate) fn array<const AT: usize, const LENGTH: usize, const N: usize>(bytes: &[u8; N]) -> [u8; LENGTH] {
@@ -34,7 +34,7 @@ pub(crate) fn array<const AT: usize, const LENGTH: usize, const N: usize>(bytes:
     copy
 }
 
-/// Writes `LENGTH` bytes at `AT`.
+/// Writes `LENGTH` bytes at offset `AT`.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)]
 pub(crate) fn set_array<const AT: usize, const LENGTH: usize, const N: usize>(
@@ -45,7 +45,7 @@ pub(crate) fn set_array<const AT: usize, const LENGTH: usize, const N: usize>(
     bytes[AT..AT + LENGTH].copy_from_slice(&value);
 }
 
-/// The fixed part of `N` bytes that starts a structure, and what follows it.
+/// Splits off the first `N` bytes, the fixed part of a structure.
 #[inline(always)]
 pub(crate) fn fixed<'a, const N: usize>(
     bytes: &'a [u8],
@@ -59,7 +59,7 @@ pub(crate) fn fixed<'a, const N: usize>(
     }
 }
 
-/// The first `length` bytes of a container, and what follows them; `length` must be at least `minimum`.
+/// Splits off the first `length` bytes of a container; `length` must be at least `minimum`.
 #[inline(always)]
 pub(crate) fn bounded<'a>(
     bytes: &'a [u8],
@@ -78,7 +78,7 @@ pub(crate) fn bounded<'a>(
     }
 }
 
-/// `length` rounded up to a multiple of 8, to which the protocol pads most structures.
+/// Rounds `length` up to a multiple of 8, to which the protocol pads most structures.
 #[inline(always)]
 pub(crate) const fn padded(length: usize) -> usize {
     (length + 7) & !7

@@ -1,4 +1,4 @@
-//! Framing in place: the header, and where a message ends in a read buffer.
+//! Zero-copy framing: the header, and the boundaries of messages in a read buffer.
 
 use core::iter::FusedIterator;
 
@@ -10,41 +10,43 @@ use crate::version::Version;
 /// The header that starts every message (specification 1.3.5, 7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Header {
-    /// The wire version; [`Frame::version`] says which version of ours it is.
+    /// The wire version; [`Frame::version`] converts it to a [`Version`].
     pub version: u8,
     /// The message type; its meaning depends on the version.
     pub message_type: u8,
     /// The length of the message in bytes, header included.
     pub length: u16,
-    /// The transaction identifier: a reply carries that of its request.
+    /// The transaction identifier; a reply has that of its request.
     pub xid: u32,
 }
 
-/// One message: its bytes, at least as many as a header has and as many as its header says.
-// Two words, so that it is handed on in registers.
+/// The bytes of one message: at least a header, and as many as its header states.
+// Two words, so that it is passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// The first message of `bytes` and its length, or `None` while more bytes are needed.
+    /// Returns the first message of `bytes` and its length, or `None` if more bytes are needed.
     ///
-    /// Any version passes: a peer's hello may carry one that we do not speak.
+    /// The version is not checked, because a hello may have a version that we do not support.
     ///
     /// # Errors
     ///
-    /// The header's length is smaller than the header: the stream cannot be followed further.
+    /// Fails if the length in the header is smaller than the header. The start of the next message is then
+    /// unknown.
     #[inline]
     pub fn split(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, Error> {
         Self::split_limited(bytes, MESSAGE_LENGTH_MAX)
     }
 
-    /// As [`Frame::split`], and a length greater than `length_max` is an error before its bytes are waited for.
+    /// Like [`Frame::split`], but refuses a message longer than `length_max` bytes as soon as its header has
+    /// arrived.
     ///
     /// # Errors
     ///
-    /// The header's length is smaller than the header or greater than the limit.
+    /// Fails if the length in the header is smaller than the header or greater than the limit.
     #[inline]
     pub fn split_limited(bytes: &'a [u8], length_max: usize) -> Result<Option<(Self, usize)>, Error> {
         let Some(start) = bytes.first_chunk::<HEADER_LENGTH>() else { return Ok(None) };
@@ -55,15 +57,16 @@ impl<'a> Frame<'a> {
         if length > length_max {
             return Err(Error::new(ErrorKind::LengthTooLarge, Part::Header, 2, "message length"));
         }
+
         let Some(message) = bytes.get(..length) else { return Ok(None) };
         Ok(Some((Self { bytes: message }, length)))
     }
 
-    /// The one message that `bytes` are.
+    /// Returns the message that `bytes` consist of.
     ///
     /// # Errors
     ///
-    /// As [`Frame::split`]; and the bytes are fewer or more than the header says.
+    /// Fails like [`Frame::split`], and if there are fewer or more bytes than the header states.
     pub fn whole(bytes: &'a [u8]) -> Result<Self, Error> {
         match Self::split(bytes)? {
             Some((frame, length)) if length == bytes.len() => Ok(frame),
@@ -77,14 +80,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The header as it is on the wire.
+    /// Returns the bytes of the header.
     #[inline]
     fn start(&self) -> &'a [u8; HEADER_LENGTH] {
-        // A frame has as many bytes: it is made in `split_limited` only.
+        // A frame always has a header, because only `split_limited` creates one.
         self.bytes.first_chunk().unwrap_or(&[0; HEADER_LENGTH])
     }
 
-    /// The header.
+    /// Returns the decoded header.
     #[inline]
     pub fn header(&self) -> Header {
         let start = self.start();
@@ -96,32 +99,32 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The transaction identifier.
+    /// Returns the transaction identifier.
     #[inline]
     pub fn xid(&self) -> u32 {
         be32::<4, _>(self.start())
     }
 
-    /// The version, if it is one of ours.
+    /// Returns the version, if it is supported.
     #[inline]
     pub fn version(&self) -> Option<Version> {
         Version::from_wire(be8::<0, _>(self.start()))
     }
 
-    /// All bytes of the message, header included.
+    /// Returns all bytes of the message, header included.
     #[inline]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The bytes after the header.
+    /// Returns the bytes after the header.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
         self.bytes.get(HEADER_LENGTH..).unwrap_or(&[])
     }
 }
 
-/// The messages at the start of a buffer, in order; ends at the first incomplete message, or after an error.
+/// An iterator over the messages in a buffer. It ends at the first incomplete message or after an error.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     rest: &'a [u8],
@@ -131,19 +134,19 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The messages at the start of `bytes`.
+    /// Creates an iterator over the messages in `bytes`.
     #[inline]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self::limited(bytes, MESSAGE_LENGTH_MAX)
     }
 
-    /// The messages at the start of `bytes`, none longer than `length_max` bytes.
+    /// Creates an iterator over the messages in `bytes` that refuses messages longer than `length_max` bytes.
     #[inline]
     pub const fn limited(bytes: &'a [u8], length_max: usize) -> Self {
         Self { rest: bytes, consumed: 0, length_max, failed: false }
     }
 
-    /// The length of the messages that were returned, in bytes.
+    /// Returns the total length of the messages returned so far, in bytes.
     #[inline]
     pub const fn consumed(&self) -> usize {
         self.consumed
@@ -219,6 +222,7 @@ mod tests {
         assert!(frames.next().unwrap().is_ok() && frames.next().unwrap().is_ok());
         assert!(frames.next().is_none() && frames.next().is_none());
         assert_eq!(frames.consumed(), 16);
+
         let bytes = [HELLO, [0; 8], HELLO].concat();
         let mut frames = Frames::new(&bytes);
         assert!(frames.next().unwrap().is_ok() && frames.next().unwrap().is_err());

@@ -1,4 +1,4 @@
-//! A read buffer that an asynchronous driver fills and takes messages from, without copying or allocating per message.
+//! A read buffer for drivers that returns messages without copying or allocating per message.
 
 use bytes::{Buf, BytesMut};
 
@@ -19,15 +19,16 @@ use crate::limits::{MESSAGE_LENGTH_MAX, READ_LENGTH_MAX, READ_LENGTH_MIN};
 /// # Ok::<(), beehive_of::Error>(())
 /// ```
 ///
-/// Holds at most one incomplete message plus what one read brought, provided that its messages are taken between
-/// reads.
+/// The buffer holds at most one incomplete message plus the bytes of one read, provided that all complete
+/// messages are taken between reads.
 #[derive(Debug)]
 pub struct FrameBuffer {
     buffer: BytesMut,
-    /// Bytes at the start of `buffer` that were returned as messages already; dropped at the next read, all at once.
+    /// Number of bytes at the start of `buffer` that were returned as messages. The next read drops them all
+    /// at once.
     taken: usize,
     length_max: usize,
-    /// How much room the next read gets; doubles each time that a read fills it.
+    /// Free space to reserve for the next read, in bytes; doubles each time a read fills the buffer.
     read_length: usize,
 }
 
@@ -38,18 +39,18 @@ impl Default for FrameBuffer {
 }
 
 impl FrameBuffer {
-    /// An empty buffer for messages of any length.
+    /// Creates an empty buffer for messages of any length.
     pub fn new() -> Self {
         Self::limited(MESSAGE_LENGTH_MAX)
     }
 
-    /// An empty buffer that refuses messages longer than `length_max` bytes.
+    /// Creates an empty buffer that refuses messages longer than `length_max` bytes.
     pub fn limited(length_max: usize) -> Self {
         Self { buffer: BytesMut::new(), taken: 0, length_max, read_length: READ_LENGTH_MIN }
     }
 
-    /// Where to append what is read next; has room for [`READ_LENGTH_MIN`] bytes at first, and for up to
-    /// [`READ_LENGTH_MAX`] once the connection fills it.
+    /// Returns the buffer to append the next read to. It has room for [`READ_LENGTH_MIN`] bytes at first, and
+    /// for up to [`READ_LENGTH_MAX`] once reads fill it.
     pub fn read_target(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() > 0 && self.buffer.len() == self.buffer.capacity() {
             self.read_length = (2 * self.read_length).min(READ_LENGTH_MAX);
@@ -59,11 +60,12 @@ impl FrameBuffer {
         &mut self.buffer
     }
 
-    /// The next message, or `None` until more is read.
+    /// Returns the next message, or `None` if more bytes must be read.
     ///
     /// # Errors
     ///
-    /// The stream cannot be followed further; every later call fails the same way. Close the connection.
+    /// Fails if the start of the next message cannot be determined; every later call fails the same way.
+    /// Close the connection.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
         let rest = self.buffer.get(self.taken..).unwrap_or(&[]);
@@ -76,20 +78,21 @@ impl FrameBuffer {
         }
     }
 
-    /// All messages that are complete, borrowed together; pass [`Frames::consumed`] to [`FrameBuffer::consume`]
-    /// afterwards.
+    /// Returns all complete messages, without removing them. Pass [`Frames::consumed`] to
+    /// [`FrameBuffer::consume`] afterwards.
     #[inline]
     pub fn frames(&self) -> Frames<'_> {
         Frames::limited(self.buffer.get(self.taken..).unwrap_or(&[]), self.length_max)
     }
 
-    /// Marks the next `length` bytes as taken.
+    /// Removes the next `length` bytes.
     #[inline]
     pub fn consume(&mut self, length: usize) {
         self.taken = self.taken.saturating_add(length).min(self.buffer.len());
     }
 
-    /// Bytes that were read and not taken: none, or the start of an incomplete message.
+    /// Returns the number of bytes that were read but not taken: complete messages not yet taken and the
+    /// start of an incomplete one.
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.taken
     }
@@ -126,6 +129,7 @@ mod tests {
                     xids.push(frame.xid());
                 }
             }
+
             assert_eq!(xids, (0..20).collect::<Vec<u32>>());
             assert_eq!(received.pending(), 0);
         }
@@ -138,6 +142,7 @@ mod tests {
         let mut frames = received.frames();
         let run: Vec<u32> = frames.by_ref().map(|frame| frame.unwrap().xid()).collect();
         assert_eq!(run, [1, 2]);
+
         let consumed = frames.consumed();
         received.consume(consumed);
         assert_eq!(received.pending(), 30 - 11 - 12);
@@ -155,6 +160,7 @@ mod tests {
                 while received.next_frame().unwrap().is_some() {}
             }
         }
+
         assert!(received.read_target().capacity() <= 4 * READ_LENGTH_MAX);
     }
 
@@ -168,6 +174,7 @@ mod tests {
             target.extend_from_slice(&echo(1, 0).repeat(room.div_ceil(8))[..room]);
             while received.next_frame().unwrap().is_some() {}
         }
+
         let target = received.read_target();
         let room = target.capacity() - target.len();
         assert!((READ_LENGTH_MAX..=4 * READ_LENGTH_MAX).contains(&room), "{room}");

@@ -1,9 +1,9 @@
-//! How the usual things are done, each as a short program.
+//! Example programs for common tasks.
 //!
 //! # A packet from any switch
 //!
-//! [`any`](crate::any) hides the version. What a read of the connection gave goes into a [`FrameBuffer`](crate::FrameBuffer)
-//! (or through the `codec` feature's stream), and comes out as frames.
+//! [`any`](crate::any) hides the version. Append the bytes of each read to a
+//! [`FrameBuffer`](crate::FrameBuffer), which returns frames, or use the stream of the `codec` feature.
 //!
 //! ```
 //! use beehive_of::any::{Message, PacketInReason};
@@ -31,9 +31,10 @@
 //!
 //! # A connection from its first byte
 //!
-//! Each side says hello first; what both speak is the version from then on. Then the controller asks who the switch is, and
-//! both answer echoes for as long as the connection lives. What follows works on anything that reads and writes: a
-//! `TcpStream`, a TLS stream, here a pipe in memory.
+//! Each side sends a hello first, and both use the highest common version from then on. Then the controller
+//! requests the features of the switch, and both sides answer echo requests for the lifetime of the
+//! connection. This program works with any byte stream: a `TcpStream`, a TLS stream, or, as here, an
+//! in-memory pipe.
 //!
 //! ```
 //! use beehive_of::any::{Echo, ErrorMessage, Features, Hello, Message};
@@ -41,7 +42,7 @@
 //! use bytes::BytesMut;
 //! use std::io::{self, Read, Write};
 //!
-//! /// Waits for bytes, however many messages or parts of one they are; `false` when the peer has closed the connection.
+//! /// Reads some bytes, any number of messages or parts of one. Returns `false` if the peer has closed the connection.
 //! fn receive(stream: &mut impl Read, into: &mut FrameBuffer) -> io::Result<bool> {
 //!     let mut bytes = [0; 2048];
 //!     let length = stream.read(&mut bytes)?;
@@ -49,7 +50,7 @@
 //!     Ok(length > 0)
 //! }
 //!
-//! /// Goes on until the switch has said who it is.
+//! /// Runs the handshake until the switch has sent its features.
 //! fn control(mut stream: impl Read + Write, ours: VersionSet) -> io::Result<(Version, u64)> {
 //!     let (mut received, mut out) = (FrameBuffer::new(), BytesMut::new());
 //!     let mut spoken = None;
@@ -60,13 +61,13 @@
 //!         if !receive(&mut stream, &mut received)? {
 //!             return Err(io::ErrorKind::UnexpectedEof.into());
 //!         }
-//!         // An error here leaves the start of the next message unknown: it ends the connection.
+//!         // After an error here the start of the next message is unknown, so it ends the connection.
 //!         while let Some(frame) = received.next_frame().map_err(io::Error::other)? {
 //!             let xid = frame.xid();
 //!             let encoded = match (spoken, Message::parse(frame)) {
 //!                 (None, Ok(Message::Hello(hello))) => {
 //!                     let Some(version) = hello.negotiate(ours) else {
-//!                         // It is told why before the connection is closed.
+//!                         // Tell the switch why before closing the connection.
 //!                         let version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
 //!                         let refusal = ErrorMessage::hello_failed("no version in common");
 //!                         refusal.encode_into(version, xid, &mut out).map_err(io::Error::other)?;
@@ -79,14 +80,14 @@
 //!                 (Some(version), Ok(Message::FeaturesReply(features))) if xid == 2 => {
 //!                     return Ok((version, features.datapath_id));
 //!                 }
-//!                 // The answer to an echo has its transaction and its data.
+//!                 // An echo reply has the transaction identifier and the data of the request.
 //!                 (Some(version), Ok(Message::EchoRequest(echo))) => {
 //!                     Message::EchoReply(echo).encode_into(version, xid, &mut out)
 //!                 }
 //!                 (Some(version), Err(error)) => {
 //!                     ErrorMessage::answering(error.answer(version), frame.bytes()).encode_into(version, xid, &mut out)
 //!                 }
-//!                 // Whatever else comes: nothing that was asked for.
+//!                 // Ignore other messages.
 //!                 _ => Ok(()),
 //!             };
 //!             encoded.map_err(io::Error::other)?;
@@ -94,14 +95,14 @@
 //!     }
 //! }
 //!
-//! // A switch that speaks 1.0 and 1.3, and wants to know first whether anybody is there.
+//! // A switch that supports 1.0 and 1.3, and sends an echo request before it answers the features request.
 //! fn switch(mut stream: impl Read + Write) -> io::Result<()> {
 //!     let (mut received, mut out) = (FrameBuffer::new(), BytesMut::new());
 //!     let mut asked = None;
 //!     let theirs = VersionSet::only(Version::V1_0).with(Version::V1_3);
 //!     Hello::new(theirs).encode_into(1, &mut out).map_err(io::Error::other)?;
 //!     loop {
-//!         // Messages do not arrive as they were sent.
+//!         // Simulate segmentation: messages do not arrive in the units they were sent in.
 //!         for part in out.chunks(5) {
 //!             stream.write_all(part)?;
 //!         }
@@ -133,7 +134,7 @@
 //! }
 //! # use std::sync::mpsc::{Receiver, Sender, channel};
 //! #
-//! # /// One end of a pipe in memory.
+//! # /// One end of an in-memory pipe.
 //! # struct Pipe(Sender<Vec<u8>>, Receiver<Vec<u8>>);
 //! # fn pipe() -> (Pipe, Pipe) {
 //! #     let ((to_b, from_a), (to_a, from_b)) = (channel(), channel());
@@ -141,7 +142,7 @@
 //! # }
 //! # impl Read for Pipe {
 //! #     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-//! #         // What is written at a time fits; and the end of the other end is the end.
+//! #         // A single write always fits. Reading returns 0 when the other end is dropped.
 //! #         let bytes = self.1.recv().unwrap_or_default();
 //! #         into[..bytes.len()].copy_from_slice(&bytes);
 //! #         Ok(bytes.len())
@@ -166,7 +167,7 @@
 //! assert_eq!(control(ours, VersionSet::SUPPORTED)?, (Version::V1_3, 0xbee));
 //! running.join().unwrap()?;
 //!
-//! // Nothing in common: both sides learn it.
+//! // Without a common version both sides get an error.
 //! let (ours, theirs) = pipe();
 //! let running = std::thread::spawn(|| switch(theirs));
 //! let refused = control(ours, VersionSet::only(Version::V1_5)).unwrap_err();
@@ -195,7 +196,7 @@
 //!     flow.encode_into(version, 1, &mut out)?;
 //! }
 //!
-//! // What a version cannot say is refused, and nothing is written.
+//! // A value that the version cannot express is refused, and nothing is written.
 //! let written = out.len();
 //! let v6 = Match { eth_type: Some(0x86dd), ipv6_dst: Some(Ipv6Addr::LOCALHOST.into()), ..Match::ANY };
 //! let error = FlowMod::add(100, v6, (&actions).into()).encode_into(Version::V1_0, 1, &mut out).unwrap_err();
@@ -204,10 +205,10 @@
 //! # Ok::<(), beehive_of::EncodeError>(())
 //! ```
 //!
-//! # A flow from text, and what the switch says it has
+//! # A flow from text, and the flows that a switch has
 //!
-//! The answer about all flows may come as several messages, of which all but the last say that more follows. (What is to be sent in
-//! parts, [`encode_parts_into`](crate::message::Message::encode_parts_into) cuts.)
+//! The reply with all flows may consist of several messages; all but the last have a flag that more follows.
+//! (To send a reply in parts, use [`encode_parts_into`](crate::message::Message::encode_parts_into).)
 //!
 //! ```
 //! use beehive_of::message::{FlowRequest, Message, Multipart, MultipartFlags, ReplyBody, RequestBody};
@@ -217,7 +218,7 @@
 //! # use beehive_of::message::{FlowEntry, Flows};
 //!
 //! # fn answer(flow: &Flow, into: &mut BytesMut) {
-//! #     let Message::FlowMod(sent) = flow.message() else { unreachable!("it goes out in the version's own message") };
+//! #     let Message::FlowMod(sent) = flow.message() else { unreachable!("the standard message can express it") };
 //! #     let entry = FlowEntry {
 //! #         priority: sent.priority, packet_count: 3, match_fields: sent.match_fields, actions: sent.actions,
 //! #         instructions: sent.instructions, ..Default::default()
@@ -230,21 +231,21 @@
 //! # }
 //! for version in [Version::V1_0, Version::V1_3] {
 //!     let mut out = BytesMut::new();
-//!     // What people paste from `ovs-ofctl`; an error would name the word and where it stands.
+//!     // The syntax of `ovs-ofctl`. An error would contain the word and its position.
 //!     let flow = Flow::parse("priority=7,tcp,tp_dst=80,actions=mod_dl_dst:02:00:00:00:00:02,output:2", version).unwrap();
 //!     flow.encode_into(1, &mut out).unwrap();
-//!     // The question for all flows.
+//!     // A request for all flows.
 //!     let body = RequestBody::Flow(FlowRequest::default());
 //!     Message::MultipartRequest(Multipart { flags: MultipartFlags::default(), body }).encode_into(version, 2, &mut out).unwrap();
 //!
-//!     // A switch answers; here in two parts, with the flow that it was sent in each.
+//!     // The switch replies, here in two parts that each contain the flow.
 //!     let mut received = FrameBuffer::new();
 //! #     answer(&flow, received.read_target());
 //!     let (mut told, mut more) = (Vec::new(), true);
 //!     while more {
-//!         // `None` until all of a message is there: read on from the connection then.
-//!         let frame = received.next_frame().unwrap().expect("all that was wanted has come");
-//!         // The answer has the transaction of the question; whatever else comes is for somebody else.
+//!         // `None` would mean that the message is incomplete and more bytes must be read.
+//!         let frame = received.next_frame().unwrap().expect("the reply is complete");
+//!         // The reply has the transaction identifier of the request; other messages belong to other requests.
 //!         let (2, Ok(Message::MultipartReply(reply))) = (frame.xid(), Message::parse(frame)) else { continue };
 //!         if let ReplyBody::Flow(list) = reply.body {
 //!             told.extend(list.flows.iter().map(|entry| show_entry(&entry.unwrap(), version).to_string()));
@@ -262,8 +263,9 @@
 //!
 //! # Two flow tables compared
 //!
-//! The same flow has many encodings. Its [`Canonical`](crate::message::Canonical) forms are equal, and hash alike, in
-//! every version and notation. What identifies a flow is its table, its priority and its match.
+//! The same flow has many encodings. Their [`Canonical`](crate::message::Canonical) forms are equal and have
+//! the same hash in every version and notation. A flow is identified by its table, its priority and its
+//! match.
 //!
 //! ```
 //! use beehive_of::message::{Canonical, FlowEntry, TableId};
@@ -271,7 +273,7 @@
 //! use beehive_of::{EncodeError, Version};
 //! use std::collections::HashMap;
 //!
-//! /// What identifies a flow in a switch, and what it does.
+//! /// The identity of each flow, and its instructions.
 //! type Tables = HashMap<(u8, u16, Canonical), Canonical>;
 //!
 //! fn want(tables: &mut Tables, flow: &Flow) -> Result<(), EncodeError> {
@@ -288,16 +290,16 @@
 //!
 //! let mut wanted = Tables::new();
 //! want(&mut wanted, &Flow::parse("priority=7,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2", Version::V1_5).unwrap())?;
-//! // 1.0's own match has no IPv6, so that this one goes out in Nicira's message: to compare it is no different.
+//! // The match of 1.0 has no IPv6, so this flow is encoded in Nicira's message. That makes no difference to the comparison.
 //! want(&mut wanted, &Flow::parse("priority=7,ipv6,ipv6_dst=fe80::1 actions=output:2", Version::V1_0).unwrap())?;
 //!
-//! // Entries of a statistics reply of a switch that speaks 1.0.
+//! // Entries of a statistics reply of a 1.0 switch.
 //! # use beehive_of::message::Message;
 //! # let as_entry = |text| Flow::parse(text, Version::V1_0).unwrap();
 //! # let same = as_entry("priority=7,tp_dst=80,nw_dst=10.9.9.9/8,tcp actions=2");
 //! # let other = as_entry("priority=7,tp_dst=80,nw_dst=10.0.0.0/8,tcp actions=3");
 //! # let [same, other] = [&same, &other].map(|flow| {
-//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!("these are in 1.0's own message") };
+//! #     let Message::FlowMod(flow) = flow.message() else { unreachable!("the standard message can express them") };
 //! #     FlowEntry {
 //! #         priority: flow.priority, match_fields: flow.match_fields, actions: flow.actions, ..Default::default()
 //! #     }
@@ -309,16 +311,16 @@
 //! # Ok::<(), EncodeError>(())
 //! ```
 //!
-//! # How strictly a message is checked, and the error to answer
+//! # How strictly a message is checked, and the error to answer with
 //!
-//! | level | by | what is wrong |
+//! | level | function | errors it finds |
 //! |---|---|---|
 //! | structure | `parse`; lists as they are iterated, or all by [`check`](crate::message::Message::check) | lengths, counts, depth |
 //! | strict | [`parse_strict`](crate::message::Message::parse_strict) | also padding and reserved bits that are not zero |
-//! | meaning | [`check_meaning`](crate::message::Message::check_meaning) | also commands, instructions and fields that are there twice, fields without the one that they depend on |
+//! | meaning | [`check_meaning`](crate::message::Message::check_meaning) | also invalid commands, duplicate instructions and fields, fields without their prerequisite |
 //!
-//! A switch that is written with this crate wants all three. A controller wants the first: switches are allowed to be
-//! careless with padding.
+//! A switch should use all three levels. A controller should use the first, because real switches do not
+//! always zero padding.
 //!
 //! ```
 //! use beehive_of::any::ErrorMessage;
@@ -341,17 +343,17 @@
 //!     bytes
 //! };
 //!
-//! // Structure: the first field of the match says that it is longer than the match is.
+//! // Structure: the length of the first match field exceeds the match.
 //! let bytes = with(55, 200);
 //! let error = Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).unwrap_err();
 //! assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
 //!
-//! // Strict: padding that only a strict check minds.
+//! // Strict: nonzero padding, which only a strict check refuses.
 //! let bytes = with(47, 1);
 //! assert!(Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).is_ok());
 //! assert!(Message::parse_strict(Frame::whole(&bytes).unwrap()).is_err());
 //!
-//! // Meaning: a port of TCP in a packet of UDP. The answer goes out with the start of what it answers.
+//! // Meaning: a TCP port in a match on UDP. The answer contains the start of the message.
 //! let bytes = with(62, 17);
 //! let error = check(&bytes).unwrap_err();
 //! let answer = error.answer(Version::V1_3);
@@ -361,11 +363,12 @@
 //! # Ok::<(), beehive_of::EncodeError>(())
 //! ```
 //!
-//! After an error that [`is_framing`](crate::Error::is_framing) the start of the next message is unknown: close the
-//! connection. After any other, go on.
+//! After an error for which [`is_framing`](crate::Error::is_framing) returns true, the start of the next
+//! message is unknown: close the connection. After any other error, continue.
 //!
-//! What is well-formed and has no name here passes all three: a type of message, a kind of statistics, an experimenter that only others
-//! know. It is the receiver's to answer: [`unknown_answer`](crate::message::Message::unknown_answer) says how.
+//! A well-formed message of an unknown type, statistics kind or experimenter passes all three levels. The
+//! receiver must answer it with an error, which [`unknown_answer`](crate::message::Message::unknown_answer)
+//! returns.
 //!
 //! ```
 //! use beehive_of::any::ErrorMessage;
@@ -378,12 +381,12 @@
 //!     // Statistics of kind 99.
 //!     (&[4, 18, 0, 16, 0, 0, 0, 7, 0, 99, 0, 0, 0, 0, 0, 0], Answer::BAD_MULTIPART),
 //!     (&[1, 16, 0, 12, 0, 0, 0, 7, 0, 99, 0, 0], Answer::BAD_MULTIPART),
-//!     // A message of experimenter 0x00c0ffee, and one of Nicira's that Nicira does not have.
+//!     // A message of experimenter 0x00c0ffee, and one of Nicira's with an unknown subtype.
 //!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0xc0, 0xff, 0xee, 0, 0, 0, 1], Answer::BAD_EXPERIMENTER),
 //!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0x00, 0x23, 0x20, 0, 0, 0xff, 0xfe], Answer::BAD_EXPERIMENTER_TYPE),
 //! ] {
 //!     let frame = Frame::whole(bytes)?;
-//!     let version = frame.version().expect("a version that is spoken");
+//!     let version = frame.version().expect("a supported version");
 //!     let message = Message::parse_strict(frame)?;
 //!     message.check_meaning(version)?;
 //!     assert_eq!(message.unknown_answer(), Some(expected));
@@ -394,14 +397,14 @@
 //! # Ok::<(), beehive_of::Error>(())
 //! ```
 //!
-//! # What has no name survives
+//! # Unknown elements are preserved
 //!
 //! ```
 //! use beehive_of::message::{Action, Message};
 //! use beehive_of::{Frame, Version};
 //! use bytes::BytesMut;
 //!
-//! // A packet-out of 1.3 with an action that only its experimenter knows, 0x00c0ffee.
+//! // A packet-out of 1.3 with an action of the unknown experimenter 0x00c0ffee.
 //! let received = [
 //!     4, 13, 0, 42, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0, 16, 0, 0, 0, 0, 0, 0, // up to the actions
 //!     0xff, 0xff, 0, 16, 0x00, 0xc0, 0xff, 0xee, 1, 2, 3, 4, 5, 6, 7, 8, // the action
@@ -413,7 +416,7 @@
 //! let Message::PacketOut(packet) = message else { unreachable!() };
 //! assert!(matches!(packet.actions.iter().next(), Some(Ok(Action::Experimenter(_)))));
 //!
-//! // It goes out as it came, and is told with all that there is to it.
+//! // It is encoded unchanged, and displayed in full.
 //! let mut out = BytesMut::new();
 //! message.encode_into(Version::V1_3, frame.xid(), &mut out).unwrap();
 //! assert_eq!(out, received[..]);
@@ -421,7 +424,7 @@
 //! assert!(told.contains("experimenter=12648430 body=0102030405060708"), "{told}");
 //! ```
 //!
-//! # What only some versions have
+//! # Messages that only some versions have
 //!
 //! ```
 //! use beehive_of::message::{GroupCommand, GroupId, GroupMod, GroupType, Message};

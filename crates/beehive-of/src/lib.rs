@@ -2,18 +2,18 @@
 //!
 //! Layers, each usable alone:
 //!
-//! | layer | what it knows | entry point |
+//! | layer | contents | entry points |
 //! |---|---|---|
-//! | framing | the 8-byte header and where a message ends | [`Frame::split`], [`FrameBuffer`] |
-//! | [`message`] | every message of every version, complete, with the extensions in use | [`message::Message::parse`], `encode_into`, `show`, `compose` |
-//! | [`any`] | messages without their version, both ways | [`any::Message::parse`], `encode_into` |
-//! | [`text`] | flows as `ovs-ofctl` writes them | [`text::Flow::parse`], [`text::show_flow`] |
-//! | [`tree`] | messages as named values, for JSON and the like | [`message::Message::tree`], [`message::Message::compose`] |
+//! | framing | the 8-byte header and message boundaries | [`Frame::split`], [`FrameBuffer`] |
+//! | [`message`] | every message of every version in full, with common extensions | [`message::Message::parse`], `encode_into`, `show`, `compose` |
+//! | [`any`] | version-independent messages | [`any::Message::parse`], `encode_into` |
+//! | [`text`] | flows in the syntax of `ovs-ofctl` | [`text::Flow::parse`], [`text::show_flow`] |
+//! | [`tree`] | messages as named values, for JSON and similar formats | [`message::Message::tree`], [`message::Message::compose`] |
 //!
-//! Features: `serde` (trees are serialized), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is `no_std` with
-//! `alloc`; `codec` alone needs the standard library.
+//! Features: `serde` (serializes trees), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is
+//! `no_std` with `alloc`; only `codec` requires the standard library.
 //!
-//! # Reading what a switch sends
+//! # Decoding messages from a switch
 //!
 //! ```
 //! use beehive_of::any::{Action, FlowMod, Match, Message, PacketOut};
@@ -22,12 +22,12 @@
 //!
 //! let mut received = FrameBuffer::new();
 //! let mut answers = BytesMut::new();
-//! // Whatever a read of the connection gave: here, the first half of a packet-in of 1.0, then the rest.
+//! // The bytes of each read; here, the first half of a packet-in of 1.0, then the rest.
 //! let bytes = [1, 10, 0, 20, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 2, 0, 3, 0, 0, 0xab, 0xcd];
 //! for part in bytes.chunks(10) {
 //!     received.read_target().extend_from_slice(part);
-//!     while let Some(frame) = received.next_frame().expect("a stream that can be followed") {
-//!         let version = frame.version().expect("a version that is spoken");
+//!     while let Some(frame) = received.next_frame().expect("valid framing") {
+//!         let version = frame.version().expect("a supported version");
 //!         match Message::parse(frame) {
 //!             Ok(Message::PacketIn(packet)) => {
 //!                 let actions = [Action::output(PortNo::FLOOD)];
@@ -42,7 +42,7 @@
 //!                 FlowMod::add(1, from, (&actions).into()).encode_into(version, 1, &mut answers).unwrap();
 //!             }
 //!             Ok(_) => {}
-//!             // What OpenFlow wants answered.
+//!             // The error message to answer with.
 //!             Err(error) => println!("{error}: {:?}", error.answer(version)),
 //!         }
 //!     }
@@ -51,24 +51,26 @@
 //! assert_eq!(answers[0], Version::V1_0.wire());
 //! ```
 //!
-//! More in the [`guide`]: flows from text, two tables compared, how strictly to check and what to answer, what survives
-//! without a name. A stream for tokio is in the module `codec`.
+//! The [`guide`] has more examples: flows from text, comparing two flow tables, how strictly to check a
+//! message and what to answer, unknown elements. The module `codec` provides a stream for tokio.
 //!
 //! # Contract
 //!
-//! * Bytes are checked once, when a view is made; its accessors cannot fail. Lists of variable-length elements
-//!   (actions, instructions, match fields, ports, flow entries, hello elements) are fused iterators of `Result`: the
-//!   first malformed element ends them. Every length is checked against its container and its minimum, so decoding
-//!   takes time linear in the length of the message.
-//! * Nothing in this crate panics on any input, allocates while decoding, or allocates while encoding into a buffer
-//!   that has room. ([`text`], [`tree`] and [`message::Canonical`] do allocate.) `unsafe` is forbidden.
-//! * [`Error`] is `Copy`, says which field at which offset was wrong, and knows the OpenFlow error to answer with.
-//! * What a version cannot express is an [`EncodeError`] that names the field, never a silent loss; a failed encoding
-//!   leaves the buffer as it was.
-//! * Names are those of the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
+//! * Bytes are checked once, when a message is parsed; access to its fields cannot fail. Lists of
+//!   variable-length elements (actions, instructions, match fields, ports, flow entries, hello elements) are
+//!   fused iterators of `Result`: the first malformed element ends them. Every length is checked against its
+//!   container and its minimum, so decoding takes time linear in the length of the message.
+//! * Nothing in this crate panics on any input, allocates while decoding, or allocates while encoding into a
+//!   buffer with enough capacity. ([`text`], [`tree`] and [`message::Canonical`] do allocate.) `unsafe` is
+//!   forbidden.
+//! * [`Error`] is `Copy`, names the invalid field and its offset, and determines the OpenFlow error to answer
+//!   with.
+//! * Encoding a value that the version cannot express returns an [`EncodeError`] that names the field;
+//!   nothing is lost silently. A failed encoding leaves the buffer unchanged.
+//! * Names follow the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
 #![doc = include_str!("../COVERAGE.md")]
-// One of its programs wants JSON.
+// One of the README's programs requires JSON.
 #![cfg_attr(all(doctest, feature = "serde"), doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,9 +1,10 @@
-//! The specification's names of message types and errors, for people.
+//! The names of message types and errors in the specification.
 
 use crate::message::Message;
 use crate::version::Version;
 
-/// The name of a message type, lower case with underscores; `None` for types that the version does not assign.
+/// Returns the name of a message type in lower case with underscores; `None` if the version does not assign
+/// the type.
 pub fn message_type_name(version: Version, message_type: u8) -> Option<&'static str> {
     if version == Version::V1_0 && message_type == 4 {
         return Some("vendor");
@@ -63,8 +64,8 @@ const ERRORS_V10: &[(&str, &[&str])] = &[
     ("queue_op_failed", QUEUE_OP_FAILED),
 ];
 
-/// The error types from 1.1 on by number, each with its codes by number (specification 1.5.1, 7.5.4): later versions
-/// only add to them.
+/// The error types from 1.1 on by number, each with its codes by number (specification 1.5.1, 7.5.4). Later
+/// versions only append to them.
 const ERRORS_V11: &[(&str, &[&str])] = &[
     ("hello_failed", HELLO_FAILED),
     ("bad_request", BAD_REQUEST),
@@ -229,7 +230,7 @@ const ERRORS_V11: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// How many of the error types each version has, after 1.0, without the experimenter's.
+/// Returns the number of error types in a version, without the experimenter type.
 const fn error_types(version: Version) -> usize {
     match version {
         Version::V1_0 => 6,
@@ -248,7 +249,7 @@ fn error_names(
     table.get(..error_types(version))?.get(usize::from(error_type))
 }
 
-/// The name of an error type; `None` for types that the version does not assign.
+/// Returns the name of an error type; `None` if the version does not assign the type.
 pub fn error_type_name(version: Version, error_type: u16) -> Option<&'static str> {
     if version >= Version::V1_2 && error_type == 0xffff {
         return Some("experimenter");
@@ -256,17 +257,17 @@ pub fn error_type_name(version: Version, error_type: u16) -> Option<&'static str
     error_names(version, error_type).map(|(name, _)| *name)
 }
 
-/// The name of an error code of a type; `None` for codes that the version does not assign.
+/// Returns the name of an error code; `None` if the version does not assign the type or the code.
 pub fn error_code_name(version: Version, error_type: u16, code: u16) -> Option<&'static str> {
     error_names(version, error_type).and_then(|(_, codes)| codes.get(usize::from(code))).copied()
 }
 
-/// The number of the error type with this name.
+/// Returns the number of the error type with this name.
 pub(crate) fn error_type_number(version: Version, name: &str) -> Option<u16> {
     (0..=18).chain([0xffff]).find(|number| error_type_name(version, *number) == Some(name))
 }
 
-/// The number of the code with this name of an error type.
+/// Returns the number of the code with this name of an error type.
 pub(crate) fn error_code_number(version: Version, error_type: u16, name: &str) -> Option<u16> {
     (0..32).find(|code| error_code_name(version, error_type, *code) == Some(name))
 }

@@ -1,28 +1,28 @@
-//! Port numbers, in 1.3's width for both versions.
+//! Port numbers, with the width of 1.1 and later in all versions.
 
 use core::fmt;
 
-/// A port number as OpenFlow 1.3 has it: 32 bits, reserved ports at the top. 1.0's 16-bit reserved ports are mapped to
-/// them, so that for example [`PortNo::FLOOD`] means the same in both.
+/// A 32-bit port number of OpenFlow 1.1 and later, with the reserved ports at the top. The 16-bit reserved
+/// ports of 1.0 are mapped to them, so that for example [`PortNo::FLOOD`] is the same in all versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PortNo(pub u32);
 
 impl PortNo {
-    /// The highest number of a physical or logical port in 1.3; reserved ports lie above (`OFPP_MAX`).
+    /// The highest number of a physical or logical port; reserved ports are above it (`OFPP_MAX`).
     pub const MAX: Self = Self(0xffff_ff00);
-    /// The output of an action set that has none (`OFPP_UNSET`, 1.5).
+    /// The value of `actset_output` if the action set has no output (`OFPP_UNSET`, 1.5).
     pub const UNSET: Self = Self(0xffff_fff7);
-    /// Out of the port that the packet came in on (`OFPP_IN_PORT`).
+    /// The port that received the packet (`OFPP_IN_PORT`).
     pub const IN_PORT: Self = Self(0xffff_fff8);
-    /// Through the flow table; packet-out only (`OFPP_TABLE`).
+    /// Process the packet with the flow tables; packet-out only (`OFPP_TABLE`).
     pub const TABLE: Self = Self(0xffff_fff9);
-    /// As a switch without OpenFlow would forward it (`OFPP_NORMAL`).
+    /// Forward as a switch without OpenFlow would (`OFPP_NORMAL`).
     pub const NORMAL: Self = Self(0xffff_fffa);
-    /// Out of all ports but the one it came in on and those that do not flood (`OFPP_FLOOD`).
+    /// All ports except the receiving one and those excluded from floods (`OFPP_FLOOD`).
     pub const FLOOD: Self = Self(0xffff_fffb);
-    /// Out of all ports but the one it came in on (`OFPP_ALL`).
+    /// All ports except the receiving one (`OFPP_ALL`).
     pub const ALL: Self = Self(0xffff_fffc);
-    /// To the controller (`OFPP_CONTROLLER`).
+    /// The controller (`OFPP_CONTROLLER`).
     pub const CONTROLLER: Self = Self(0xffff_fffd);
     /// The switch's own network stack (`OFPP_LOCAL`).
     pub const LOCAL: Self = Self(0xffff_fffe);
@@ -32,31 +32,31 @@ impl PortNo {
     /// The first reserved number in 1.0's 16 bits.
     const RESERVED_V10: u16 = 0xff00;
 
-    /// The port with this number in 1.0.
+    /// Returns the port with this 16-bit number of 1.0.
     #[inline]
     pub const fn from_v10(number: u16) -> Self {
         if number >= Self::RESERVED_V10 { Self(0xffff_0000 | number as u32) } else { Self(number as u32) }
     }
 
-    /// The port's number in 1.0, if it has one.
+    /// Returns the port's 16-bit number in 1.0, if it has one.
     #[inline]
     pub const fn to_v10(self) -> Option<u16> {
         if self.0 < Self::RESERVED_V10 as u32 || self.0 >= Self::MAX.0 { Some(self.0 as u16) } else { None }
     }
 
-    /// Whether the number is one of those that name no single port of the switch (`LOCAL` counts as reserved too).
+    /// Returns whether this is a reserved number (including `LOCAL`) rather than a physical or logical port.
     #[inline]
     pub const fn is_reserved(self) -> bool {
         self.0 > Self::MAX.0
     }
 
-    /// The reserved port with this name, in letters of any case; the inverse of [`PortNo::name`].
+    /// Returns the reserved port with this name, ignoring case; the inverse of [`PortNo::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         let is_it = |port: &Self| port.name().is_some_and(|known| known.eq_ignore_ascii_case(name));
         (0..=8).map(|index| Self(u32::MAX - index)).find(is_it)
     }
 
-    /// The name of a reserved port.
+    /// Returns the name of a reserved port.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::UNSET => "unset",

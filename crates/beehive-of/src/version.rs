@@ -1,8 +1,8 @@
-//! Protocol versions and the set of them that a hello announces.
+//! Protocol versions, and the set of versions that a hello announces.
 
 use core::fmt;
 
-/// A version of the protocol that this crate decodes and encodes in full.
+/// A protocol version that this crate decodes and encodes completely.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Version {
@@ -21,11 +21,11 @@ pub enum Version {
 }
 
 impl Version {
-    /// Every version of this type, oldest first.
+    /// All supported versions, oldest first.
     pub const ALL: [Version; 6] =
         [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5];
 
-    /// The version with this number in the header, if it is one of ours.
+    /// Returns the version with this wire version number, if it is supported.
     #[inline]
     pub const fn from_wire(wire: u8) -> Option<Self> {
         match wire {
@@ -39,13 +39,13 @@ impl Version {
         }
     }
 
-    /// The number in the header.
+    /// Returns the wire version number.
     #[inline]
     pub const fn wire(self) -> u8 {
         self as u8
     }
 
-    /// The number after `1.`.
+    /// Returns the minor version number, the one after `1.`.
     #[inline]
     pub const fn minor(self) -> u8 {
         self as u8 - 1
@@ -64,44 +64,44 @@ impl fmt::Display for Version {
 pub struct VersionSet(u32);
 
 impl VersionSet {
-    /// No version.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// All versions that this crate speaks: 1.0 to 1.5.
+    /// All versions that this crate supports: 1.0 to 1.5.
     pub const SUPPORTED: Self = Self(0b111_1110);
 
-    /// The set with this bitmap.
+    /// Creates a set from a bitmap.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// The set of one version.
+    /// Creates a set of one version.
     pub const fn only(version: Version) -> Self {
         Self::EMPTY.with(version)
     }
 
-    /// This set and `version`.
+    /// Returns this set with `version` added.
     #[must_use]
     pub const fn with(self, version: Version) -> Self {
         Self(self.0 | 1 << version.wire())
     }
 
-    /// The bitmap.
+    /// Returns the bitmap.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether the wire version is in the set.
+    /// Returns whether a wire version is in the set.
     pub const fn contains(self, wire: u8) -> bool {
         wire < 32 && self.0 & (1 << wire) != 0
     }
 
-    /// Whether no version is in the set.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The highest wire version in the set.
+    /// Returns the highest wire version in the set; `None` if it is empty.
     pub const fn highest(self) -> Option<u8> {
         match self.0 {
             0 => None,
@@ -109,7 +109,7 @@ impl VersionSet {
         }
     }
 
-    /// The versions in both sets.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)

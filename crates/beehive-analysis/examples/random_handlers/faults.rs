@@ -1,27 +1,26 @@
-//! Bodies for which a bug in the analysis makes a map too small, and the maps that result.
+//! Handler bodies for which a seeded fault of the analysis makes a map too small, and the resulting maps.
 
-use beehive_analysis::{Faults, derivation};
+use beehive_analysis::{Fault, Faults, faulty_derivation};
 
-/// A bug, and handler bodies (numbered from 1) that it gets wrong.
+/// A fault, and the handler bodies (numbered from 1) that it gets wrong.
 pub(crate) struct Seeded {
-    /// The app that has them.
+    /// Name of the app that has these handlers.
     pub(crate) app: &'static str,
     pub(crate) faults: Faults,
     pub(crate) bodies: &'static [&'static str],
 }
 
-/// The bugs that a map can have, one after the other.
+/// Returns all seeded faults, one per entry.
 pub(crate) fn seeded() -> Vec<Seeded> {
-    let none = Faults::default();
     vec![
         Seeded {
             app: "ElseBranchLost",
-            faults: Faults { else_branch_lost: true, ..none },
+            faults: Faults::only(Fault::ElseBranchLost),
             bodies: &["if m.flag { self.d.put(m.a, 1); } else { self.e.put(m.b, 1); }"],
         },
         Seeded {
             app: "ViewsIgnored",
-            faults: Faults { views_ignored: true, ..none },
+            faults: Faults::only(Fault::ViewsIgnored),
             bodies: &[
                 "let mut v = vec![m.a]; for x in v.iter_mut() { *x += self.d.get(&m.b).copied().unwrap_or(0); } for k in v { self.e.get(&k); }",
                 "let mut v = vec![m.a]; for (x, y) in m.items.iter().zip(v.iter_mut()) { *y = *x + self.d.get(x).copied().unwrap_or(0); } for k in v { self.e.get(&k); }",
@@ -29,12 +28,12 @@ pub(crate) fn seeded() -> Vec<Seeded> {
         },
         Seeded {
             app: "AssignmentsUnderStateIgnored",
-            faults: Faults { assignments_under_state_ignored: true, ..none },
+            faults: Faults::only(Fault::AssignmentsUnderStateIgnored),
             bodies: &["let mut k = m.a; if self.d.contains(&m.a) { k = m.b + 20; } self.e.put(k, 1);"],
         },
         Seeded {
             app: "ExitsLeaveTheWholeMap",
-            faults: Faults { exits_leave_the_whole_map: true, ..none },
+            faults: Faults::only(Fault::ExitsLeaveTheWholeMap),
             bodies: &[
                 "if self.d.contains(&m.a) { return; } self.e.put(m.b, 1);",
                 "for x in &m.items { if self.d.contains(x) { if *x > m.b { return; } } self.e.put(*x, 1); }",
@@ -42,19 +41,19 @@ pub(crate) fn seeded() -> Vec<Seeded> {
         },
         Seeded {
             app: "JumpsUnderStateIgnored",
-            faults: Faults { jumps_under_state_ignored: true, ..none },
+            faults: Faults::only(Fault::JumpsUnderStateIgnored),
             bodies: &[
                 "let mut n = 0; for x in &m.items { if self.d.contains(x) { break; } n += 1; } self.e.put(n, 1);",
             ],
         },
         Seeded {
             app: "LoopBodyLost",
-            faults: Faults { loop_body_lost: true, ..none },
+            faults: Faults::only(Fault::LoopBodyLost),
             bodies: &["for x in &m.items { self.d.put(*x, 1); }"],
         },
         Seeded {
             app: "DroppedChangesIgnored",
-            faults: Faults { dropped_changes_ignored: true, ..none },
+            faults: Faults::only(Fault::DroppedChangesIgnored),
             bodies: &[
                 "let mut it = m.items.iter(); self.d.put(m.a, it.next().copied().unwrap_or(0)); if let Some(k) = it.next() { self.e.get(k); }",
                 "let mut it = m.items.iter(); note(it.next()); if let Some(k) = it.next() { self.e.get(k); }",
@@ -63,11 +62,11 @@ pub(crate) fn seeded() -> Vec<Seeded> {
     ]
 }
 
-/// With a hand-written map, which no bug of the analysis can touch.
+/// Fills the dictionaries. The map is written by hand, so no fault of the analysis affects it.
 const LOAD: &str = "#[rcv(map = Self::load_map)] fn load(&mut self, m: &Load) { \
     for (k, v) in &m.d { self.d.put(*k, *v); } for (k, v) in &m.e { self.e.put(*k, *v); } }";
 
-/// The impl block of an app with these bodies.
+/// Returns the impl block of an app with these bodies.
 pub(crate) fn block(seeded: &Seeded, bodies: &[&str]) -> String {
     let handlers: Vec<String> = bodies
         .iter()
@@ -77,7 +76,7 @@ pub(crate) fn block(seeded: &Seeded, bodies: &[&str]) -> String {
     format!("impl {} {{ {LOAD} {} }}", seeded.app, handlers.join(" "))
 }
 
-/// A module with all of them, expanded by the analysis with its bug.
+/// Returns a module with all apps, each expanded by the analysis with its fault.
 pub(crate) fn module() -> Result<String, String> {
     let mut out = String::from(
         "//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.\n\n\
@@ -85,20 +84,24 @@ pub(crate) fn module() -> Result<String, String> {
          use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper};\n\n\
          fn note(_: Option<&u64>) {}\n",
     );
+
     for s in seeded() {
         let source = block(&s, s.bodies).parse().map_err(|e| format!("{e}"))?;
-        let derived = derivation(Default::default(), source, s.faults).map_err(|e| e.to_string())?;
+        let derived = faulty_derivation(Default::default(), source, s.faults).map_err(|e| e.to_string())?;
         if let Some(e) = derived.errors.first() {
             return Err(format!("{} is refused even with the bug: {e}", s.app));
         }
+
         out += &format!(
             "\n#[derive(App)]\npub(crate) struct {0} {{ d: Dict<u64, u64>, e: Dict<u64, u64> }}\n\
              impl {0} {{ fn load_map(m: &Load, cells: &mut Mapper) {{\n\
              for (k, _) in &m.d {{ cells.cell(Self::__bh_d, k); }} for (k, _) in &m.e {{ cells.cell(Self::__bh_e, k); }}\n}} }}\n",
             s.app
         );
+
         out += &derived.tokens.to_string().replace("} ", "}\n");
         out.push('\n');
     }
+
     Ok(out)
 }

@@ -1,16 +1,16 @@
-//! Writes test modules for `beehive-core/tests/maps`: random handlers that the analysis accepts, and maps from an
-//! analysis with bugs.
+//! Writes test modules for `beehive-core/tests/maps`: random handlers that the analysis accepts, and maps
+//! that a faulty analysis derives.
 //!
-//! `random_handlers SEED COUNT > generated.rs`, `random_handlers faults > seeded.rs`.
+//! Usage: `random_handlers SEED COUNT > generated.rs`, or `random_handlers faults > seeded.rs`.
 
 mod faults;
 mod writer;
 
-use beehive_analysis::{Faults, derivation};
+use beehive_analysis::derivation;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-/// So many handlers share an app.
+/// Number of handlers in one app.
 const HANDLERS_PER_APP: usize = 40;
 
 fn main() -> ExitCode {
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         },
         _ => Err("usage: random_handlers SEED COUNT | random_handlers faults".into()),
     };
+
     match text {
         Ok(text) => {
             print!("{text}");
@@ -36,10 +37,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the analysis accepts a handler and finds cells; else why not.
+/// Checks that the analysis accepts a handler and finds cells; the error is the reason why not.
 fn judged(handler: &str) -> Result<(), &'static str> {
     let source = format!("impl A {{ {handler} }}").parse().map_err(|_| "does not parse")?;
-    let derived = derivation(Default::default(), source, Faults::default()).map_err(|_| "does not parse")?;
+    let derived = derivation(Default::default(), source).map_err(|_| "does not parse")?;
     match derived.errors.first().map(ToString::to_string) {
         Some(e) if e.contains("may panic") => Err("may panic"),
         Some(e) if e.contains("not a function of the message") => Err("key of state"),
@@ -60,6 +61,7 @@ fn random(seed: u64, count: usize) -> String {
          use crate::check_handlers;\nuse crate::message::{{Kind, Load, M, Note}};\n\
          use beehive::{{App, Ctx, Dict, Result, handlers}};\n\nfn note(_: u64) {{}}\n",
     );
+
     let mut refused = std::collections::BTreeMap::<&str, usize>::new();
     let (mut done, mut tests) = (0, String::new());
     while done < count {
@@ -69,6 +71,7 @@ fn random(seed: u64, count: usize) -> String {
             "\n#[derive(App)]\npub(crate) struct A{app} {{ d: Dict<u64, u64>, e: Dict<u64, u64> }}\n#[handlers]\nimpl A{app} {{\n\
              #[rcv] fn load(&mut self, m: &Load) {{ for (k, v) in &m.d {{ self.d.put(*k, *v); }} for (k, v) in &m.e {{ self.e.put(*k, *v); }} }}\n",
         );
+
         let mut numbers = vec![];
         while done < count && numbers.len() < HANDLERS_PER_APP {
             let number = done + 1;
@@ -81,6 +84,7 @@ fn random(seed: u64, count: usize) -> String {
             numbers.push(number.to_string());
             done = number;
         }
+
         out += "}\n";
         let _ = write!(
             tests,
@@ -88,6 +92,7 @@ fn random(seed: u64, count: usize) -> String {
             numbers.join(" "),
         );
     }
+
     eprintln!("{done} handlers, refused {refused:?}");
     out + &tests
 }

@@ -1,8 +1,10 @@
-//! Writes random handler bodies: shadowing, loops, labels, `?`, iterators, views, helpers, conditions on state.
+//! Writes random handler bodies with shadowing, loops, labels, `?`, iterators, views, helpers and conditions
+//! on state.
 //!
-//! Most of them are nonsense and compile; the analysis refuses some and must be right about the others.
+//! Most bodies make no sense but compile. The analysis refuses some of them; for the others its map must
+//! cover every access.
 
-/// Writes one body after the other.
+/// Generates one handler after another from a seed.
 pub(crate) struct Writer {
     chance: u64,
     vars: Vec<(String, bool)>,
@@ -12,13 +14,14 @@ pub(crate) struct Writer {
     loops: Vec<String>,
     helper: bool,
 }
+
 impl Writer {
     pub(crate) fn new(seed: u64) -> Writer {
         let chance = seed.wrapping_mul(2_654_435_761).wrapping_add(88_172_645_463_325_252);
         Writer { chance, vars: vec![], its: vec![], vecs: vec![], n: 0, loops: vec![], helper: false }
     }
 
-    /// A handler `g<n>` of `M<n>`, perhaps with a helper `h<n>`.
+    /// Returns a handler `g<n>` of the message `M<n>`, with a helper `h<n>` if the body calls one.
     pub(crate) fn handler(&mut self, n: usize) -> String {
         self.forget();
         self.n = 0;
@@ -26,6 +29,7 @@ impl Writer {
         self.vars = vec![("x".into(), false), ("y".into(), false)];
         let helper: String = (0..1 + self.below(3)).map(|_| self.statement(1)).collect();
         self.forget();
+
         self.helper = false;
         let body: String = (0..2 + self.below(6)).map(|_| self.statement(3)).collect();
         let body = body.replace("self.h1(", &format!("self.h{n}("));
@@ -33,6 +37,7 @@ impl Writer {
             true => format!("fn h{n}(&mut self, x: u64, y: u64, m: &M<{n}>, ctx: &mut Ctx) {{ {helper} }}\n"),
             false => String::new(),
         };
+
         format!(
             "#[rcv] fn g{n}(&mut self, m: &M<{n}>, ctx: &mut Ctx) -> Result {{ {body} Ok(()) }}\n{helper}"
         )
@@ -50,11 +55,13 @@ impl Writer {
         self.chance ^= self.chance << 17;
         (self.chance >> 11) % n
     }
-    /// Names repeat, so that shadowing happens.
+
+    /// Returns one of four names, so that names repeat and shadow each other.
     fn name(&mut self, p: &str) -> String {
         let k = self.below(4);
         format!("{p}{k}")
     }
+
     fn var(&mut self) -> Option<String> {
         if self.vars.is_empty() {
             return None;
@@ -62,30 +69,37 @@ impl Writer {
         let i = self.below(self.vars.len() as u64) as usize;
         Some(self.vars[i].0.clone())
     }
+
     fn mutable(&mut self) -> Option<String> {
         let (mut seen, mut ok) = (vec![], vec![]);
         for (v, m) in self.vars.iter().rev() {
             if seen.contains(v) {
                 continue;
             }
+
             seen.push(v.clone());
             if *m {
                 ok.push(v.clone());
             }
         }
+
         if ok.is_empty() {
             return None;
         }
+
         let i = self.below(ok.len() as u64) as usize;
         Some(ok[i].clone())
     }
+
     fn dict(&mut self) -> &'static str {
         ["d", "e"][self.below(2) as usize]
     }
+
     fn sometimes(&mut self) -> bool {
         self.below(3) == 0
     }
-    /// A value; `st`: may read state.
+
+    /// Returns an expression of depth `d` at most. `st` allows it to read state.
     fn value(&mut self, d: u32, st: bool) -> String {
         let n = if d == 0 { 6 } else { 16 };
         match self.below(n) {
@@ -125,6 +139,7 @@ impl Writer {
                 self.vars.push((v.clone(), false));
                 let y = self.value(d - 1, st);
                 self.vars.truncate(k);
+
                 format!("({{ let {v} = {x}; {y} }})")
             }
             14 => format!(
@@ -135,10 +150,12 @@ impl Writer {
             _ => format!("(m.a ^ {})", self.value(d - 1, st)),
         }
     }
+
     fn condition(&mut self, d: u32, st: bool) -> String {
         if st && self.below(2) == 0 {
             return format!("self.{}.contains(&({}))", self.dict(), self.value(0, false));
         }
+
         match self.below(if d == 0 { 3 } else { 8 }) {
             0 => format!("({} > {})", self.value(0, false), self.value(0, false)),
             1 => "m.flag".into(),
@@ -153,17 +170,20 @@ impl Writer {
             _ => format!("matches!(m.kind, Kind::A(q) if q > {})", self.value(0, false)),
         }
     }
+
     fn block(&mut self, d: u32) -> String {
         let (a, b, c) = (self.vars.len(), self.its.len(), self.vecs.clone());
         let mut s = String::from("{ ");
         for _ in 0..1 + self.below(3) {
             s += &self.statement(d);
         }
+
         self.vars.truncate(a);
         self.its.truncate(b);
         self.vecs = c;
         s + "} "
     }
+
     fn with<T>(&mut self, v: &str, f: impl FnOnce(&mut Self) -> T) -> T {
         let k = self.vars.len();
         self.vars.push((v.into(), false));
@@ -171,6 +191,7 @@ impl Writer {
         self.vars.truncate(k);
         t
     }
+
     fn body(&mut self, d: u32) -> (String, String) {
         self.n += 1;
         let l = format!("'l{}", self.n);
@@ -179,6 +200,7 @@ impl Writer {
         self.loops.pop();
         (l, t)
     }
+
     fn statement(&mut self, d: u32) -> String {
         let st = self.sometimes();
         let dd = self.dict();
@@ -225,6 +247,7 @@ impl Writer {
                 let s = self.sometimes();
                 let c = self.condition(2, s);
                 let t = self.block(d - 1);
+
                 if self.below(2) == 0 {
                     format!("if {c} {t}else {}", self.block(d - 1))
                 } else {
@@ -238,6 +261,7 @@ impl Writer {
                 let and = if self.sometimes() { format!("&& {c} ") } else { String::new() };
                 let e =
                     if self.below(2) == 0 { format!("else {}", self.block(d - 1)) } else { String::new() };
+
                 format!("if let Some({v}) = m.opt {and}{t}{e}")
             }
             15 => {
@@ -253,6 +277,7 @@ impl Writer {
                     2 => "m.items.iter().copied().map(|q| q ^ m.b)".into(),
                     _ => "m.items.iter().copied()".into(),
                 };
+
                 let v = self.name("v");
                 let (l, t) = self.with(&v, |g| g.body(d - 1));
                 format!("{l}: for {v} in {over} {t}")
@@ -284,6 +309,7 @@ impl Writer {
                 } else {
                     ["return Ok(())", "return Err(\"x\".into())"][self.below(2) as usize]
                 };
+
                 format!("if {c} {{ {r}; }} ")
             }
             22 => {
@@ -294,6 +320,7 @@ impl Writer {
                 } else {
                     "m.opt".into()
                 };
+
                 self.vars.push((v.clone(), false));
                 format!("let Some({v}) = {x} else {{ {r} }}; ")
             }
@@ -304,6 +331,7 @@ impl Writer {
                 } else {
                     "m.opt".into()
                 };
+
                 self.vars.push((v.clone(), false));
                 format!("let {v} = {x}.ok_or(\"none\")?; ")
             }
@@ -331,6 +359,7 @@ impl Writer {
                 } else {
                     "return Ok(());".to_string()
                 };
+
                 let other =
                     if self.sometimes() { format!("else {}", self.block(d - 1)) } else { String::new() };
                 format!("if {c} || {s} {{ {body} {end} }} {other} ")
@@ -344,6 +373,7 @@ impl Writer {
                 if self.below(2) == 0 {
                     return format!("note(if {c} {{ {k} {l} }} else {{ {x} }}); ");
                 }
+
                 let v = self.name("v");
                 self.vars.push((v.clone(), false));
                 format!("let {v} = if {c} {{ {k} {l} }} else {{ {x} }}; ")

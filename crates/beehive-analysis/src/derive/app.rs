@@ -1,4 +1,5 @@
-//! `#[derive(App)]`: the constants that maps name, and the state of an app as a whole.
+//! `#[derive(App)]`: generates the constants that maps refer to, and the code that opens and visits all
+//! dictionaries of an app.
 
 use super::also;
 use crate::emit::field_constant;
@@ -8,14 +9,14 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 
-/// The index of a dictionary is a bit in a mask.
+/// Limit on the dictionaries of an app, because the index of a dictionary is a bit in a `u64` mask.
 const DICTIONARIES_MAX: usize = 64;
 
 const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
     note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
     help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
 
-/// One field.
+/// A field of the app.
 struct Field<'a> {
     name: &'a Ident,
     ty: &'a Type,
@@ -26,7 +27,7 @@ enum Kind<'a> {
     Dictionary {
         container: &'a Ident,
         key: &'a Type,
-        /// What else it holds: rows' keys, if it is a table, and values.
+        /// The other types it holds: the row keys of a table, then the values.
         contents: Vec<&'a Type>,
         index: u32,
         volatile: bool,
@@ -36,21 +37,21 @@ enum Kind<'a> {
     Config,
 }
 
-/// What `#[shared]` says.
+/// Contents of a `#[shared]` attribute.
 struct Share {
-    /// How old a snapshot may be that is looked at, in milliseconds.
+    /// Maximum age of the view that a reader may see, in milliseconds; `None` for the default of the runtime.
     max_age: Option<u64>,
     span: Span,
 }
 
-/// What `#[rows(..)]` says.
+/// Contents of a `#[rows(..)]` attribute.
 struct RowLimit {
     max: u32,
-    /// The name of a variant of `Evict`.
+    /// Name of a variant of the runtime's `Evict`.
     evict: Ident,
 }
 
-/// What `#[app(..)]` says.
+/// Contents of an `#[app(..)]` attribute.
 #[derive(Default)]
 struct Options {
     name: Option<LitStr>,
@@ -65,6 +66,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             "an application is a struct of `Dict`, `Table` and `Config` fields\nhelp: `struct App { counts: Dict<String, u64> }`",
         ));
     };
+
     let (options, fields) = match (options(input), fields(&input.ident, &data.fields)) {
         (Ok(options), Ok(fields)) => (options, fields),
         (Err(mut e), Err(also)) => {
@@ -73,16 +75,19 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
         (Err(e), _) | (_, Err(e)) => return Err(e),
     };
+
     let name = match &options.name {
         Some(name) => name.value(),
         None => kebab_case(&input.ident.to_string()),
     };
+
     let constants = fields.iter().map(|f| constant(f, &name));
     let (replication, cells) = (options.replication.iter(), options.cells.iter());
     let ident = &input.ident;
     let bounded = with_bounds(input, &fields);
     let (_, _, checked) = bounded.split_for_impl();
     let generics = state_generics(input, &fields);
+
     let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(input, &fields);
     let implementation = quote_spanned!(ident.span()=> impl);
@@ -105,7 +110,8 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// An app without dictionaries, whose fields can be named by maps all the same.
+/// Generates an app without dictionaries after an error. It still defines the constants that maps refer to,
+/// so that the macros report nothing further.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut fields: Vec<Field> = vec![];
     if let Data::Struct(data) = &input.data {
@@ -125,13 +131,16 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
                 }
                 _ => Kind::Config,
             };
+
             fields.push(Field { name, ty: &f.ty, kind })
         }
     }
+
     let (ident, name) = (&input.ident, kebab_case(&input.ident.to_string()));
     let constants = fields.iter().map(|f| constant(f, &name));
     let generics = with_key_bounds(input, &fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
+
     quote! {
         #[automatically_derived]
         #[allow(non_upper_case_globals, dead_code, trivial_bounds)]
@@ -173,9 +182,11 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                         "an application's name is in kebab case, such as \"learning-switch\"",
                     ));
                 }
+
                 options.name = Some(name);
                 return Ok(());
             }
+
             if m.path.is_ident("replication") {
                 let replication: LitInt = m.value()?.parse()?;
                 if !(1..=15).contains(&replication.base10_parse::<u32>()?) {
@@ -184,9 +195,11 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                         "replication is a number of hives from 1 to 15",
                     ));
                 }
+
                 options.replication = Some(replication);
                 return Ok(());
             }
+
             if m.path.is_ident("cells") {
                 let cells: LitInt = m.value()?.parse()?;
                 if cells.base10_parse::<u32>()? == 0 {
@@ -195,12 +208,15 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                         "no cells are too few for any message\nhelp: leave `cells` out for no limit",
                     ));
                 }
+
                 options.cells = Some(cells);
                 return Ok(());
             }
+
             Err(m.error("expected `name = \"..\"`, `replication = ..` or `cells = ..`"))
         })?;
     }
+
     Ok(options)
 }
 
@@ -215,15 +231,18 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
             ));
         }
     };
+
     let (mut out, mut index, mut errors) = (vec![], 0u32, None);
     for f in named {
         let Some(name) = &f.ident else { continue };
+
         let volatile = f.attrs.iter().find(|a| a.path().is_ident("volatile"));
         if let Some(a) = volatile
             && !matches!(a.meta, syn::Meta::Path(_))
         {
             also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes nothing"));
         }
+
         let rows = match row_limit(f) {
             Ok(rows) => rows,
             Err(e) => {
@@ -231,6 +250,7 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                 None
             }
         };
+
         let shared = match share(f, volatile.is_some()) {
             Ok(shared) => shared,
             Err(e) => {
@@ -238,6 +258,7 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                 None
             }
         };
+
         let kind = match container(&f.ty) {
             Some((container, Some((key, contents)))) if container == "Dict" || container == "Table" => {
                 index += 1;
@@ -261,6 +282,7 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                         ),
                     );
                 }
+
                 Kind::Config
             }
             _ => {
@@ -268,8 +290,10 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                 continue;
             }
         };
+
         out.push(Field { name, ty: &f.ty, kind });
     }
+
     if index as usize > DICTIONARIES_MAX {
         also(
             &mut errors,
@@ -281,18 +305,21 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
             ),
         );
     }
+
     errors.map_or(Ok(out), Err)
 }
 
-/// `#[rows(max = 4096, evict = first)]`.
+/// Parses `#[rows(max = 4096, evict = first)]`.
 fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
     const EXPECTED: &str = "expected `#[rows(max = 4096)]`, `#[rows(max = 4096, evict = first)]` or `evict = last`\n\
         note: without `evict` a transaction that leaves more rows fails; first and last are by their keys\n\
         help: the age of a row is not kept; to have the oldest go, put a time into the row's key";
+
     let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("rows")) else { return Ok(None) };
     if container(&f.ty).is_none_or(|(name, _)| name != "Table") {
         return Err(Error::new_spanned(a, "`#[rows(..)]` goes on a `Table`: only its cells have rows"));
     }
+
     let (mut max, mut evict) = (None, Ident::new("Nothing", a.span()));
     let parsed = a.parse_nested_meta(|m| {
         if m.path.is_ident("max") {
@@ -300,6 +327,7 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
             max = Some(rows.base10_parse::<u32>()?);
             return Ok(());
         }
+
         if m.path.is_ident("evict") {
             let which: Ident = m.value()?.parse()?;
             evict = match which.to_string().as_str() {
@@ -307,10 +335,13 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
                 "last" => Ident::new("Last", which.span()),
                 _ => return Err(Error::new(which.span(), EXPECTED)),
             };
+
             return Ok(());
         }
+
         Err(m.error(EXPECTED))
     });
+
     parsed?;
     match max {
         Some(max) if max > 0 => Ok(Some(RowLimit { max, evict })),
@@ -318,10 +349,11 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
     }
 }
 
-/// `#[shared]`, `#[shared(max_age = "5s")]`.
+/// Parses `#[shared]` and `#[shared(max_age = "5s")]`.
 fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
     const EXPECTED: &str = "expected `#[shared]` or `#[shared(max_age = \"5s\")]`\n\
         note: a snapshot that is older is refused; without `max_age` that is ten seconds";
+
     let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("shared")) else { return Ok(None) };
     if container(&f.ty).is_none_or(|(name, _)| name != "Table" && name != "Dict") {
         return Err(Error::new_spanned(
@@ -329,6 +361,7 @@ fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
             "`#[shared]` goes on a `Dict` or a `Table`; a `Config` is the same everywhere anyway",
         ));
     }
+
     if volatile {
         return Err(Error::new_spanned(
             a,
@@ -337,6 +370,7 @@ fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
              help: leave one of them out",
         ));
     }
+
     let mut max_age = None;
     match &a.meta {
         syn::Meta::Path(_) => {}
@@ -350,13 +384,14 @@ fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
         })?,
         syn::Meta::NameValue(_) => return Err(Error::new_spanned(a, EXPECTED)),
     }
+
     Ok(Some(Share { max_age, span: a.span() }))
 }
 
-/// What a dictionary holds: its key, and the others of its type arguments.
+/// The type arguments of a dictionary: its key type, and the others.
 type Contents<'a> = (&'a Type, Vec<&'a Type>);
 
-/// The last name of a type's path, and its type arguments.
+/// Returns the last name of a type's path, and its type arguments.
 fn container(ty: &Type) -> Option<(&Ident, Option<Contents<'_>>)> {
     let Type::Path(p) = ty else { return None };
     let last = p.path.segments.last()?;
@@ -379,6 +414,7 @@ fn constant(f: &Field, app: &str) -> TokenStream {
             let limit = rows.iter().map(|RowLimit { max, evict }| {
                 quote_spanned!(evict.span()=> .limit_rows(#max, ::beehive::__private::Evict::#evict))
             });
+
             quote_spanned! {key.span()=>
                 #[doc(hidden)]
                 pub(crate) const #constant: &'static ::beehive::__private::DictMeta<#key> =
@@ -392,42 +428,50 @@ fn constant(f: &Field, app: &str) -> TokenStream {
     }
 }
 
-/// The generics, with the bounds that keys are keys and values are values: a missing derive is reported here, at the field's
-/// type, and nowhere else.
+/// Returns the generics with bounds that require keys to be keys and values to be values. A missing derive is
+/// reported through these bounds, at the field's type, and nowhere else.
 fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     let mut generics = match is_generic(input) {
         true => with_key_bounds(input, fields),
         false => input.generics.clone(),
     };
+
     let bounds = generics.make_where_clause();
     for f in fields {
         let Kind::Dictionary { key, contents, .. } = &f.kind else { continue };
+
         if !is_generic(input) {
-            // what a derived key lacks is reported at its type; the second bound says nothing, and lets the rest rely on it
+            // the first bound reports at its type what a derived key lacks; the second never reports
+            // anything, and lets the rest of the impl assume that the type is a key
             let same = as_argument(key);
             let declared = quote_spanned!(key.span()=> #same: ::beehive::__private::KeyType);
             let key = quote_spanned!(key.span()=> for<'__key> #same: ::beehive::__private::KeyFor<'__key>);
+
             bounds
                 .predicates
                 .extend([syn::parse_quote!(#declared), syn::parse_quote!(#key)] as [syn::WherePredicate; 2]);
         }
+
         let (value, rows) = match contents.split_last() {
             Some((value, rows)) => (value, rows),
             None => continue,
         };
+
         let same = as_argument(value);
         let value = quote_spanned!(value.span()=> #same: ::beehive::__private::Stored);
         bounds.predicates.push(syn::parse_quote!(#value));
+
         for row in rows {
             let same = as_argument(row);
             let row = quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow);
             bounds.predicates.push(syn::parse_quote!(#row));
         }
     }
+
     generics
 }
 
-/// A type of a field, underlined as it is written.
+/// Returns the type of a field such that an error about it underlines the type as it is written.
 fn as_argument(ty: &Type) -> TokenStream {
     let tokens = ty.to_token_stream();
     let end = tokens.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span());
@@ -435,8 +479,8 @@ fn as_argument(ty: &Type) -> TokenStream {
     quote!(#of<#tokens #end)
 }
 
-/// The generics of a state. Without parameters it has no bounds: what would be reported at them has been, and the app is
-/// one all the same.
+/// Returns the generics of the `State` impl. Without type parameters it has no bounds: [`with_bounds`] has
+/// already reported their violations, and the type is to count as an app even then.
 fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     match is_generic(input) {
         true => with_key_bounds(input, fields),
@@ -444,7 +488,7 @@ fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     }
 }
 
-/// Whether something can be said of its fields only where it is used.
+/// Checks whether the app has generic parameters, so that its field types are known only where it is used.
 fn is_generic(input: &DeriveInput) -> bool {
     !input.generics.params.is_empty()
 }
@@ -458,14 +502,17 @@ fn with_key_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
             bounds.predicates.push(syn::parse_quote!(#bound));
         }
     }
+
     generics
 }
 
-/// What the constants of fields are where a field's type lacks a derive: inherent constants come first.
+/// Generates fallbacks for the constants of fields, used where a field's type lacks a derive. Inherent
+/// constants take precedence over them.
 fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     if is_generic(input) {
         return TokenStream::new();
     }
+
     let constants = fields.iter().filter_map(|f| match &f.kind {
         Kind::Dictionary { key, .. } => {
             let constant = field_constant(f.name);
@@ -476,7 +523,9 @@ fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
         }
         Kind::Config => None,
     });
-    // where the compiler looks for parameters, as in the struct: of a name that it does not know it then says the same
+
+    // with the span of the struct's name, an unknown type name produces the same error here as in the struct,
+    // and the compiler shows it once
     let undeclared = Ident::new("__Undeclared", input.ident.span());
     quote! {
         #[allow(non_upper_case_globals, dead_code, private_interfaces)]
@@ -489,18 +538,21 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     let mut configure = Vec::new();
     let (mut infos, mut configured, mut fresh, mut visits, mut pairs) =
         (vec![], vec![], vec![], vec![], vec![]);
+
     for f in fields {
         let (name, constant, ty) = (f.name, field_constant(f.name), f.ty);
         match &f.kind {
             Kind::Dictionary { container, index, key, .. } => {
                 let span = key.span();
                 infos.push(quote!(Self::#constant.info()));
-                // by the name it has in the library: what else is called `Dict` is refused by type
+
+                // by its name in the library: another type that is called `Dict` is then a type error
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 let field = quote_spanned!(span=> ::beehive::__private::Field(&mut self.#name));
                 visits.push(quote_spanned!(span=> #field.visit(#index, visitor);));
+
                 pairs.push(quote_spanned!(span=> #field.visit_pair(#index, &mut other.#name, visitor);));
             }
             Kind::Config => {
@@ -510,12 +562,14 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
             }
         }
     }
+
     let has_settings = !configure.is_empty();
-    // settings for an app that has none are a mistake of whoever wrote them
+    // settings for an app without `Config` fields are a mistake in the configuration
     let none = (!has_settings).then(|| quote!(source.none()?;));
     let ident = &input.ident;
     let generics = state_generics(input, fields);
     let (generics, arguments, bounds) = generics.split_for_impl();
+
     let undeclared = undeclared(input, fields);
     quote! {
         const _: () = {
@@ -546,7 +600,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     }
 }
 
-/// `LearningSwitch` to `learning-switch`, `HTTPApi` to `http-api`.
+/// Converts `LearningSwitch` to `learning-switch` and `HTTPApi` to `http-api`.
 fn kebab_case(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut out = String::new();
@@ -559,11 +613,13 @@ fn kebab_case(name: &str) -> String {
         if starts {
             out.push('-');
         }
+
         match c {
             '_' => out.push('-'),
             c => out.extend(c.to_lowercase()),
         }
     }
+
     out
 }
 
@@ -589,6 +645,7 @@ mod tests {
             assert_eq!(kebab_case(name), want);
             assert!(is_kebab_case(want));
         }
+
         assert!(!is_kebab_case("Learning"));
         assert!(!is_kebab_case("a--b"));
     }

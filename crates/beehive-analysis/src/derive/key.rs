@@ -1,4 +1,5 @@
-//! `#[derive(Key)]`: the canonical encoding of a key, its stable name, and how it is stored.
+//! `#[derive(Key)]`: generates the canonical encoding of a key, its stable name and its serde
+//! implementations.
 
 use super::parts::{Parts, Whole};
 use super::{mirror, stable_name};
@@ -17,11 +18,13 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     super::refuse_lifetimes(input)?;
     let options = options(input)?;
     let ident = &input.ident;
-    // without parameters, and so without arguments
+
+    // a derived type without generic parameters has no generic arguments either
     let parts = match options.own_serde {
         true => None,
         false => Some(Parts::of(input, Whole::Key, &ident.to_token_stream())),
     };
+
     let destructure = |fields: &Fields| destructure(fields, parts.as_ref());
     let (feed, describe) = match &input.data {
         Data::Struct(s) => {
@@ -45,23 +48,27 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
                 feed.push(quote!(Self::#variant #pattern => { __hasher.word(#index); #f }));
                 describe.push(quote!(Self::#variant #pattern => { __out.push_str(#label); #space #d }));
             }
+
             (quote!(match self { #(#feed)* }), quote!(match self { #(#describe)* }))
         }
         Data::Union(_) => {
             return Err(Error::new_spanned(ident, "a union cannot be a key\nhelp: use a struct or an enum"));
         }
     };
+
     let name = stable_name(&options.name, ident);
     let encoding = bounded(input, &quote!(::beehive::__private::KeyEncoding));
     let key = bounded(input, &quote!(::beehive::__private::KeyType));
     let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
     let (key_generics, _, key_bounds) = key.split_for_impl();
     let serde = if options.own_serde { quote!() } else { mirror::serde(input, Whole::Key)? };
+
     let ordered = ordered(input);
     let otherwise = quote! {
         #[allow(unused_imports)]
         use ::beehive::__private::KeyPartOtherwise as _;
     };
+
     Ok(quote! {
         #[automatically_derived]
         impl #encoding_generics ::beehive::__private::KeyEncoding for #ident #arguments #encoding_bounds {
@@ -81,12 +88,14 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// Names the type where only a key may stand: what it does not derive besides is reported here, at its name.
+/// Names the type in a place where only a key may stand. Missing derives (such as `Ord`) are reported here,
+/// at the type's name.
 fn ordered(input: &DeriveInput) -> TokenStream {
     let ident = &input.ident;
     let key = bounded(input, &quote!(::beehive::Key));
     let (generics, arguments, bounds) = key.split_for_impl();
     let checked = quote_spanned!(ident.span()=> ::beehive::__private::OrderedKey<#ident #arguments>);
+
     quote! {
         const _: () = {
             #[allow(dead_code)]
@@ -95,7 +104,7 @@ fn ordered(input: &DeriveInput) -> TokenStream {
     }
 }
 
-/// A key that is encoded to nothing.
+/// Generates a key with an empty encoding, as a stand-in after an error.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let ident = &input.ident;
     let name = stable_name(&None, ident);
@@ -103,6 +112,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let key = bounded(input, &quote!(::beehive::__private::KeyType));
     let (encoding_generics, arguments, encoding_bounds) = encoding.split_for_impl();
     let (key_generics, _, key_bounds) = key.split_for_impl();
+
     let serde = mirror::stand_in(input, "key");
     quote! {
         #[automatically_derived]
@@ -127,17 +137,20 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 options.name = Some(m.value()?.parse()?);
                 return Ok(());
             }
+
             if m.path.is_ident("serde") {
                 options.own_serde = !m.value()?.parse::<LitBool>()?.value;
                 return Ok(());
             }
+
             Err(m.error("expected `name = \"..\"` or `serde = false`"))
         })?;
     }
+
     Ok(options)
 }
 
-/// The generics of a type, with a bound on each type parameter.
+/// Returns the generics of a type, with `bound` on each type parameter.
 fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
     let mut generics = input.generics.clone();
     for p in generics.type_params_mut() {
@@ -146,19 +159,20 @@ fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
     generics
 }
 
-/// A field as it is bound, at its type.
+/// A field as the printed pattern binds it; the name has the span of the field's type.
 struct Bound {
     name: Ident,
-    /// Its type is looked at elsewhere.
+    /// Whether [`Parts`] reports it if its type cannot be encoded.
     is_checked: bool,
 }
 
-/// A pattern that binds all fields, and the names it gives them.
+/// Returns a pattern that binds all fields, and the names it gives them.
 fn destructure(fields: &Fields, parts: Option<&Parts>) -> (TokenStream, Vec<Bound>) {
     let bound = |(i, f): (usize, &syn::Field)| Bound {
         name: format_ident!("__field{i}", span = f.ty.span()),
         is_checked: parts.is_some_and(|parts| parts.has(&f.ty)),
     };
+
     let bound: Vec<Bound> = fields.iter().enumerate().map(bound).collect();
     let names = bound.iter().map(|b| &b.name);
     let pattern = match fields {
@@ -169,15 +183,17 @@ fn destructure(fields: &Fields, parts: Option<&Parts>) -> (TokenStream, Vec<Boun
         Fields::Unnamed(_) => quote!((#(#names),*)),
         Fields::Unit => quote!(),
     };
+
     (pattern, bound)
 }
 
 impl Bound {
-    /// A call of a method of `KeyEncoding`, which says nothing if there is none and that is reported elsewhere.
+    /// Prints a call of a method of `KeyEncoding`. If the field's type lacks that trait and [`Parts`] reports
+    /// it, the call compiles without a second error.
     fn call(&self, method: &str, argument: &str) -> TokenStream {
         let span = self.name.span();
         let (name, method) = (&self.name, Ident::new(method, span));
-        // not the user's, so that it is the one beside it
+        // call-site hygiene, so that the name refers to the parameter of the generated function
         let argument = Ident::new(argument, Span::call_site());
         match self.is_checked {
             true => quote_spanned!(span=> ::beehive::__private::KeyPart(#name).#method(#argument);),

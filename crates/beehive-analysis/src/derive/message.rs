@@ -1,4 +1,5 @@
-//! `#[derive(Message)]`: what a message is answered with, its stable name, and how it travels.
+//! `#[derive(Message)]`: generates the reply type of a message, its stable name and its serde
+//! implementations.
 
 use super::parts::Whole;
 use super::{mirror, stable_name};
@@ -24,6 +25,7 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
     let ident = &input.ident;
     let name = stable_name(name, ident);
     let mut bounded = input.generics.clone();
+
     for p in bounded.type_params_mut() {
         p.bounds.push(syn::parse_quote!(::beehive::__private::serde::Serialize));
         p.bounds.push(syn::parse_quote!(::beehive::__private::serde::de::DeserializeOwned));
@@ -31,6 +33,7 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
         p.bounds.push(syn::parse_quote!(::core::marker::Sync));
         p.bounds.push(syn::parse_quote!('static));
     }
+
     let (generics, arguments, bounds) = bounded.split_for_impl();
     quote! {
         #[automatically_derived]
@@ -42,11 +45,12 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
     }
 }
 
-/// A message that is encoded to nothing. Its answer has the type that is written somewhere, under whatever name.
+/// Generates a message with an empty encoding, as a stand-in after an error. The reply type is any type found
+/// in the attribute, even under a misspelt option.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut reply: Option<Type> = None;
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
-        // what is wrong with it has been said
+        // errors in the attribute have already been reported
         let _ = a.parse_nested_meta(|m| {
             let value = m.value()?;
             match value.peek(syn::Lit) {
@@ -56,6 +60,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
             Ok(())
         });
     }
+
     let message = message(input, &reply.unwrap_or_else(|| syn::parse_quote!(())), &None);
     let serde = mirror::stand_in(input, "message");
     quote!(#message #serde)
@@ -69,16 +74,20 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 options.reply = m.value()?.parse()?;
                 return Ok(());
             }
+
             if m.path.is_ident("name") {
                 options.name = Some(m.value()?.parse()?);
                 return Ok(());
             }
+
             if m.path.is_ident("serde") {
                 options.own_serde = !m.value()?.parse::<LitBool>()?.value;
                 return Ok(());
             }
+
             Err(m.error("expected `reply = Type`, `name = \"..\"` or `serde = false`"))
         })?;
     }
+
     Ok(options)
 }

@@ -1,14 +1,17 @@
-//! serde for a type whose crate does not know serde: a hidden copy of the type derives it and lends its functions.
+//! Implements serde for types of crates that do not depend on serde: a hidden copy of the type derives it,
+//! and the type calls the copy's functions.
 //!
-//! The copy is what serde calls a remote derive: a private type of the same shape, next to the original and so with
-//! access to its private fields, that serialises the original. The user's `#[serde(..)]` attributes go with it.
+//! The copy is a remote derive in serde's terms: a private type of the same shape, placed next to the
+//! original so that it may access private fields, whose functions serialise the original. The user's
+//! `#[serde(..)]` attributes are copied to it.
 
 use super::parts::{Parts, Whole};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, WherePredicate};
 
-/// Implements `Serialize` and `Deserialize`. What it is the serde of names the attribute that switches this off.
+/// Implements `Serialize` and `Deserialize`. `of` decides which attribute the error for a union proposes to
+/// switch this off.
 pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     if let Data::Union(_) = &input.data {
@@ -21,31 +24,37 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
             ),
         ));
     }
+
     let mirror = format_ident!("__Serde{}", ident, span = ident.span());
     let (_, arguments, _) = input.generics.split_for_impl();
     let original = quote!(#ident #arguments);
-    // serde puts the generics of the copy behind it
+
+    // serde adds the generics of the copy to the remote path
     let name = ident.to_string();
     let renamed =
         input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
     let rename = (!renamed).then(|| quote!(#[serde(rename = #name)]));
     let attributes = input.attrs.iter().filter(|a| a.path().is_ident("serde"));
+
     let parts = Parts::of(input, of, &original);
     if let Some(borrowed) = parts.borrowed() {
         return Err(borrowed);
     }
+
     let body = body(input, &original, &parts.assumed());
     let serialize = bounded(&input.generics, &quote!(::beehive::__private::serde::Serialize), None);
     let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
     let deserialize =
         bounded(&input.generics, &quote!(::beehive::__private::serde::Deserialize<#de>), Some(&de));
     let (serialize_generics, _, serialize_bounds) = serialize.split_for_impl();
+
     let (deserialize_generics, _, deserialize_bounds) = deserialize.split_for_impl();
     let turbofish = arguments.as_turbofish();
     let (checked, write, read) = match parts.is_empty() {
         true => (quote!(), quote!(#mirror #turbofish::serialize), quote!(#mirror #turbofish::deserialize)),
         false => (parts.checked(input, &mirror), quote!(__Through::write), quote!(__Through::read)),
     };
+
     Ok(quote! {
         #[doc(hidden)]
         #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -56,6 +65,7 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
             #(#attributes)*
             #body
             #checked
+
             #[automatically_derived]
             impl #serialize_generics ::beehive::__private::serde::Serialize for #original #serialize_bounds {
                 #[inline]
@@ -65,6 +75,7 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
                     #write(self, __serializer)
                 }
             }
+
             #[automatically_derived]
             impl #deserialize_generics ::beehive::__private::serde::Deserialize<#de> for #original #deserialize_bounds {
                 #[inline]
@@ -78,18 +89,21 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
     })
 }
 
-/// Implements `Serialize` and `Deserialize` for nobody, unless `attribute` mentions them.
+/// Implements `Serialize` and `Deserialize` with functions that are never called, unless the attribute
+/// `attribute` mentions `serde`.
 pub(super) fn stand_in(input: &DeriveInput, attribute: &str) -> TokenStream {
     let own = |a: &syn::Attribute| a.path().is_ident(attribute) && mentions(a.to_token_stream(), "serde");
     if input.attrs.iter().any(own) {
         return TokenStream::new();
     }
+
     let ident = &input.ident;
     let (serialize_generics, arguments, bounds) = input.generics.split_for_impl();
     let de: syn::Lifetime = syn::Lifetime::new("'__de", Span::mixed_site());
     let mut deserialize = input.generics.clone();
     deserialize.params.insert(0, GenericParam::Lifetime(syn::LifetimeParam::new(de.clone())));
     let (deserialize_generics, _, _) = deserialize.split_for_impl();
+
     quote! {
         #[automatically_derived]
         impl #serialize_generics ::beehive::__private::serde::Serialize for #ident #arguments #bounds {
@@ -114,7 +128,7 @@ pub(super) fn mentions(tokens: TokenStream, name: &str) -> bool {
     crate::syntax::find_name(tokens, name).is_some()
 }
 
-/// The copy.
+/// Prints the copy of the type.
 fn body(input: &DeriveInput, original: &TokenStream, assumed: &[WherePredicate]) -> TokenStream {
     let mirror = format_ident!("__Serde{}", input.ident, span = input.ident.span());
     let generics = without_bounds(&input.generics);
@@ -122,6 +136,7 @@ fn body(input: &DeriveInput, original: &TokenStream, assumed: &[WherePredicate])
     if !assumed.is_empty() {
         bounded.make_where_clause().predicates.extend(assumed.iter().cloned())
     }
+
     let bounds = &bounded.where_clause;
     match &input.data {
         Data::Struct(s) => {
@@ -152,6 +167,7 @@ fn fields(fields: &Fields, original: &TokenStream) -> TokenStream {
             None => quote!(#(#attributes)* #ty),
         }
     });
+
     match fields {
         Fields::Named(_) => quote!({ #(#all),* }),
         Fields::Unnamed(_) => quote!((#(#all),*)),
@@ -159,7 +175,7 @@ fn fields(fields: &Fields, original: &TokenStream) -> TokenStream {
     }
 }
 
-/// In the copy `Self` would be the copy.
+/// Replaces `Self` by the original type; inside the copy, `Self` would be the copy.
 pub(super) fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStream {
     let replace = |t: TokenTree| -> TokenStream {
         match t {
@@ -172,10 +188,11 @@ pub(super) fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStr
             t => t.into(),
         }
     };
+
     tokens.into_iter().flat_map(replace).collect()
 }
 
-/// The generics as a declaration takes them.
+/// Returns the generics as a declaration takes them, without the `where` clause.
 fn without_bounds(generics: &Generics) -> Generics {
     Generics { where_clause: None, ..generics.clone() }
 }

@@ -1,4 +1,4 @@
-//! The derive macros: apps, keys, messages.
+//! The derive macros for apps, keys and messages.
 
 mod app;
 mod key;
@@ -9,11 +9,12 @@ mod parts;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Error};
 
-/// What a derive makes of an item.
+/// The two expansions of a derive macro.
 struct Derive {
     expand: fn(&DeriveInput) -> syn::Result<TokenStream>,
-    /// What stands in its place after an error: the same promises, kept by nobody. Else the compiler would miss them
-    /// wherever the item is used, and one mistake would be many errors.
+    /// Printed in place of the expansion after an error: implementations of the same traits that do nothing.
+    /// Without them the compiler would report a missing trait wherever the item is used, many errors for one
+    /// mistake.
     stand_in: fn(&DeriveInput) -> TokenStream,
 }
 
@@ -30,7 +31,7 @@ impl Derive {
     }
 }
 
-/// Refuses a type with lifetimes, for it borrows something.
+/// Refuses a type with lifetime parameters, because it borrows something.
 fn refuse_lifetimes(input: &DeriveInput) -> syn::Result<()> {
     match input.generics.lifetimes().next() {
         Some(lifetime) => Err(Error::new_spanned(lifetime, parts::BORROWED)),
@@ -38,7 +39,7 @@ fn refuse_lifetimes(input: &DeriveInput) -> syn::Result<()> {
     }
 }
 
-/// The same item, whose lifetimes are said not to end.
+/// Returns the same item with its lifetimes bounded by `'static`.
 fn outliving(mut input: DeriveInput) -> DeriveInput {
     for lifetime in input.generics.lifetimes_mut() {
         lifetime.bounds.push(syn::Lifetime::new("'static", proc_macro2::Span::call_site()))
@@ -61,7 +62,7 @@ pub fn derive_message(item: TokenStream) -> TokenStream {
     Derive { expand: message::expand, stand_in: message::stand_in }.run(item)
 }
 
-/// Both errors, if there are two.
+/// Combines an error with those known so far.
 fn also(known: &mut Option<Error>, error: Error) {
     match known {
         Some(k) => k.combine(error),
@@ -69,7 +70,7 @@ fn also(known: &mut Option<Error>, error: Error) {
     }
 }
 
-/// The stable name of a type: its crate's and its own, unless it is given another.
+/// Returns the stable name of a type: the given name, or else the names of its crate and itself.
 fn stable_name(given: &Option<syn::LitStr>, ident: &syn::Ident) -> TokenStream {
     let name = ident.to_string();
     match given {

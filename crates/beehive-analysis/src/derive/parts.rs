@@ -1,7 +1,9 @@
-//! The fields of a message or a key, whose types have to be encoded: one that cannot be is reported once, at the field.
+//! Checks that the field types of a message or a key can be encoded, and reports a type that cannot once, at
+//! the field.
 //!
-//! serde names a field's type in four places. Its code is therefore printed under bounds that nobody checks and that say
-//! that it knows all of them; what is not known is found beside it.
+//! serde's code mentions a field's type in four places, each of which would produce an error. That code is
+//! therefore printed under bounds that merely claim, unchecked, that all types can be encoded; separate code
+//! checks the claim.
 
 use super::mirror::{mentions, name_self};
 use proc_macro2::{Ident, TokenStream};
@@ -9,12 +11,12 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Data, DeriveInput, Error, Field, Type, TypePath, TypeReference, WherePredicate};
 
-/// What can be part of anything, under names that mean nothing else in most programs.
+/// Types that can be encoded, by names that hardly any program gives to other types.
 const KNOWN: [&str; 14] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "bool", "char", "String",
 ];
 
-/// What a `#[serde(..)]` attribute says where something other than the field's type is encoded.
+/// Options of a `#[serde(..)]` attribute that make serde encode something other than the field's type.
 const OTHERWISE: [&str; 12] = [
     "skip",
     "skip_serializing",
@@ -30,7 +32,7 @@ const OTHERWISE: [&str; 12] = [
     "into",
 ];
 
-/// What the fields are part of.
+/// The kind of type that the fields belong to.
 #[derive(Clone, Copy)]
 pub(super) enum Whole {
     Message,
@@ -38,7 +40,7 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    /// The attribute that says that it has serde of its own.
+    /// Returns the attribute that takes `serde = false`.
     pub(super) fn attribute(self) -> &'static str {
         match self {
             Whole::Message => "message",
@@ -47,7 +49,7 @@ impl Whole {
     }
 }
 
-/// Types of fields, each once.
+/// The types of fields that are to be checked, each once.
 pub(super) struct Parts {
     of: Whole,
     types: Vec<TokenStream>,
@@ -57,21 +59,23 @@ pub(super) const BORROWED: &str = "a field of a message or a key cannot be borro
     help: let it own what it holds: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
 impl Parts {
-    /// What is borrowed.
+    /// Returns an error for each field that borrows.
     pub(super) fn borrowed(&self) -> Option<Error> {
         struct Find(bool);
+
         impl<'ast> Visit<'ast> for Find {
             fn visit_type_reference(&mut self, _: &'ast TypeReference) {
                 self.0 = true
             }
 
             fn visit_type_path(&mut self, path: &'ast TypePath) {
-                // it holds nothing
+                // `PhantomData` holds no value
                 if path.path.segments.last().is_none_or(|s| s.ident != "PhantomData") {
                     visit::visit_type_path(self, path)
                 }
             }
         }
+
         let mut error = None;
         for ty in self.types.iter().filter_map(|ty| syn::parse2::<Type>(ty.clone()).ok()) {
             let mut find = Find(false);
@@ -80,15 +84,18 @@ impl Parts {
                 super::also(&mut error, Error::new_spanned(ty, BORROWED))
             }
         }
+
         error
     }
 
-    /// Those of `input`; none where it has parameters, for then it shows only where it is used what they are.
+    /// Collects the types of `input`. A generic type has none here, because its field types are known only
+    /// where it is used.
     pub(super) fn of(input: &DeriveInput, of: Whole, original: &TokenStream) -> Parts {
         let mut parts = Parts { of, types: vec![] };
         if !input.generics.params.is_empty() || is_otherwise(&input.attrs) {
             return parts;
         }
+
         match &input.data {
             Data::Struct(s) => s.fields.iter().for_each(|f| parts.add(f, original)),
             Data::Enum(e) => {
@@ -97,6 +104,7 @@ impl Parts {
             }
             Data::Union(_) => {}
         }
+
         parts
     }
 
@@ -111,7 +119,7 @@ impl Parts {
         }
     }
 
-    /// Whether a type is among them.
+    /// Checks whether a type is among those that are checked.
     pub(super) fn has(&self, ty: &impl ToTokens) -> bool {
         let words = ty.to_token_stream().to_string();
         self.types.iter().any(|other| other.to_string() == words)
@@ -121,20 +129,23 @@ impl Parts {
         self.types.is_empty()
     }
 
-    /// That all of them are known.
+    /// Returns the bounds that claim that all types can be encoded.
     pub(super) fn assumed(&self) -> Vec<WherePredicate> {
         let assumed = |ty| syn::parse_quote!(for<'__part> #ty: ::beehive::__private::EncodedFor<'__part>);
         self.types.iter().map(assumed).collect()
     }
 
-    /// Finds what cannot be encoded, and leads from `input` to the copy of it that serde derives for.
+    /// Prints the code that reports types that cannot be encoded, and the functions that lead from `input` to
+    /// the copy that serde derives for.
     pub(super) fn checked(&self, input: &DeriveInput, mirror: &Ident) -> TokenStream {
-        // as in the type itself, so that of a name that it does not know the compiler says what it says there, and that once
+        // with the span of the type's name, an unknown type name produces the same error here as in the type
+        // itself, and the compiler shows it once
         let (original, implementation) = (&input.ident, quote_spanned!(input.ident.span()=> impl));
         let part = match self.of {
             Whole::Message => quote!(MessagePart),
             Whole::Key => quote!(KeyTypePart),
         };
+
         let parts = self.types.iter().enumerate().map(|(index, ty)| {
             quote! {
                 #implementation ::beehive::__private::#part<#index> for __Through {
@@ -142,6 +153,7 @@ impl Parts {
                 }
             }
         });
+
         let assumed = self.assumed();
         quote! {
             #[allow(unused_imports)]
@@ -155,6 +167,7 @@ impl Parts {
                 {
                     #mirror::serialize(original, serializer)
                 }
+
                 #[inline]
                 fn read<'__from, __D: ::beehive::__private::serde::Deserializer<'__from>>(deserializer: __D)
                     -> ::core::result::Result<#original, __D::Error>

@@ -1,8 +1,9 @@
-//! Removes effects that an earlier, unconditional access or effect makes irrelevant: the outcome is settled then.
+//! Removes effects that follow an unconditional access or another effect: the message can no longer be
+//! dropped then, so they do not influence the map.
 
 use crate::node::Node;
 
-/// Removes what is irrelevant after `settled`.
+/// Removes the effects that no longer matter.
 pub(crate) fn remove_settled(nodes: Vec<Node>) -> Vec<Node> {
     remove(nodes, false).0
 }
@@ -50,5 +51,6 @@ fn remove(nodes: Vec<Node>, mut settled: bool) -> (Vec<Node>, bool) {
             n => n,
         });
     }
+
     (out, settled)
 }

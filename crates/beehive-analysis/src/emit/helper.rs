@@ -1,4 +1,5 @@
-//! The map function of a helper: only the parameters that its keys need, only the generics that those need.
+//! Prints the map function of a helper, with only the parameters that its keys need and only the generics
+//! that those parameters need.
 
 use super::needed::{needed, needed_parameters};
 use super::print::print;
@@ -25,6 +26,7 @@ pub(crate) fn helper_function(map: &FunctionMap, item: &ImplItemFn) -> TokenStre
         };
         mentioned.contains(&name)
     });
+
     let bounds = item.sig.generics.where_clause.as_ref().map(|w| {
         let kept = w.predicates.iter().filter(|p| match p {
             WherePredicate::Type(t) => {
@@ -35,12 +37,15 @@ pub(crate) fn helper_function(map: &FunctionMap, item: &ImplItemFn) -> TokenStre
             }
             _ => true,
         });
+
         quote!(where #(#kept),*)
     });
+
     let body = print(&map.nodes, &needed(&map.nodes));
     let context = typed_parameters(item).find(|t| is_context(&t.ty)).map(|t| &t.pat);
     let envelope = context.map(|c| quote!(let #c = #mapper.envelope();));
     let (name, allowances) = (&map.map_name, allowances());
+
     quote! {
         #[doc(hidden)] #allowances
         fn #name<#(#generics),*>(#(#parameters,)* #mapper: &mut ::beehive::__private::Mapper) #bounds { #envelope #body }

@@ -1,10 +1,10 @@
-//! How a map leaves where its handler does.
+//! Decides what a map leaves where its handler leaves.
 //!
-//! A handler that returns under a condition on state may not have returned: the map then leaves only the branch that it
-//! is in, by its label. Under a `pure || state` condition a flag tells at run time whether the handler is certain to be
-//! there.
+//! If the handler returns under a condition on state, the map cannot know whether it has returned, so the map
+//! leaves only the current branch, by its label. Under a `pure || state` condition the map has a flag that
+//! tells at run time whether the handler certainly takes this branch.
 
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind};
 use crate::syntax::{is_error, is_quiet, last_name};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -12,19 +12,21 @@ use quote::{ToTokens, quote};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Item, Stmt};
 
-/// A condition on state around a point of a function.
+/// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// A variable of the map that is true if the handler is certain to be there.
+    /// A variable of the map that is true if the handler certainly takes the branch; `None` if that is never
+    /// certain.
     pub certain: Option<Ident>,
 }
 
-/// The label of a branch under `depth` conditions on state.
+/// Returns the label of a branch under `depth` conditions on state.
 pub(crate) fn branch_label(depth: usize) -> syn::Lifetime {
     syn::Lifetime::new(&format!("'__bh{depth}"), Span::mixed_site())
 }
 
-/// Leaves the map, or the branch.
+/// Prints the code that leaves the map or the current branch. Unless `quiet`, the exit is an effect, because
+/// the sender is answered.
 pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenStream {
     let way = way_out(control, faults);
     if quiet {
@@ -36,9 +38,10 @@ pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenSt
 
 fn way_out(control: &[Control], faults: Faults) -> TokenStream {
     let Some((innermost, outer)) = control.split_last() else { return quote!(return) };
-    if faults.exits_leave_the_whole_map {
+    if faults.has(Fault::ExitsLeaveTheWholeMap) {
         return quote!(return);
     }
+
     let label = branch_label(control.len());
     match &innermost.certain {
         None => quote!(break #label),
@@ -49,16 +52,17 @@ fn way_out(control: &[Control], faults: Faults) -> TokenStream {
     }
 }
 
-/// Leaves the innermost branch: the handler has jumped, perhaps, and not further than its loop.
+/// Prints the code that leaves the innermost branch, for a `break` or `continue` that the handler may have
+/// taken. Such a jump never leaves more than its loop.
 pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
-    if faults.exits_leave_the_whole_map {
+    if faults.has(Fault::ExitsLeaveTheWholeMap) {
         return quote!(return);
     }
     let label = branch_label(control.len());
     quote!(break #label)
 }
 
-/// An expression as it stands in a map: `?`, `return` and diverging macros leave the map.
+/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
 pub(crate) fn moved(e: &Expr, control: &[Control], faults: Faults) -> TokenStream {
     let mut e = e.clone();
     Moving { control, faults }.visit_expr_mut(&mut e);
@@ -82,13 +86,14 @@ fn diverges(m: &syn::Macro) -> bool {
 
 impl VisitMut for Moving<'_> {
     fn visit_expr_mut(&mut self, e: &mut Expr) {
-        // `?` and `return` in there are not the function's
+        // `?` and `return` inside a closure or an async block do not leave the function
         if matches!(e, Expr::Closure(_) | Expr::Async(_)) {
             return;
         }
+
         visit_mut::visit_expr_mut(self, e);
         match e {
-            // there is no value whose type could be inferred
+            // `Err(..)?` has no success value whose type could be inferred
             Expr::Try(t) if is_error(&t.expr) => *e = Expr::Verbatim(self.leave(false)),
             Expr::Try(t) => {
                 let inner = &t.expr;

@@ -1,4 +1,4 @@
-//! From nodes to a map function: what no key depends on is removed, what remains is checked and printed.
+//! Turns nodes into a map function: removes what no key depends on, then checks and prints the rest.
 
 pub(crate) mod effects;
 pub(crate) mod helper;
@@ -10,17 +10,18 @@ pub(crate) mod print;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// The mapper in a map function; hygienic, so that no name of the user's meets it.
+/// Returns the name of the mapper in a map function. It is hygienic, so it cannot collide with a name of the
+/// user's.
 pub(crate) fn mapper() -> Ident {
     Ident::new("__m", Span::mixed_site())
 }
 
-/// The constant that derive(App) makes for a field.
+/// Returns the name of the constant that derive(App) generates for a field.
 pub(crate) fn field_constant(f: &Ident) -> Ident {
     format_ident!("__bh_{}", f, span = f.span())
 }
 
-/// Printed code is a slice of code that the compiler has already warned about.
+/// Silences lints in printed code, which is a slice of code that the compiler lints anyway.
 pub(crate) fn allowances() -> TokenStream {
     quote!(#[allow(warnings, clippy::all, clippy::pedantic)])
 }

@@ -1,4 +1,5 @@
-//! Which nodes a map keeps: what names a cell, what may leave, and, backwards, what those depend on.
+//! Decides which nodes a map keeps: accesses, exits and, by a backward analysis, everything that those depend
+//! on.
 
 use crate::node::{FunctionMap, Node};
 use crate::value::{Value, Variables};
@@ -7,11 +8,12 @@ fn meets(a: &Variables, b: &Variables) -> bool {
     a.iter().any(|x| b.contains(x))
 }
 
-/// Whether a map prints this node, if these variables are needed.
+/// Checks whether a map prints this node when it needs the variables `needed`.
 pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
     let acts = |value: &Value| value.exits || meets(&value.changes, needed);
     let any = |nodes: &[Node]| nodes.iter().any(|n| keeps(n, needed));
-    // a loop that only jumps does nothing
+
+    // a loop whose body only jumps has no effect on the map
     let works = |nodes: &[Node]| nodes.iter().any(|n| !matches!(n, Node::Jump(_)) && keeps(n, needed));
     match n {
         Node::Let { defines, value, .. } => meets(defines, needed) || acts(value),
@@ -32,7 +34,8 @@ pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
     }
 }
 
-/// What is printed names what it reads, and what it changes: that may be a view of something needed, and must be declared, too.
+/// Marks the variables that a printed expression reads or changes. A changed variable must be declared too,
+/// and may be a view into a needed one.
 fn require(value: &Value, needed: &mut Variables) {
     needed.extend(value.uses.iter().chain(&value.changes))
 }
@@ -42,6 +45,7 @@ fn collect(nodes: &[Node], needed: &mut Variables) {
         if !keeps(n, needed) {
             continue;
         }
+
         match n {
             Node::Let { value, .. } | Node::Pure { value, .. } => require(value, needed),
             Node::LetElse { value, otherwise, .. } => {
@@ -82,7 +86,7 @@ fn collect(nodes: &[Node], needed: &mut Variables) {
     }
 }
 
-/// The variables that the keys of these nodes depend on.
+/// Computes the variables that the printed nodes depend on, as a fixpoint.
 pub(crate) fn needed(nodes: &[Node]) -> Variables {
     let mut needed = Variables::new();
     loop {
@@ -94,7 +98,7 @@ pub(crate) fn needed(nodes: &[Node]) -> Variables {
     }
 }
 
-/// Which parameters a helper's map takes.
+/// Returns for each parameter of a helper whether its map takes it.
 pub(crate) fn needed_parameters(map: &FunctionMap) -> &[bool] {
     map.needed.get_or_init(|| {
         let needed = needed(&map.nodes);

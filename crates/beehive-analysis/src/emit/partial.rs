@@ -1,7 +1,8 @@
-//! Refuses what may panic in the map where the handler would not have got to.
+//! Refuses operations that may panic in the map at points that the handler might not reach.
 //!
-//! A state check in the handler may guard `msg.items[0]`; the map evaluates it regardless. So an operation that may
-//! panic and that the map keeps must come before everything that depends on state.
+//! A state check in the handler may guard `msg.items[0]`, but the map evaluates that expression regardless.
+//! An operation that may panic and that the map keeps must therefore come before everything that depends on
+//! state.
 
 use super::needed::{keeps, needed};
 use crate::node::{FunctionMap, Node};
@@ -12,7 +13,7 @@ const MAY_PANIC: &str = "this may panic, and the map evaluates it even when the 
     whether it does depends on state\n\
     help: use a form that cannot panic (`get`, `if let`, `checked_div`), or compute it before the first state access";
 
-/// Finds what may panic in vain.
+/// Reports the operations that may panic although the handler might not reach them.
 pub(crate) fn refuse(nodes: &[Node], errors: &mut Vec<Error>) {
     check(nodes, &needed(nodes), false, errors);
 }
@@ -24,6 +25,7 @@ fn check(nodes: &[Node], needs: &Variables, mut uncertain: bool, errors: &mut Ve
             errors.push(Error::new(span, MAY_PANIC));
         }
     }
+
     for n in nodes.iter().filter(|n| keeps(n, needs) || matches!(n, Node::Maybe)) {
         match n {
             Node::Let { value, .. } | Node::Pure { value, .. } => test(value, uncertain, errors),
@@ -72,6 +74,7 @@ fn check(nodes: &[Node], needs: &Variables, mut uncertain: bool, errors: &mut Ve
                 for a in &h.arguments {
                     test(&a.value, uncertain, errors);
                 }
+
                 if uncertain && may_panic(&h.map) {
                     errors.push(Error::new(
                         h.name.span(),
@@ -84,16 +87,19 @@ fn check(nodes: &[Node], needs: &Variables, mut uncertain: bool, errors: &mut Ve
                         ),
                     ));
                 }
+
                 uncertain |= leaves(&h.map.nodes);
             }
             Node::Maybe => uncertain = true,
             _ => {}
         }
     }
+
     uncertain
 }
 
-/// An exit late in the body makes the start of the next round uncertain.
+/// Checks a loop's body. An uncertain exit anywhere in the body makes the start of the next iteration
+/// uncertain, so the body is then checked a second time.
 fn rounds(body: &[Node], needs: &Variables, uncertain: bool, errors: &mut Vec<Error>) -> bool {
     let after = check(body, needs, uncertain, errors);
     if after && !uncertain {
@@ -102,7 +108,8 @@ fn rounds(body: &[Node], needs: &Variables, uncertain: bool, errors: &mut Vec<Er
     uncertain | after
 }
 
-/// Whether a helper may panic while its keys are computed. Remembered: callers fan out.
+/// Checks whether a helper may panic while its keys are computed. The result is cached, because many callers
+/// may share the helper.
 fn may_panic(map: &FunctionMap) -> bool {
     *map.may_panic.get_or_init(|| {
         let mut found = vec![];
@@ -111,7 +118,7 @@ fn may_panic(map: &FunctionMap) -> bool {
     })
 }
 
-/// Whether these nodes may leave the function, or the branch.
+/// Checks whether these nodes may leave the function or the branch.
 pub(crate) fn leaves(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {
         Node::Exit { .. } | Node::Maybe => true,

@@ -1,4 +1,5 @@
-//! Prints nodes as the body of a map function, at the user's spans, so that the compiler checks keys where they stand.
+//! Prints nodes as the body of a map function, with the user's spans, so that the compiler reports type
+//! errors in keys at the user's code.
 
 use super::leave::branch_label;
 use super::needed::{keeps, needed_parameters};
@@ -9,7 +10,7 @@ use crate::value::Variables;
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
-/// Prints what is to be kept of `nodes` if the variables `needs` are needed.
+/// Prints the nodes that a map keeps when it needs the variables `needs`.
 pub(crate) fn print(nodes: &[Node], needs: &Variables) -> TokenStream {
     let mut out = TokenStream::new();
     let any = nodes.iter().any(|n| keeps(n, needs));
@@ -19,10 +20,12 @@ pub(crate) fn print(nodes: &[Node], needs: &Variables) -> TokenStream {
         {
             out.extend(tokens.clone());
         }
+
         if keeps(n, needs) {
             out.extend(node(n, needs));
         }
     }
+
     out
 }
 
@@ -119,6 +122,7 @@ fn either(depth: usize, branches: &[Vec<Node>], needs: &Variables) -> TokenStrea
             false => quote!({ #body }),
         }
     });
+
     quote!(#(#printed)*)
 }
 

@@ -1,4 +1,5 @@
-//! `#[handlers] impl App { #[rcv] fn .. }`: parse, derive, check what is asserted, print.
+//! Expands `#[handlers] impl App { #[rcv] fn .. }`: parses the block, derives the maps, checks what
+//! attributes assert, and prints the result.
 
 mod options;
 mod output;
@@ -28,61 +29,61 @@ use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 
-/// What was derived for one handler.
+/// The result for one handler.
 #[derive(Clone, Debug)]
 pub struct HandlerDerivation {
-    /// The method.
+    /// Name of the method.
     pub name: String,
     /// `sharded`, `centralised`, `stateless`, `drop` or `custom`.
     pub kind: String,
-    /// The cells, as the programmer would write them; `-` if there are none.
+    /// The cells as a programmer would write them; `-` if there are none.
     pub cells: String,
-    /// Which different keys one message ties together; empty if none.
+    /// Different keys that one message ties together; empty if none.
     pub joins: String,
-    /// Dictionaries whose snapshots it reads; empty if none.
+    /// Dictionaries of which it reads shared views; empty if none.
     pub snapshots: String,
-    /// Why it is centralised; empty if it is not.
+    /// The reason why it is centralised; empty if it is not.
     pub reason: String,
-    /// The line that centralises it; zero if it is not.
+    /// Line of the code that centralises it; zero if it is not centralised.
     pub reason_line: usize,
-    /// What to do about it; empty if nothing.
+    /// Advice to the programmer; empty if none.
     pub note: String,
-    /// The body of the derived map.
+    /// Body of the derived map.
     pub map: TokenStream,
 }
 
-/// Something that compiles and is probably not meant.
+/// A warning: code that compiles but is probably not what was intended.
 #[derive(Clone, Debug)]
 pub struct Warning {
-    /// The handler's name, at its declaration.
+    /// Name of the handler, with the span of its declaration.
     pub handler: Ident,
-    /// The name under which the compiler shows it, such as `count_is_centralised`.
+    /// Name under which the compiler shows the warning, such as `count_is_centralised`.
     pub title: String,
-    /// What is the matter, and how to say that it is meant.
+    /// Description of the problem, and the option that declares it intended.
     pub text: String,
 }
 
-/// What was derived for a block.
+/// The result for a block.
 #[derive(Debug)]
 pub struct Derivation {
-    /// What replaces the block.
+    /// The code that replaces the block.
     pub tokens: TokenStream,
-    /// The handlers, in their order.
+    /// The handlers in the order of the block.
     pub handlers: Vec<HandlerDerivation>,
-    /// The map functions of helpers.
+    /// Map functions of the helpers.
     pub helpers: TokenStream,
-    /// All that is wrong.
+    /// All errors.
     pub errors: Vec<Error>,
-    /// All that is probably not meant.
+    /// All warnings.
     pub warnings: Vec<Warning>,
 }
 
-/// One handler of the block.
+/// A handler of the block.
 pub(crate) struct Handler<'a> {
     item: &'a ImplItemFn,
     options: HandlerOptions,
     signature: Signature,
-    /// Position among the handlers of the block.
+    /// Index among the handlers of the block.
     index: usize,
 }
 
@@ -91,7 +92,7 @@ impl Handler<'_> {
         self.item.sig.ident.to_string()
     }
 
-    /// The message type, by which handlers are told apart.
+    /// Returns the message type in words, by which two handlers for the same message are detected.
     fn message_words(&self) -> String {
         match (&self.signature.message, &self.options.every) {
             (Some((ty, _)), _) => plain_words(ty.to_token_stream()),
@@ -112,13 +113,25 @@ pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream
     run(syn::parse2(attribute), &block, Faults::default()).tokens
 }
 
-/// The derivation for the tokens of a block and its attribute, for tests and tools.
-pub fn derivation(attribute: TokenStream, item: TokenStream, faults: Faults) -> syn::Result<Derivation> {
+/// Derives the maps of a block given its tokens and the tokens of its attribute, for tests and tools.
+pub fn derivation(attribute: TokenStream, item: TokenStream) -> syn::Result<Derivation> {
+    Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, Faults::default()))
+}
+
+/// Like [`derivation`], by an analysis with a seeded fault.
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub fn faulty_derivation(
+    attribute: TokenStream,
+    item: TokenStream,
+    faults: Faults,
+) -> syn::Result<Derivation> {
     Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
 }
 
-/// What does not parse: the item, so that an editor still sees it. The compiler does not understand it either, and says so;
-/// if it does after all, it is told once it comes to what is called.
+/// Handles a block that does not parse. The item is kept, so that an editor still sees it. The compiler
+/// usually fails to parse the item as well and reports that; if it succeeds, the panic in `register` reports
+/// the error where the app is started.
 fn unread(item: TokenStream, error: &Error) -> TokenStream {
     let header = syn::parse2::<Header>(item.clone());
     let item = without_handler_attributes(item);
@@ -126,6 +139,7 @@ fn unread(item: TokenStream, error: &Error) -> TokenStream {
         let error = pages::compile_error(error);
         return quote!(#item #error);
     };
+
     let (text, (generics, _, bounds)) = (error.to_string(), generics.split_for_impl());
     quote! {
         #item
@@ -140,7 +154,7 @@ fn unread(item: TokenStream, error: &Error) -> TokenStream {
     }
 }
 
-/// What stands before the braces of an impl block.
+/// The part of an impl block before its braces.
 struct Header {
     generics: syn::Generics,
     of: Box<syn::Type>,
@@ -158,7 +172,7 @@ impl syn::parse::Parse for Header {
     }
 }
 
-/// Drops `#[rcv]` and `#[every]` from tokens that do not parse.
+/// Removes `#[rcv]` and `#[every]` from tokens that do not parse.
 fn without_handler_attributes(tokens: TokenStream) -> TokenStream {
     let mut out: Vec<TokenTree> = vec![];
     for t in tokens {
@@ -169,6 +183,7 @@ fn without_handler_attributes(tokens: TokenStream) -> TokenStream {
                     out.pop();
                     continue;
                 }
+
                 let mut inner =
                     proc_macro2::Group::new(g.delimiter(), without_handler_attributes(g.stream()));
                 inner.set_span(g.span());
@@ -177,6 +192,7 @@ fn without_handler_attributes(tokens: TokenStream) -> TokenStream {
             t => out.push(t),
         }
     }
+
     out.into_iter().collect()
 }
 
@@ -190,12 +206,14 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         Ok(options) => (options, None),
         Err(e) => (BlockOptions::default(), Some(e)),
     };
+
     if let Some((of, _)) = &block.trait_ {
         diagnostics.push(Error::new_spanned(
             of,
             "`#[handlers]` goes on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
         ));
     }
+
     let is_handler = |i: &ImplItem| matches!(i, ImplItem::Fn(f) if f.attrs.iter().any(is_handler_attribute));
     if diagnostics.is_empty() && !block.items.iter().any(is_handler) {
         diagnostics.push(Error::new_spanned(
@@ -205,6 +223,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
              a task that only brings messages in is an IO bee, and needs no application",
         ))
     }
+
     let labelled = attempts::analysed(block, &mut diagnostics);
     let analysed = labelled.as_ref().unwrap_or(block);
     let functions: BTreeMap<String, &ImplItemFn> = analysed
@@ -215,11 +234,13 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             _ => None,
         })
         .collect();
+
     let handlers = collect_handlers(analysed, &mut diagnostics);
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let unit = Unit::new(functions, options.pure, faults);
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
+
     for h in &handlers {
         derived.push(match &h.options.map {
             Some(map) => {
@@ -233,21 +254,25 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             }
         });
     }
+
     let mut helpers = TokenStream::new();
     let mut whole: Vec<Ident> = derived.iter().flat_map(|(_, s)| s.whole.iter().cloned()).collect();
     whole.extend(handlers.iter().flat_map(|h| h.options.whole.iter().cloned()));
+
     for map in unit.helpers() {
         diagnostics.extend(map.errors.iter().cloned());
         missing.extend(map.missing.iter().cloned());
         if !map.is_method {
             continue;
         }
+
         plain.extend(map.plain.iter().cloned());
         whole.extend(summary_of(&map).whole.iter().cloned());
         if let Some(item) = unit.function(&map.name) {
             helpers.extend(crate::emit::helper::helper_function(&map, item));
         }
     }
+
     let also: Vec<Ident> = handlers.iter().flat_map(|h| h.options.whole.iter().cloned()).collect();
     let names: Vec<String> = handlers.iter().map(Handler::name).collect();
     let summaries: Vec<(&str, &Summary)> =
@@ -262,20 +287,24 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             HandlerDerivation { snapshots: summary.snapshots(), ..found }
         })
         .collect();
+
     dedup(&mut whole);
     let mut shared: Vec<Ident> = derived.iter().flat_map(|(_, s)| s.shared.iter().cloned()).collect();
     shared.extend(unit.helpers().iter().flat_map(|map| map.shared.iter().cloned()));
     shared.extend(written_by_hand(&handlers));
     dedup(&mut shared);
+
     if let Some(e) = misread {
-        // what else is wrong may be so because of it
+        // the other errors may be consequences of the options that could not be read
         diagnostics = Diagnostics::default();
         diagnostics.push(e)
     }
+
     if !diagnostics.is_empty() {
-        // what is refused is not also criticised
+        // do not warn about code that is refused
         warnings.clear();
     }
+
     let tokens = output::Output {
         block,
         handlers: &handlers,
@@ -289,12 +318,15 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         diagnostics: &diagnostics,
     }
     .tokens();
+
     Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
 }
 
-/// The dictionaries whose snapshots are read in handlers whose maps are written by hand: these are not analysed.
+/// Returns the dictionaries whose shared views are read in handlers with a hand-written map, whose bodies are
+/// not analysed.
 fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
     struct Reads(Vec<Ident>);
+
     impl<'ast> Visit<'ast> for Reads {
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
             if call.method == "shared"
@@ -306,13 +338,15 @@ fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
             visit::visit_expr_method_call(self, call)
         }
     }
+
     let mut reads = Reads(vec![]);
     let by_hand = handlers.iter().filter(|h| h.options.map.is_some());
     by_hand.for_each(|h| reads.visit_block(&h.item.block));
     reads.0
 }
 
-/// A hand-written map is a function of the message: a method would see cells before anybody knows which.
+/// Refuses a hand-written map that takes `self`: it would read cells before it is known which cells the
+/// message needs.
 fn refuse_stateful_maps(
     handlers: &[Handler],
     functions: &BTreeMap<String, &ImplItemFn>,
@@ -320,6 +354,7 @@ fn refuse_stateful_maps(
 ) {
     for path in handlers.iter().filter_map(|h| h.options.map.as_ref()) {
         let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { continue };
+
         let own = path.segments.len() == 2;
         if own && functions.get(&name).is_some_and(|f| f.sig.receiver().is_some()) {
             diagnostics.push(Error::new_spanned(
@@ -349,6 +384,7 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
     for item in &block.items {
         let ImplItem::Fn(item) = item else { continue };
         let Some(attribute) = item.attrs.iter().find(|a| is_handler_attribute(a)) else { continue };
+
         let options = HandlerOptions::of(attribute).unwrap_or_else(|e| {
             diagnostics.push(e);
             HandlerOptions { misread: true, ..HandlerOptions::default() }
@@ -356,13 +392,14 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
         let signature = match Signature::of(item, &options) {
             Ok(signature) => signature,
             Err(e) => {
-                // the shape depends on the options
+                // which shape is right depends on the options, which could not be read
                 if !options.misread {
                     diagnostics.push(e)
                 }
                 continue;
             }
         };
+
         if let Some(span) = options.observes
             && signature::answers(&item.sig.output)
         {
@@ -374,6 +411,7 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
                 ),
             )
         }
+
         let handler = Handler { item, options, signature, index: handlers.len() };
         let words = handler.message_words();
         match handlers.iter().find(|h| h.signature.message.is_some() && h.message_words() == words) {
@@ -388,10 +426,11 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
             _ => handlers.push(handler),
         }
     }
+
     handlers
 }
 
-/// The body of a handler's map, and what it touches.
+/// Returns the body of a handler's map and a summary of the cells it touches.
 fn derive_map(
     h: &Handler,
     map: FunctionMap,
@@ -401,7 +440,8 @@ fn derive_map(
     let before = diagnostics.len();
     diagnostics.extend(map.errors);
     plain.extend(map.plain);
-    // the cell of an `each` handler is always among its cells
+
+    // an `each` handler always touches the cell that it runs for
     let mut start = Summary { shared: map.shared, ..Summary::default() };
     if let Some(field) = &h.options.each {
         let key = typed_parameters(h.item).next().and_then(|p| pattern_name(&p.pat)).map(Ident::to_string);
@@ -416,17 +456,19 @@ fn derive_map(
             varies: false,
         });
     }
+
     let nodes = effects::remove_settled(map.nodes);
     let mut panics = vec![];
     partial::refuse(&nodes, &mut panics);
     if diagnostics.len() == before {
         diagnostics.extend(panics);
     }
+
     let summary = summarise(&nodes, start);
     (print::print(&nodes, &needed::needed(&nodes)), summary)
 }
 
-/// Checks what the programmer says about a handler, and says what he may not have meant.
+/// Checks what the handler's attribute asserts, and warns about what is probably not intended.
 fn judge(
     h: &Handler,
     verdict: Verdict,
@@ -448,6 +490,7 @@ fn judge(
             map,
         };
     }
+
     let Verdict { kind, cells, joins, reason, line, accidental } = verdict;
     if let Some(expect) = &h.options.expect
         && expect.value() != cells
@@ -461,9 +504,11 @@ fn judge(
             ),
         );
     }
+
     let mut note = String::new();
     let attribute = h.options.opening();
-    // who writes the cells down has seen them
+
+    // whoever writes the cells down has seen them, so nothing is warned about
     let meant = h.options.expect.is_some();
     match &h.options.kind {
         Some((said, span)) if *said != kind => {
@@ -472,10 +517,12 @@ fn judge(
                 "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
                 kind => format!("write `{kind}`, or change what it touches"),
             };
+
             let text = match kind {
                 "drop" => format!("`{name}` drops every message, for it does nothing; it is not {said}"),
                 kind => format!("`{name}` is {kind}, not {said}\nnote: {reason}"),
             };
+
             diagnostics.at(*span, format!("{text}\nhelp: {help}"))
         }
         None if accidental && !meant => {
@@ -490,6 +537,7 @@ fn judge(
         }
         _ => {}
     }
+
     if !joins.is_empty() && kind == "sharded" && !h.options.joins && !meant {
         note = format!(
             "one handler, one key: carry the other key in a message of its own, or write #[{attribute}joins)]"
@@ -503,6 +551,7 @@ fn judge(
             ),
         });
     }
+
     let reason = if line > 0 { reason } else { String::new() };
     let snapshots = String::new();
     HandlerDerivation {
@@ -518,7 +567,7 @@ fn judge(
     }
 }
 
-/// Where a handler is declared.
+/// Returns the span of the handler's name.
 pub(crate) fn declared_at(h: &Handler) -> Span {
     h.item.sig.ident.span()
 }

@@ -1,14 +1,14 @@
-//! What is written in `#[handlers(..)]`, `#[rcv(..)]` and `#[every(..)]`.
+//! Parses `#[handlers(..)]`, `#[rcv(..)]` and `#[every(..)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, LitStr, Path, Token};
 
-/// `#[handlers(pure(f, g))]`.
+/// Options of `#[handlers(pure(f, g))]`.
 #[derive(Default)]
 pub(crate) struct BlockOptions {
-    /// Functions, methods and macros that are promised to be deterministic.
+    /// Functions, methods and macros that the programmer promises are deterministic.
     pub pure: Vec<String>,
 }
 
@@ -23,39 +23,42 @@ impl Parse for BlockOptions {
                     "expected `pure(..)`\nhelp: `#[handlers(pure(f, g))]` promises that `f` and `g` are deterministic functions of their arguments",
                 ));
             }
+
             let inner;
             syn::parenthesized!(inner in input);
             for p in Punctuated::<Path, Token![,]>::parse_terminated(&inner)? {
                 let segments: Vec<String> = p.segments.iter().map(|s| s.ident.to_string()).collect();
                 options.pure.push(segments.join("::"));
             }
+
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
+
         Ok(options)
     }
 }
 
-/// `#[rcv(..)]` and `#[every(..)]`.
+/// Options of `#[rcv(..)]` and `#[every(..)]`.
 #[derive(Default)]
 pub(crate) struct HandlerOptions {
-    /// The kind it is said to be.
+    /// The kind that the map must have, and the span of the option.
     pub kind: Option<(&'static str, Span)>,
-    /// Its cells are tied together on purpose.
+    /// Whether one message may tie different keys together without a warning.
     pub joins: bool,
-    /// It answers nothing, on purpose.
+    /// The span of `observes`: the handler intentionally answers nothing.
     pub observes: Option<Span>,
-    /// A hand-written map.
+    /// Path of a hand-written map.
     pub map: Option<Path>,
-    /// Dictionaries that the hand-written map uses whole.
+    /// Dictionaries that the hand-written map uses as a whole.
     pub whole: Vec<Ident>,
     pub expect: Option<LitStr>,
-    /// Once for every cell of a dictionary, with its key.
+    /// The dictionary for each of whose cells the handler runs once.
     pub each: Option<Ident>,
-    /// A timer: its period in milliseconds, and as it was written.
+    /// The period of a timer, in milliseconds and as it was written.
     pub every: Option<(u64, String)>,
-    /// These are not what is written, which is wrong.
+    /// Whether the attribute could not be parsed; the other options are then the defaults.
     pub misread: bool,
 }
 
@@ -63,13 +66,14 @@ const EXPECTED: &str = "expected `sharded`, `centralized`, `stateless`, `joins`,
     `expect = \"..\"` or `map = function`";
 
 impl HandlerOptions {
-    /// Reads one attribute.
+    /// Parses the attribute of a handler.
     pub(crate) fn of(attribute: &syn::Attribute) -> syn::Result<HandlerOptions> {
         let timer = attribute.path().is_ident("every");
         let mut options = match &attribute.meta {
             syn::Meta::Path(_) => HandlerOptions::default(),
             _ => attribute.parse_args_with(|input: ParseStream| HandlerOptions::parse(input, timer))?,
         };
+
         if timer && options.every.is_none() {
             return Err(Error::new_spanned(attribute, "a timer needs a period: `#[every(\"1s\")]`"));
         }
@@ -79,6 +83,7 @@ impl HandlerOptions {
                 "`whole(..)` goes with `map = ..`; a derived map finds it by itself",
             ));
         }
+
         if options.map.as_ref().is_some_and(|p| p.is_ident("runtime")) {
             let map = options.map.take();
             return Err(Error::new_spanned(
@@ -86,10 +91,11 @@ impl HandlerOptions {
                 "maps found by a recording run are not available\nhelp: write a map by hand, `map = function`, or own all of a dictionary with `.whole()`",
             ));
         }
+
         Ok(options)
     }
 
-    /// The attribute as it is written, up to where one more option goes.
+    /// Returns the attribute as it is written, up to the place for another option.
     pub(crate) fn opening(&self) -> String {
         let each = self.each.as_ref().map(|d| format!("each = {d}, ")).unwrap_or_default();
         match &self.every {
@@ -107,12 +113,14 @@ impl HandlerOptions {
                 input.parse::<Token![,]>()?;
             }
         }
+
         while !input.is_empty() {
             options.parse_one(input)?;
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
+
         Ok(options)
     }
 
@@ -148,13 +156,15 @@ impl HandlerOptions {
             }
             _ => return Err(Error::new(name.span(), EXPECTED)),
         }
+
         Ok(())
     }
 }
 
-/// `"250ms"`, `"1s"`, `"5m"`, `"1h"`.
+/// Parses a period such as `"250ms"`, `"1s"`, `"5m"` or `"1h"`.
 pub(crate) fn milliseconds(period: &LitStr) -> syn::Result<u64> {
     const SHAPE: &str = "expected a period such as \"250ms\", \"1s\", \"5m\" or \"1h\"";
+
     let text = period.value();
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
@@ -165,6 +175,7 @@ pub(crate) fn milliseconds(period: &LitStr) -> syn::Result<u64> {
         "h" => 3_600_000,
         _ => return Err(Error::new(period.span(), SHAPE)),
     };
+
     match number.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)) {
         Some(0) | None => Err(Error::new(period.span(), SHAPE)),
         Some(n) => Ok(n),

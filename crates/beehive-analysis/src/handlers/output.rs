@@ -1,4 +1,5 @@
-//! What replaces the block: the block itself, the map functions, the implementations for the runtime, the findings.
+//! Prints the code that replaces the block: the block itself, the map functions, the implementations for the
+//! runtime, and the errors and warnings.
 
 use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::diagnostics::Diagnostics;
@@ -11,12 +12,12 @@ use std::collections::BTreeMap;
 use syn::spanned::Spanned;
 use syn::{ImplItem, ItemImpl, ReturnType};
 
-/// The message in a map function, where the user's pattern does not stand in its place.
+/// Returns the name of the message in a map function whose parameter is not the user's own pattern.
 pub(crate) fn message_name() -> Ident {
     Ident::new("__message", Span::mixed_site())
 }
 
-/// All that is printed.
+/// Everything that is printed for a block.
 pub(crate) struct Output<'a> {
     pub block: &'a ItemImpl,
     pub handlers: &'a [Handler<'a>],
@@ -38,18 +39,21 @@ impl Output<'_> {
         let warnings = self.warnings.iter().map(warning);
         let handles = self.handlers.iter().zip(self.found).map(|(h, found)| self.handles(h, found, failed));
         let registrations = self.handlers.iter().map(registration);
+
         let reports = self.handlers.iter().zip(self.found).map(|(h, found)| report(h, found));
         let helpers = if failed { &TokenStream::new() } else { self.helpers };
         let checks = self.plain.iter().map(|p| {
             let constant = field_constant(p);
             quote_spanned!(p.span()=> ::beehive::__private::assert_plain(Self::#constant);)
         });
+
         let monolithic = self.whole.iter().map(field_constant);
         let shared = self.shared.iter().map(|field| {
             let constant = field_constant(field);
             quote_spanned!(field.span()=> | Self::#constant.shared_bit())
         });
         let allowances = allowances();
+
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
         let undeclared = self.undeclared();
@@ -69,7 +73,8 @@ impl Output<'_> {
                 const SHARED: u64 = 0 #(#shared)*;
                 #allowances
                 const REPORT: &'static [::beehive::__private::HandlerReport] = {
-                    // here, where a second block is refused anyway
+                    // the checks need `Self`; a second block of the same app would be refused as a
+                    // conflicting impl anyway
                     #(#checks)*
                     &[#(#reports),*]
                 };
@@ -81,7 +86,8 @@ impl Output<'_> {
         }
     }
 
-    /// The findings. After them, what calls something that is not there is not reported again.
+    /// Prints the errors. After errors, stand-ins keep the compiler from reporting missing methods and
+    /// functions again.
     fn errors(&self) -> TokenStream {
         let errors = self.diagnostics.tokens();
         if errors.is_empty() || self.missing.is_empty() {
@@ -92,12 +98,14 @@ impl Output<'_> {
         refused(&name.join("_"), self.missing, errors)
     }
 
-    /// What the constants of fields are where nothing has declared the app: inherent constants come first. A field that is
-    /// named in an attribute only has none, for nothing else would report it if there is no such field.
+    /// Prints fallbacks for the constants of fields, used if no derive declares the app. Inherent constants
+    /// take precedence over them. A field that only an attribute names gets no fallback, because the missing
+    /// constant is the only error for a field that does not exist.
     fn undeclared(&self) -> TokenStream {
         if !self.block.generics.params.is_empty() {
             return TokenStream::new();
         }
+
         let mut named = BTreeMap::new();
         fields_named(self.block.to_token_stream(), &mut named);
         let constants = named.values().map(|f| {
@@ -106,6 +114,7 @@ impl Output<'_> {
                 const #constant: &'static ::beehive::__private::Undeclared = ::beehive::__private::Undeclared::IT;
             }
         });
+
         quote! {
             #[allow(non_upper_case_globals, dead_code)]
             trait __Undeclared { #(#constants)* }
@@ -113,23 +122,29 @@ impl Output<'_> {
         }
     }
 
-    /// The block as it was written, without our attributes, and with a line on the map of each handler.
+    /// Returns the block as it was written, without the macro's attributes, and with a doc line about the map
+    /// of each handler.
     fn documented_block(&self) -> ItemImpl {
         let mut block = self.block.clone();
         for item in &mut block.items {
             let ImplItem::Fn(f) = item else { continue };
+
             crate::attempts::executed(f);
             if !f.attrs.iter().any(is_handler_attribute) {
                 continue;
             }
+
             f.attrs.retain(|a| !is_handler_attribute(a));
             let Some(found) = self.found.iter().find(|d| f.sig.ident == d.name) else { continue };
+
             let line = documentation(found);
             if f.attrs.iter().any(|a| a.path().is_ident("doc")) {
                 f.attrs.push(syn::parse_quote!(#[doc = ""]));
             }
+
             f.attrs.push(syn::parse_quote!(#[doc = #line]));
         }
+
         block
     }
 
@@ -140,6 +155,7 @@ impl Output<'_> {
         let (pattern, body) = map_parts(h, &found.map);
         let body = if failed { TokenStream::new() } else { body };
         let pattern = if failed { quote!(_) } else { pattern };
+
         let answers = signature::answers(&h.item.sig.output);
         let arguments = match (&h.signature.key, &h.signature.message) {
             (None, Some(_)) => quote!(msg,),
@@ -147,14 +163,18 @@ impl Output<'_> {
             (Some(_), Some(_)) => quote!(&msg.key, &*msg.msg,),
             (Some(_), None) => quote!(&msg.key,),
         };
+
         let context = h.signature.context.as_ref().map(|_| quote!(ctx));
         let call = quote!(self.#method(#arguments #context));
-        // what the compiler says about an answer it says where its type is written
+
+        // the compiler reports a wrong answer at the return type
         let returned = match &h.item.sig.output {
             ReturnType::Type(_, of) => of.span(),
             ReturnType::Default => declared_at(h),
         };
-        // where the message is written it is reported if it is none; what is named there may be a macro's
+
+        // a type that is no message is reported where it is written; the hygiene is that of the handler's
+        // name, because the type may come from a macro
         let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
         let message = written.resolved_at(declared_at(h));
         let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
@@ -167,6 +187,7 @@ impl Output<'_> {
                 _ => quote!(::beehive::__private::outcome(#call)),
             },
         };
+
         let (mapper, allowances) = (mapper(), allowances());
         let handle = quote_spanned! {message=>
                 #[allow(unused_variables)]
@@ -175,8 +196,9 @@ impl Output<'_> {
                     -> ::core::result::Result<::core::option::Option<#reply>, ::beehive::Error>
             { #call }
         };
-        // where `impl` is not the user's, the compiler does not propose to make a type that it does not know a parameter: it
-        // says of it what it says where the user wrote it, and that once
+
+        // for an `impl` token without the user's span, the compiler does not propose a generic parameter for
+        // an unknown type; its error then equals the one at the user's code, and it shows only one of them
         let implementation = quote!(impl);
         quote_spanned! {declared_at(h)=>
             #[automatically_derived]
@@ -192,7 +214,8 @@ impl Output<'_> {
     }
 }
 
-/// What follows `self.` in tokens: fields, and methods, which do no harm.
+/// Collects the names that follow `self.` in tokens. Besides fields these are methods, for which an unused
+/// constant does no harm.
 fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
     let mut before = [false; 2];
     for t in tokens {
@@ -201,6 +224,7 @@ fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
             matches!(&t, TokenTree::Ident(i) if i == "self"),
             of_self && matches!(&t, TokenTree::Punct(p) if p.as_char() == '.'),
         ];
+
         match t {
             TokenTree::Ident(i) if dot => drop(found.insert(i.to_string(), i)),
             TokenTree::Group(g) => fields_named(g.stream(), found),
@@ -209,53 +233,61 @@ fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
     }
 }
 
-/// What the documentation of a handler says about its map.
+/// Returns the doc line about the map of a handler.
 fn documentation(found: &HandlerDerivation) -> String {
     let mut line = match found.kind.as_str() {
         "custom" => format!("**Map:** {}.", found.cells),
         kind if found.cells == "-" => format!("**Map:** {kind}."),
         kind => format!("**Map:** {kind}, `{}`.", found.cells),
     };
+
     if !found.snapshots.is_empty() {
         line += &format!(" **Snapshots:** `{}`.", found.snapshots);
     }
+
     if !found.reason.is_empty() {
         line += &format!(" **Why:** {}.", found.reason);
     }
+
     if !found.joins.is_empty() {
         line += &format!(" **Joins:** `{}`.", found.joins);
     }
+
     if !found.note.is_empty() {
-        // an attribute is code, and no link
+        // put attributes into code spans, because rustdoc would read their brackets as a link
         line += &format!(" **Note:** {}.", found.note.replace("#[", "`#[").replace(")]", ")]`"));
     }
+
     line
 }
 
-/// The message type that the runtime sees.
+/// Returns the message type that the runtime sees.
 fn message_type(h: &Handler) -> TokenStream {
     let index = h.index as u32;
     let inner = match &h.signature.message {
         Some((ty, _)) => quote!(#ty),
         None => quote!(::beehive::__private::Tick<#index>),
     };
+
     match &h.signature.key {
         Some((key, _)) => quote!(::beehive::__private::Each<#key, #inner>),
         None => inner,
     }
 }
 
-/// The parameter and the body of a map function.
+/// Returns the parameter pattern and the body of a map function.
 fn map_parts(h: &Handler, map: &TokenStream) -> (TokenStream, TokenStream) {
     let (mapper, message) = (mapper(), message_name());
     let envelope = match (&h.signature.context, &h.options.map) {
         (Some(c), None) => quote!(let #c = #mapper.envelope();),
         _ => quote!(),
     };
+
     let own_cell = h.options.each.as_ref().map(|f| {
         let constant = field_constant(f);
         quote_spanned!(f.span()=> ::beehive::__private::At(Self::#constant, &&#message.key).cell(#mapper);)
     });
+
     match (&h.signature.key, &h.signature.message) {
         _ if h.options.map.is_some() => (quote!(#message), quote!(#own_cell #map)),
         (None, Some((_, pattern))) => (pattern.clone(), quote!(#envelope #map)),
@@ -274,6 +306,7 @@ fn registration(h: &Handler) -> TokenStream {
         quote!(Self::#constant.index)
     });
     let period = h.options.every.as_ref().map(|(ms, _)| quote!(::core::time::Duration::from_millis(#ms)));
+
     let span = declared_at(h);
     let of = quote_spanned!(span=> ::beehive::__private::Registration);
     match (&h.signature.key, &h.signature.message) {
@@ -297,13 +330,15 @@ fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
         Some(f) => format!("{} for each of {f}", h.message_words()),
         None => h.message_words(),
     };
+
     quote!(::beehive::__private::HandlerReport {
         name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, snapshots: #snapshots, file: ::core::file!(), line: #line,
         reason: #reason, reason_line: #reason_line, note: #note
     })
 }
 
-/// A warning on stable compilers: the use of a deprecated constant, whose name says what is the matter.
+/// Prints a warning in a way that works on stable compilers: a use of a deprecated constant, whose name
+/// describes the problem.
 fn warning(w: &Warning) -> TokenStream {
     let title = format_ident!("{}", w.title, span = w.handler.span());
     let text = &w.text;

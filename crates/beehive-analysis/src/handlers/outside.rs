@@ -1,18 +1,20 @@
-//! `#[rcv]` and `#[every]` where no `#[handlers]` has read them: the block lacks it, or this is no block.
+//! Expands `#[rcv]` and `#[every]` outside a `#[handlers]` block: either the block lacks that attribute, or
+//! the item is not a method.
 
 use crate::pages;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Error, ImplItemFn};
 
-/// Expands `#[rcv]` or `#[every]` by itself. The method stays as it is, for that its app has no handlers is said where it is
-/// started: here it is a warning, which is shown where nothing else is wrong.
+/// Expands `#[rcv]` or `#[every]` by itself. The method is kept and only gets a warning. An app without
+/// handlers is an error where it is started; the warning is visible when there are no errors.
 pub fn expand_outside(attribute: &str, item: TokenStream) -> TokenStream {
     let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) else {
         let text = format!("`#[{attribute}]` goes on a method of a block with `#[handlers]`");
         let error = pages::compile_error(&Error::new_spanned(&item, text));
         return quote!(#item #error);
     };
+
     let warning = quote_spanned!(method.sig.ident.span()=> ::beehive::__private::is_no_handler(););
     let statements = &method.block.stmts;
     method.block = syn::parse_quote!({ #warning #(#statements)* });

@@ -1,4 +1,4 @@
-//! The shapes that a handler may have.
+//! Parses the signatures that a handler may have.
 
 use super::options::HandlerOptions;
 use crate::diagnostics::SYNCHRONOUS;
@@ -11,11 +11,11 @@ use syn::{
     Error, FnArg, GenericArgument, ImplItemFn, Lifetime, PathArguments, ReceiverKind, ReturnType, Type,
 };
 
-/// The parameters of a handler.
+/// The parameters of a handler other than `self`.
 pub(crate) struct Signature {
-    /// The key of an `each` handler: type and pattern.
+    /// Type and pattern of the key of an `each` handler.
     pub key: Option<(Type, TokenStream)>,
-    /// The message: type and pattern. A timer has none.
+    /// Type and pattern of the message; `None` for a timer.
     pub message: Option<(Type, TokenStream)>,
     pub context: Option<TokenStream>,
 }
@@ -26,6 +26,7 @@ impl Signature {
         if let Some(asyncness) = &signature.asyncness {
             return Err(Error::new_spanned(asyncness, SYNCHRONOUS));
         }
+
         if signature.generics.type_params().next().is_some()
             || signature.generics.const_params().next().is_some()
         {
@@ -35,6 +36,7 @@ impl Signature {
                  help: make the application generic, or write one handler for each message",
             ));
         }
+
         let shape = match (options.each.is_some(), options.every.is_some()) {
             (false, false) => {
                 "a handler is `fn name(&mut self, msg: &Message)` or `fn name(&mut self, msg: &Message, ctx: &mut Ctx)`"
@@ -47,6 +49,7 @@ impl Signature {
             }
             (false, true) => "a timer is `fn name(&mut self, ctx: &mut Ctx)`; `ctx` may be left out",
         };
+
         let mut inputs = signature.inputs.iter();
         match inputs.next() {
             Some(FnArg::Receiver(r)) if matches!(r.kind, ReceiverKind::Reference(..)) => {}
@@ -55,16 +58,20 @@ impl Signature {
                 return Err(Error::new_spanned(&signature.ident, format!("{shape}\n{help}")));
             }
         }
+
         let (mut parameters, mut context) = (vec![], None);
         for a in inputs {
             let FnArg::Typed(t) = a else { return Err(Error::new_spanned(a, shape)) };
+
             if context.is_some() {
                 return Err(Error::new_spanned(a, format!("{shape}\nhelp: the context comes last")));
             }
+
             if is_context(&t.ty) {
                 context = Some(t.pat.to_token_stream());
                 continue;
             }
+
             let Type::Reference(r) = &*t.ty else {
                 let help = format!(
                     "help: take it by reference, `&{}`, for other applications may handle the same message",
@@ -72,18 +79,22 @@ impl Signature {
                 );
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
             };
+
             parameters.push((lasting((*r.elem).clone()), t.pat.to_token_stream()));
         }
+
         if parameters.len() != options.each.is_some() as usize + options.every.is_none() as usize {
             return Err(Error::new_spanned(&signature.ident, shape));
         }
+
         let mut parameters = parameters.into_iter();
         let key = options.each.as_ref().and_then(|_| parameters.next());
         Ok(Signature { key, message: parameters.next(), context })
     }
 }
 
-/// A type without ends to its lifetimes: what borrows is no message, and that is said where it is declared.
+/// Replaces the lifetimes in a type by `'static`. A message type that borrows is refused where it is
+/// declared, so it is not reported here again.
 fn lasting(mut ty: Type) -> Type {
     struct Lasting;
     impl VisitMut for Lasting {
@@ -95,13 +106,14 @@ fn lasting(mut ty: Type) -> Type {
     ty
 }
 
-/// What a return type answers with, as it is written; empty if nothing.
+/// Returns the type that a handler answers with, as it is written; empty if it answers nothing.
 pub(crate) fn answer_words(output: &ReturnType) -> String {
     let ReturnType::Type(_, t) = output else { return String::new() };
     if !answers(output) {
         return String::new();
     }
-    // without what says that there may be none
+
+    // strip `Option` and `Result`
     let mut inner: &Type = t;
     while let Type::Path(p) = inner
         && let Some(s) = p.path.segments.last()
@@ -111,12 +123,15 @@ pub(crate) fn answer_words(output: &ReturnType) -> String {
     {
         inner = next;
     }
+
     plain_words(inner.to_token_stream())
 }
 
-/// Whether a return type carries an answer, by its looks: anything but `()`, `Result` and `Result<()>`.
+/// Checks by the name of a return type whether it carries an answer: anything but `()`, `!`, `Result` and
+/// `Result<()>` does.
 pub(crate) fn answers(output: &ReturnType) -> bool {
     let ReturnType::Type(_, t) = output else { return false };
+
     match &**t {
         Type::Tuple(u) => !u.elems.is_empty(),
         Type::Never(_) => false,

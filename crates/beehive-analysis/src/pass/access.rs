@@ -1,4 +1,4 @@
-//! Accesses of dictionaries, and the report of keys that are not functions of the message.
+//! Analyses accesses of dictionaries, and reports keys that are not functions of the message.
 
 use super::Pass;
 use super::scope::Kind;
@@ -13,21 +13,22 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprMethodCall};
 
-/// A key that is not a function of the message.
+/// A pending error for a key that is not a function of the message.
 pub(super) struct KeyError {
     taint: Taint,
-    /// Where the same value is a key.
+    /// All places where the same value is used as a key.
     keys: Vec<Span>,
     message: String,
     notes: String,
 }
 
 impl Pass<'_, '_> {
-    /// The field that an expression names, directly or by another name.
+    /// Returns the field that an expression names, directly or through a local alias.
     pub(super) fn named_field(&self, e: &Expr) -> Option<Ident> {
         if let Some(f) = self_field(e) {
             return Some(f.clone());
         }
+
         match peel_references(e) {
             Expr::Path(p) => match &self.variable(self.find(p.path.get_ident()?)?).kind {
                 Kind::Field(f) => Some(f.clone()),
@@ -37,11 +38,12 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A method of a field. `None` if the receiver is no field.
+    /// Analyses a method call on a field. Returns `None` if the receiver is not a field.
     pub(super) fn field_method(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Option<Value> {
         let field = self.named_field(&c.receiver)?;
         let method = c.method.to_string();
         let state = Value::tainted(Why::State(field.to_string()), field.span());
+
         if let (Some(by_reference), Some(key)) = (keyed_by_reference(&method), c.args.first()) {
             let value = self.expression(key, out);
             self.access(&field, &method, by_reference, key, value, out);
@@ -49,11 +51,13 @@ impl Pass<'_, '_> {
                 let argument = self.value_argument(a, out);
                 self.dropped(&argument, a.span());
             }
+
             return Some(state);
         }
+
         match method.as_str() {
             "whole" if c.args.is_empty() => out.push(Node::Whole { field }),
-            // a snapshot: no cell of this transaction
+            // a shared view reads committed state of any cell, so it adds no cell to the map
             "shared" if c.args.is_empty() => {
                 out.push(Node::Effect);
                 let value = Value::tainted(Why::Snapshot(field.to_string()), field.span());
@@ -64,14 +68,17 @@ impl Pass<'_, '_> {
                 if !needs_all_cells(&method) && !has_another_name(&method) {
                     self.plain.push(Ident::new(&field.to_string(), c.method.span()))
                 }
+
                 for a in &c.args {
                     let argument = self.value_argument(a, out);
                     self.dropped(&argument, a.span());
                 }
+
                 out.push(Node::Effect);
                 return Some(Value::tainted(Why::Field(field.to_string()), field.span()));
             }
         }
+
         Some(state)
     }
 
@@ -88,6 +95,7 @@ impl Pass<'_, '_> {
             self.dropped(&value, key.span());
             return self.refuse_key(f, method, key, taint.clone());
         }
+
         let varies = self.varies(&value);
         let (words, identity) = (format!("{f}[{}]", self.words(key)), self.identity(key));
         let key = match peel(key) {
@@ -99,6 +107,7 @@ impl Pass<'_, '_> {
             }
             _ => key,
         };
+
         let key = self.printed(key);
         out.push(Node::Access(Access {
             field: f.clone(),
@@ -111,7 +120,7 @@ impl Pass<'_, '_> {
         }));
     }
 
-    /// Whether a value differs from round to round of a loop around the current point.
+    /// Checks whether a value differs between the iterations of a loop around the current point.
     pub(super) fn varies(&self, value: &Value) -> bool {
         self.enclosing.iter().any(|l| value.varies.contains(&l.site))
     }
@@ -122,19 +131,22 @@ impl Pass<'_, '_> {
             self.parameter_keys.push((i, access));
             return;
         }
+
         if taint.why == Why::Refused {
             return;
         }
-        // one mistake, one error: the same value may be a key in several places
+
+        // report one error per mistake: the same value may be a key in several places
         let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
         if let Some(known) = self.key_errors.iter_mut().find(same) {
-            // an expression may be looked at twice
+            // an expression may be analysed twice; an unknown name is shown once, at its first use
             let is_name = matches!(known.taint.why, Why::Name(_, Some(_)));
             if !is_name && !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
                 known.keys.push(key.span());
             }
             return;
         }
+
         if let Why::Name(name, Some(meant)) = &taint.why {
             let message =
                 format!("there is no variable `{name}` here, and a key of `self.{f}` depends on it");
@@ -143,6 +155,7 @@ impl Pass<'_, '_> {
             self.key_errors.push(KeyError { taint, keys, message, notes });
             return;
         }
+
         let message = format!(
             "this key of `self.{f}` is not a function of the message, so Beehive cannot tell which cell the handler needs"
         );
@@ -151,15 +164,17 @@ impl Pass<'_, '_> {
         self.key_errors.push(KeyError { taint, keys: vec![key.span()], message, notes });
     }
 
-    /// Turns the refused keys into errors, at the end of a function.
+    /// Turns the refused keys into errors at the end of a function.
     pub(super) fn report_keys(&mut self) {
         let errors = std::mem::take(&mut self.key_errors);
-        // one mistake, one error
+        // a refused construct hides names, so these errors may only be its consequences
         if self.blind {
             return;
         }
+
         for e in errors {
             let Some((first, more)) = e.keys.split_first() else { continue };
+
             let mut lines: Vec<usize> = more.iter().map(|s| s.start().line).collect();
             lines.dedup();
             let mut text = format!("{}\n{}", e.message, e.notes);
@@ -167,12 +182,13 @@ impl Pass<'_, '_> {
                 let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
                 text += &format!("\nnote: the same value is a key again at line {}", lines.join(", "));
             }
+
             self.errors.push(Error::new(*first, text));
         }
     }
 }
 
-/// What to do instead.
+/// Returns the help lines of the error: what to write instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
     match &taint.why {
         Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
@@ -183,15 +199,17 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
                 let shown = plain_words(peel_references(key).to_token_stream());
                 format!("say so: `pure!({shown})`")
             } else {
-                // the key is a local: the promise goes where it is computed, for about a local it says nothing
+                // the key is a local: `pure!` has no effect on a local, so point to the call that computes it
                 let shown = match &taint.why {
                     Why::Call(_) => format!("{name}(..)"),
                     Why::Method(_) => format!("value.{name}(..)"),
                     Why::Macro(_) => format!("{name}!(..)"),
                     _ => name.clone(),
                 };
+
                 format!("say so where it is called, in line {}: `pure!({shown})`", taint.span.start().line)
             };
+
             format!(
                 "help: if it is a deterministic function of its arguments, {say_so}, or `#[handlers(pure({called}))]`\n\
                  help: or make it an associated function of this impl block, which Beehive then checks"
@@ -203,7 +221,7 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
             "help: compute the key from the message alone, before touching state".into()
         }
-        // a message that carries the time would have to come from somewhere, too
+        // do not propose a message that carries the time: its sender would have to read the context as well
         Why::Context => format!(
             "help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\
              help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"

@@ -1,22 +1,22 @@
-//! The arguments of the macros whose grammar is known.
+//! Parses the arguments of the macros whose grammar the analysis knows.
 
 use crate::syntax::captures;
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Lit, Pat, Token};
 
-/// What a macro call is made of.
+/// The parsed arguments of a macro call.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub expressions: Vec<Expr>,
-    /// Locals that a format string captures.
+    /// Names of the locals that a format string captures.
     pub captured: Vec<String>,
     /// The pattern and the guard of `matches!`.
     pub pattern: Option<(Pat, Option<Expr>)>,
 }
 
 impl Arguments {
-    /// Parses the arguments of macro `form`. `None` if they are not what the macro takes.
+    /// Parses the arguments of the macro `form`. Returns `None` if the macro does not accept them.
     pub(crate) fn parse(form: &str, tokens: TokenStream) -> Option<Arguments> {
         match form {
             "matches" => matches_arguments.parse2(tokens).ok(),
@@ -37,6 +37,7 @@ impl Arguments {
                         captures(&s.value(), &mut captured);
                     }
                 }
+
                 Some(Arguments { captured, ..Arguments::of(expressions) })
             }
         }
@@ -55,6 +56,7 @@ fn matches_arguments(input: ParseStream) -> syn::Result<Arguments> {
         Some(_) => Some(input.parse()?),
         None => None,
     };
+
     input.parse::<Option<Token![,]>>()?;
     Ok(Arguments { pattern: Some((pattern, guard)), ..Arguments::of(vec![scrutinee]) })
 }
@@ -68,7 +70,7 @@ fn repeat_arguments(input: ParseStream) -> syn::Result<Vec<Expr>> {
 fn list_arguments(input: ParseStream) -> syn::Result<Vec<Expr>> {
     let mut out = vec![];
     while !input.is_empty() {
-        // `name = %value`, `?value`, `target: value`
+        // `name = %value`, `?value`, `target: value`, as in the macros of `tracing` and `log`
         if input.peek(syn::Ident) && input.peek2(Token![=]) && !input.peek2(Token![==]) {
             input.parse::<syn::Ident>()?;
             input.parse::<Token![=]>()?;
@@ -76,15 +78,18 @@ fn list_arguments(input: ParseStream) -> syn::Result<Vec<Expr>> {
             input.parse::<syn::Ident>()?;
             input.parse::<Token![:]>()?;
         }
+
         if input.peek(Token![%]) {
             input.parse::<Token![%]>()?;
         } else if input.peek(Token![?]) {
             input.parse::<Token![?]>()?;
         }
+
         out.push(input.parse()?);
         if !input.is_empty() {
             input.parse::<Token![,]>()?;
         }
     }
+
     Ok(out)
 }

@@ -1,12 +1,14 @@
-//! `if`, in all its forms.
+//! Analyses `if` in all its forms, lazy operators and blocks.
 //!
-//! A condition is split at its operands. The operands before the first that depends on state stay conditions of the
-//! map; from there on all sides count. `pure && state` keeps its pure half as a guard of what follows, `pure || state`
-//! as a flag: where it is true the map takes the same way as the handler, so that leaving is certain again.
+//! A condition is split into its operands. Operands before the first one that depends on state stay
+//! conditions of the map; from that one on, the map visits all sides. For `pure && state` the pure operand
+//! stays as a guard around the branches. For `pure || state` it becomes a flag: where the flag is true, the
+//! map takes the same side as the handler, so an exit is certain there.
 
 use super::Pass;
 use super::scope::{Kind, Known};
 use crate::emit::leave::Control;
+use crate::faults::Fault;
 use crate::node::{Node, accumulate, is_pure};
 use crate::syntax::{conjuncts, disjuncts, peel};
 use crate::value::{Taint, Value};
@@ -15,15 +17,15 @@ use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprIf};
 
-/// A run of operands of a condition.
+/// A run of consecutive operands of a condition, all pure or one that depends on state.
 enum Segment {
     Pure(Vec<TokenStream>, Value),
     State(Vec<Node>),
 }
 
 impl Pass<'_, '_> {
-    /// Control flow as a statement or as a value. As a statement its nodes always go to `out`; as a value only if they
-    /// are more than a computation.
+    /// Analyses control flow as a statement or as a value. The nodes of a statement always go to `out`; those
+    /// of a value only if they do more than compute it.
     pub(super) fn control_flow(&mut self, e: &Expr, out: &mut Vec<Node>, statement: bool) -> Value {
         let mut nodes = vec![];
         let mut value = match e {
@@ -36,16 +38,19 @@ impl Pass<'_, '_> {
             Expr::Loop(l) => self.loop_(l, &mut nodes),
             _ => Value::default(),
         };
+
         if statement {
             out.extend(nodes);
             return value;
         }
+
         if is_pure(&nodes) {
             accumulate(&nodes, &mut value);
         } else {
             out.extend(nodes);
             value.taint.get_or_insert(Self::together(e));
         }
+
         value
     }
 
@@ -56,12 +61,14 @@ impl Pass<'_, '_> {
         {
             return value;
         }
+
         let depth = self.control.len();
         self.open_scope();
         let (segments, why) = self.condition(&i.cond);
         let (then, mut value) = self.block(&i.then_branch, statement);
         self.close_scope();
         let (otherwise, other_value) = self.otherwise(i, statement);
+
         self.control.truncate(depth);
         value.and(other_value);
         let Some(taint) = why else {
@@ -72,14 +79,17 @@ impl Pass<'_, '_> {
                     condition.and(v);
                 }
             }
+
             value.sources.and(&condition.sources);
             value.varies.extend(condition.varies.iter().copied());
             out.push(Node::Condition { condition: quote!(#(#tokens)&&*), value: condition, then, otherwise });
             return value;
         };
-        // from the inside out: what comes before the first operand on state is a certain guard
+
+        // build from the inside out: operands before the first one on state become a certain guard
         let first = segments.iter().position(|s| matches!(s, Segment::State(_)));
         let mut body = then;
+
         for (at, s) in segments.into_iter().enumerate().rev() {
             body = match s {
                 Segment::State(mut nodes) if Some(at) == first => {
@@ -100,15 +110,18 @@ impl Pass<'_, '_> {
                 }
             };
         }
+
         out.extend(body);
         if !otherwise.is_empty() {
             out.push(Node::Either(depth + 1, vec![otherwise]));
         }
+
         value.taint = Some(taint);
         value
     }
 
-    /// Analyses the operands of a chain of `&&`; from the first that depends on state on, all is under it.
+    /// Analyses the operands of a chain of `&&`. Everything after the first operand that depends on state is
+    /// analysed as being under that condition.
     fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
         let mut segments: Vec<Segment> = vec![];
         let mut why: Option<Taint> = None;
@@ -118,6 +131,7 @@ impl Pass<'_, '_> {
                 Expr::Let(l) => &*l.expr,
                 c => c,
             };
+
             let value = self.expression(operand, &mut nodes);
             let kind = if Self::is_clean(&value, &nodes) {
                 let kind = Kind::Known(Known {
@@ -125,6 +139,7 @@ impl Pass<'_, '_> {
                     varies: value.varies.clone(),
                     alias: None,
                 });
+
                 let tokens = self.printed(c);
                 match segments.last_mut() {
                     Some(Segment::Pure(all, v)) => {
@@ -133,6 +148,7 @@ impl Pass<'_, '_> {
                     }
                     _ => segments.push(Segment::Pure(vec![tokens], value)),
                 }
+
                 kind
             } else {
                 self.dropped(&value, c.span());
@@ -142,12 +158,15 @@ impl Pass<'_, '_> {
                     self.under();
                     why = Some(taint.clone());
                 }
+
                 Kind::Tainted(taint)
             };
+
             if let Expr::Let(l) = c {
                 self.bind_view(&l.pat, &l.expr, &kind, true);
             }
         }
+
         (segments, why)
     }
 
@@ -161,14 +180,16 @@ impl Pass<'_, '_> {
             }
             Some((_, e)) => self.expression(e, &mut nodes),
         };
-        if self.unit.faults.else_branch_lost {
+
+        if self.unit.faults.has(Fault::ElseBranchLost) {
             nodes.clear();
         }
+
         (nodes, value)
     }
 
-    /// `if pure || state { .. }`. `None` if there is no pure operand before the first that depends on state, or none
-    /// that does.
+    /// Analyses `if pure || state { .. }`. Returns `None` if the first operand depends on state, or if none
+    /// does.
     fn if_or(
         &mut self,
         i: &ExprIf,
@@ -183,6 +204,7 @@ impl Pass<'_, '_> {
             let operand = operands.next()?;
             let mut nodes = vec![];
             let value = self.expression(operand, &mut nodes);
+
             if Self::is_clean(&value, &nodes) {
                 tokens.push(self.printed(operand));
                 pure.and(value);
@@ -193,23 +215,27 @@ impl Pass<'_, '_> {
                 break (nodes, value.taint_or_together(operand.span()));
             }
         };
-        // whether these are evaluated depends on the operand before
+
+        // whether these are evaluated depends on the state operand before them
         self.under();
         let mut later = vec![];
         for operand in operands {
             let value = self.expression(operand, &mut later);
             self.dropped(&value, operand.span());
         }
+
         self.control.pop();
         if !is_pure(&later) {
             state.push(Node::Either(depth + 1, vec![later]));
         }
+
         self.flags += 1;
         let flag = format_ident!("__certain{}", self.flags, span = Span::mixed_site());
         self.control.push(Control { certain: Some(flag.clone()) });
         let (then, mut value) = self.block(&i.then_branch, statement);
         self.control.pop();
         self.under();
+
         let (otherwise, other_value) = self.otherwise(i, statement);
         self.control.pop();
         value.and(other_value);
@@ -222,10 +248,11 @@ impl Pass<'_, '_> {
             then: Box::new(Node::Either(depth + 1, vec![then])),
             otherwise: Box::new(Node::Either(depth + 1, vec![otherwise])),
         });
+
         Some(value)
     }
 
-    /// `left && right` and `left || right` as values.
+    /// Analyses `left && right` and `left || right` as values.
     pub(super) fn lazy(&mut self, b: &syn::ExprBinary, out: &mut Vec<Node>) -> Value {
         let mut left_nodes = vec![];
         let mut value = self.expression(&b.left, &mut left_nodes);
@@ -235,10 +262,12 @@ impl Pass<'_, '_> {
             // whether the right side is evaluated depends on state
             self.under();
         }
+
         let right = self.expression(&b.right, &mut right_nodes);
         if !left_clean {
             self.control.pop();
         }
+
         out.extend(left_nodes);
         if !left_clean {
             out.push(Node::Either(self.control.len() + 1, vec![right_nodes]));
@@ -248,30 +277,34 @@ impl Pass<'_, '_> {
                 syn::BinOp::Or(_) => quote!(!(#left)),
                 _ => quote!((#left)),
             };
+
             let guard = Value { taint: None, ..value.clone() };
             out.push(Node::Condition { condition, value: guard, then: right_nodes, otherwise: vec![] });
         }
+
         value.and(right);
         value
     }
 
     fn labelled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
         let site = crate::value::Site::of(b);
-        // of an attempt all counts, and `?` leaves it and not the function
+        // the map visits all of an attempt, and a `?` inside leaves the attempt, not the function
         let attempt = crate::attempts::is_label(b.label.as_ref());
         let undecided = self.is_undecided(site) || attempt;
         let depth = self.control.len();
         if undecided {
             self.under();
         }
+
         self.enter(site, b.label.as_ref(), false, depth);
         let (body, mut value) = self.block(&b.block, statement);
         if attempt {
             let yielded = crate::value::Why::Other("it is what an attempt yields");
             value = Value::tainted(yielded, b.label.span());
-            // which may be the function's answer
+            // the value of the attempt may be the function's answer
             out.push(Node::Effect);
         }
+
         self.enclosing.pop();
         if undecided {
             self.control.pop();
@@ -279,10 +312,11 @@ impl Pass<'_, '_> {
         } else {
             out.push(Node::Block { label: b.label.as_ref().map(|l| l.to_token_stream()), body });
         }
+
         value
     }
 
-    /// What happens in an unsafe block is seen, but what it computes is not trusted.
+    /// Analyses an unsafe block: its accesses count, but the value it computes is not trusted.
     fn unsafe_block(&mut self, u: &syn::ExprUnsafe, out: &mut Vec<Node>) -> Value {
         let taint = Taint::new(crate::value::Why::Other("it is computed in an unsafe block"), u.span());
         self.under();

@@ -1,4 +1,5 @@
-//! Calls: methods of values, methods of the app (*helpers*, which are followed), and functions.
+//! Analyses calls: methods of values, methods of the app (*helpers*, which the analysis follows), and
+//! functions.
 
 use super::scope::Kind;
 use super::{Pass, typed_parameters};
@@ -24,6 +25,7 @@ impl Pass<'_, '_> {
         if self.is_origin(c) {
             return Value::message();
         }
+
         let method = c.method.to_string();
         let mut value = self.expression(&c.receiver, out);
         let of_message = value.taint.is_none();
@@ -34,28 +36,33 @@ impl Pass<'_, '_> {
                 .map(|a| if of_message { pass.expression(a, out) } else { pass.value_argument(a, out) })
                 .collect()
         });
+
         arguments.into_iter().for_each(|a| value.and(a));
         if of_message {
             if self.trust == 0 && is_impure_method(&method) && !self.unit.trusted.contains(&method) {
                 out.push(Node::Effect);
                 value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
             }
+
             if is_partial_method(&method) || (method == "insert" && c.args.len() == 2) {
                 value.partial = value.partial.or(Some(c.method.span()));
             }
         }
+
         if only_reads(&method) {
             return value;
         }
-        // the receiver may change, and so may what the arguments are views into
+
+        // the receiver may change, and so may the locals that the arguments are views into
         c.args.iter().for_each(|a| views.extend(self.handed_views(a)));
         for id in views {
             self.changed(id, &mut value, c.method.span());
         }
+
         value
     }
 
-    /// What may change through a value that is handed over.
+    /// Returns the locals that may change through a value that is passed to a call.
     pub(super) fn handed_views(&self, argument: &Expr) -> crate::value::Variables {
         match peel(argument) {
             Expr::Path(_) | Expr::Field(_) => self.views(argument),
@@ -63,7 +70,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// `ctx.origin()`: the envelope is part of the message, not of the state.
+    /// Recognises `ctx.origin()`: the envelope is part of the message, not of the state.
     fn is_origin(&self, c: &ExprMethodCall) -> bool {
         c.method == "origin"
             && c.args.is_empty()
@@ -88,9 +95,11 @@ impl Pass<'_, '_> {
                          help: move it into this block"
                     ),
                 );
+
                 return Value::tainted(Why::Refused, c.method.span());
             }
         };
+
         let types: Vec<_> = typed_parameters(item).map(|t| &*t.ty).collect();
         let (mut mask, mut arguments, mut taints) = (vec![], vec![], vec![]);
         for (i, a) in c.args.iter().enumerate() {
@@ -101,13 +110,16 @@ impl Pass<'_, '_> {
                 taints.push(None);
                 continue;
             }
+
             let mut nodes = vec![];
             let value = self.expression(a, &mut nodes);
             let clean = Self::is_clean(&value, &nodes);
-            // the map evaluates an argument only where the helper's keys need it
+
+            // the map evaluates an argument only if the helper's keys need it
             self.dropped(&value, a.span());
             taints.push((!clean).then(|| value.taint_or_together(a.span())));
             mask.push(!clean);
+
             if clean {
                 let varies = self.varies(&value);
                 let (words, identity) = (self.words(a), self.identity(a));
@@ -117,6 +129,7 @@ impl Pass<'_, '_> {
                 arguments.push(Argument { words: plain_words(a.to_token_stream()), ..Argument::default() });
             }
         }
+
         let map = match self.unit.helper(&name, &mask) {
             Ok(map) => map,
             Err(Unavailable::Missing) => return Value::tainted(Why::Helper(name), c.method.span()),
@@ -127,11 +140,14 @@ impl Pass<'_, '_> {
                         "`{name}` is recursive, so its cells have no finite description\nhelp: use a loop"
                     ),
                 );
+
                 return Value::tainted(Why::Refused, c.method.span());
             }
         };
+
         for (i, access) in &map.parameter_keys {
             let (Some(a), Some(Some(taint))) = (c.args.get(*i), taints.get(*i)) else { continue };
+
             match taint.why {
                 Why::Parameter(outer) => {
                     self.parameter_keys.push((outer, access.clone()));
@@ -140,6 +156,7 @@ impl Pass<'_, '_> {
                 Why::Refused => continue,
                 _ => {}
             }
+
             let note = taint.why.note(taint.span.start().line);
             self.error(
                 a,
@@ -150,6 +167,7 @@ impl Pass<'_, '_> {
                 ),
             );
         }
+
         out.push(Node::Helper(HelperCall { name: c.method.clone(), map, arguments }));
         Value::tainted(Why::Helper(name), c.method.span())
     }
@@ -163,23 +181,27 @@ impl Pass<'_, '_> {
             value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
             return value;
         };
+
         let mut value = self.all(c.args.iter(), out);
         let local = p.path.get_ident().and_then(|i| self.find(i));
         if let Some(id) = local {
             return self.local_call(id, c, value, out);
         }
+
         let known = callee(&p.path, &self.unit.trusted);
         if value.taint.is_some() {
             if !matches!(known, Callee::Pure) {
                 out.push(Node::Effect);
             }
-            // it may change what it is given a view of
+            // the function may change the locals that its arguments are views into
             self.change_views_of_arguments(c, &mut value);
             return value;
         }
+
         if self.trust > 0 {
             return value;
         }
+
         let pure = match known {
             Callee::Pure => true,
             Callee::Unknown => false,
@@ -196,6 +218,7 @@ impl Pass<'_, '_> {
                             "call `{name}` as a method, `self.{name}(..)`, so that Beehive can follow it"
                         ),
                     );
+
                     false
                 }
                 _ => {
@@ -206,15 +229,18 @@ impl Pass<'_, '_> {
                 }
             },
         };
+
         if !pure {
             out.push(Node::Effect);
             value.taint = Some(Taint::new(Why::Call(plain_words(p.path.to_token_stream())), c.func.span()));
         }
+
         self.change_views_of_arguments(c, &mut value);
         value
     }
 
-    /// A function that is given a view may change what it points into.
+    /// Marks the locals that the arguments are views into as changed: the function may write through the
+    /// views.
     fn change_views_of_arguments(&mut self, c: &ExprCall, value: &mut Value) {
         for a in &c.args {
             for id in self.handed_views(a) {
@@ -223,7 +249,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Calls a closure in a local: as good as what it captures.
+    /// Analyses a call of a closure held by a local. The result depends on the arguments and on the captured
+    /// values.
     fn local_call(
         &mut self,
         id: crate::value::VariableId,
@@ -245,7 +272,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Whether an associated function of the block is a function of its arguments. Its body is analysed for that.
+    /// Checks, by analysing its body, whether an associated function of the block is a pure function of its
+    /// arguments.
     pub(super) fn own_function_is_pure(&self, name: &str) -> bool {
         self.own_function(name)
             .is_some_and(|map| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty())

@@ -1,5 +1,5 @@
-//! Closures. The map does not know when, or how often, a closure runs, so it may not touch state, and what it assigns is
-//! poisoned.
+//! Analyses closures. The map does not know when or how often a closure runs, so a closure may not access
+//! state, and locals that it assigns are poisoned.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -10,7 +10,8 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure};
 
 impl Pass<'_, '_> {
-    /// A closure among values of the message: its parameters are of the message too.
+    /// Analyses a closure that is passed to a method of message data. Its parameters are taken to depend on
+    /// the message.
     pub(super) fn closure(&mut self, c: &ExprClosure, out: &mut Vec<Node>) -> Value {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
         let (nodes, mut value) = self.closure_body(c, &known);
@@ -21,6 +22,7 @@ impl Pass<'_, '_> {
                  help: use a `for` loop, `if let` or `match` instead of a combinator",
             );
         }
+
         if is_pure(&nodes) {
             accumulate(&nodes, &mut value);
             value.exits = false;
@@ -28,6 +30,7 @@ impl Pass<'_, '_> {
             out.push(Node::Effect);
             value.taint.get_or_insert(Taint::new(Why::Other("its closure has an effect"), c.span()));
         }
+
         value
     }
 
@@ -38,17 +41,21 @@ impl Pass<'_, '_> {
         for p in &c.inputs {
             self.bind(p, parameters, false);
         }
+
         let mut nodes = vec![];
         let value = self.expression(&c.body, &mut nodes);
         self.control.pop();
         self.closures -= 1;
         self.close_scope();
+
         (nodes, value)
     }
 
-    /// An argument whose value does not matter to the map, but whose accesses do. Closures here see state.
+    /// Analyses an argument whose value the map does not need but whose accesses it does. The parameters of a
+    /// closure here depend on state.
     pub(super) fn value_argument(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
+
         let taint = Taint::new(Why::Other("it is a closure's view of state"), c.span());
         let (nodes, value) = self.closure_body(c, &Kind::Tainted(taint));
         if touches_state(&nodes) {
@@ -56,6 +63,7 @@ impl Pass<'_, '_> {
         } else if !is_pure(&nodes) {
             out.push(Node::Effect);
         }
+
         Value { taint: value.taint, ..Value::default() }
     }
 }

@@ -1,4 +1,5 @@
-//! Expressions: what each is made of, and the refusal of those that the analysis does not look into.
+//! Analyses expressions: computes where each value comes from, and refuses syntax that the analysis does not
+//! support.
 
 use super::Pass;
 use super::scope::Kind;
@@ -24,7 +25,7 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn expression(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
-        // part of a value: what stands in there at the end of a block is not what the function returns
+        // the tail of a block inside a larger expression is not the function's return value
         let tail = std::mem::take(&mut self.tail);
         let value = self.value(e, out);
         self.tail = tail;
@@ -57,13 +58,14 @@ impl Pass<'_, '_> {
             Expr::Struct(s) => self.all(s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()), out),
             Expr::Index(i) => {
                 let mut value = match self.named_field(&i.expr) {
-                    // the compiler says that a dictionary has none, and of a configuration it may be used
+                    // indexing a dictionary is left to the compiler to refuse; a configuration may be indexed
                     Some(field) => {
                         out.push(Node::Effect);
                         Value::tainted(Why::Field(field.to_string()), field.span())
                     }
                     None => self.expression(&i.expr, out),
                 };
+
                 let index = self.expression(&i.index, out);
                 value.and(index);
                 value.partial = value.partial.or(Some(i.span()));
@@ -80,6 +82,7 @@ impl Pass<'_, '_> {
                         value.exits = true;
                     }
                 }
+
                 value
             }
             Expr::Return(r) => {
@@ -93,12 +96,13 @@ impl Pass<'_, '_> {
             Expr::Break(b) => {
                 let mut value = match &b.expr {
                     Some(x) => {
-                        // perhaps the function's answer
+                        // the value may be the function's answer
                         out.push(Node::Effect);
                         self.expression(x, out)
                     }
                     None => Value::default(),
                 };
+
                 let jump = self.jump(b.label.as_ref(), e, out);
                 value.and(jump);
                 value
@@ -128,6 +132,7 @@ impl Pass<'_, '_> {
                         "Beehive does not know this syntax, so it cannot tell which cells are touched\nhelp: write it with `if`, `match`, loops and calls",
                     ),
                 }
+
                 out.push(Node::Effect);
                 Value::tainted(Why::Refused, other.span())
             }
@@ -144,9 +149,10 @@ impl Pass<'_, '_> {
         if let Some(value) = self.read(id) {
             return value;
         }
+
         match self.variable(id).kind.clone() {
             Kind::Field(f) => {
-                // a bare use of an alias: fine only if the field is not a dictionary
+                // the alias is used as a value, which is allowed only if the field is not a dictionary
                 self.plain.push(Ident::new(&f.to_string(), i.span()));
                 Value::tainted(Why::Field(f.to_string()), i.span())
             }
@@ -157,25 +163,30 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A path that is no local: a constant, or a function that someone may call with values of the message.
+    /// Analyses a path that is not a local: a constant, or a function that may be called later with values of
+    /// the message.
     fn function_value(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
         let last = crate::syntax::last_name(&p.path);
         if is_upper(&last) || self.trust > 0 {
             return Value::default();
         }
+
         let pure = match callee(&p.path, &self.unit.trusted) {
             Callee::Pure => true,
             Callee::Own(name) => self.own_function_is_pure(&name),
             Callee::Unknown => false,
         };
+
         if pure {
             return Value::default();
         }
+
         out.push(Node::Effect);
         let why = match p.path.get_ident() {
             Some(name) => Why::Name(name.to_string(), self.similar(name)),
             None => Why::Call(plain_words(p.path.to_token_stream())),
         };
+
         Value::tainted(why, p.span())
     }
 
@@ -192,6 +203,7 @@ impl Pass<'_, '_> {
 
     fn binary(&mut self, b: &syn::ExprBinary, out: &mut Vec<Node>) -> Value {
         use syn::BinOp::*;
+
         match b.op {
             AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_)
             | BitAndAssign(_) | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_) => {
@@ -209,12 +221,13 @@ impl Pass<'_, '_> {
                 if matches!(b.op, Div(_) | Rem(_)) && !self.is_constant(&b.right) {
                     value.partial = value.partial.or(Some(b.op.span()));
                 }
+
                 value
             }
         }
     }
 
-    /// A literal or a constant: whether a division by it panics does not depend on the message.
+    /// Checks for a literal or a constant, for which a division by it either always panics or never does.
     fn is_constant(&self, e: &Expr) -> bool {
         match peel(e) {
             Expr::Lit(_) => true,
@@ -238,6 +251,7 @@ impl Pass<'_, '_> {
                 value.taint.get_or_insert(taint);
             }
         }
+
         value
     }
 
@@ -246,6 +260,7 @@ impl Pass<'_, '_> {
         if matches!(peel(left), Expr::Infer(_)) {
             return value;
         }
+
         if let Some(root) = self.root(left)
             && !matches!(self.variable(root).kind, Kind::Field(_))
         {
@@ -253,17 +268,20 @@ impl Pass<'_, '_> {
             let of = self.expression(left, out);
             let tainted = of.taint.clone();
             if compound || !place {
-                // an index or a receiver that depends on state taints what is assigned
+                // an index or a receiver that depends on state taints the assigned local
                 value.and(of);
             }
+
             self.changed(root, &mut value, left.span());
             if matches!(self.variable(root).kind, Kind::Known(_)) {
                 return value;
             }
+
             return Value { taint: tainted.or(value.taint), changes: value.changes, ..Value::default() };
         }
+
         if matches!(peel(left), Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) {
-            // a destructuring assignment: every local it names may change
+            // a destructuring assignment: every local that it names may change
             let mut mentioned = vec![];
             names(left.to_token_stream(), &mut mentioned);
             for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
@@ -273,6 +291,7 @@ impl Pass<'_, '_> {
                 return value;
             }
         }
+
         let of = self.expression(left, out);
         out.push(Node::Effect);
         Value { taint: of.taint.or(value.taint), changes: value.changes, ..Value::default() }

@@ -1,11 +1,13 @@
-//! Loops and jumps.
+//! Analyses loops and jumps.
 //!
-//! A loop over the message is a loop of the map. As soon as state decides how it goes on (a `break` under a condition
-//! on state, a condition on state), it is *undecided*: what it assigns is poisoned from its first round on, and of its
-//! body all rounds that the message allows count, or, if state decides whether there are any, one.
+//! A loop over the message is a loop of the map. If state decides how the loop continues (a `break` under a
+//! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals that it
+//! assigns are poisoned from its first iteration on, and the map visits the body for every iteration that the
+//! message allows. If state even decides whether there are any iterations, the map visits the body once.
 
 use super::scope::{Kind, Known};
 use super::{Enclosing, Pass};
+use crate::faults::Fault;
 use crate::node::Node;
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
 use crate::value::{Site, Value, Why};
@@ -15,7 +17,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat};
 
-/// A loop over a dictionary. The methods that go over one are refused by its type, with the same words.
+/// Error for a loop over a dictionary. The methods that iterate over a dictionary are refused by its type
+/// with the same text.
 const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be with another bee\n\
     note: to look at all of them, and change none: `self.dictionary.shared()`, a snapshot, which has `iter` and `keys`, and ties no bees together\n\
     note: to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`\n\
@@ -33,13 +36,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// `depth`: the number of conditions on state outside.
+    /// Enters a loop or a labelled block. `depth` is the number of conditions on state around it.
     pub(super) fn enter(&mut self, site: Site, label: Option<&syn::Label>, is_loop: bool, depth: usize) {
         let label = label.map(|l| l.name.ident.to_string());
         self.enclosing.push(Enclosing { site, label, depth, is_loop });
     }
 
-    /// All loops around may go on in another way than the map's.
+    /// Marks all enclosing loops and blocks as undecided: the handler may leave any of them where the map
+    /// does not.
     pub(super) fn undecide_all(&mut self) {
         if self.closures == 0 {
             self.undecide_from(0);
@@ -52,21 +56,25 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// `break` or `continue`. What it is as a value: if it is certain, an expression around it may be printed as it is.
+    /// Analyses `break` or `continue`. The value of a certain jump is not tainted, so that an expression
+    /// around it may be printed unchanged.
     pub(super) fn jump(&mut self, label: Option<&syn::Lifetime>, e: &Expr, out: &mut Vec<Node>) -> Value {
         if self.closures > 0 {
             return Value::default();
         }
+
         let target = self.enclosing.iter().rposition(|l| match label {
             Some(x) => l.label.as_deref() == Some(&x.ident.to_string()),
             None => l.is_loop,
         });
         let Some(target) = target else { return Value::default() };
+
         let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
-        if certain || self.unit.faults.jumps_under_state_ignored {
+        if certain || self.unit.faults.has(Fault::JumpsUnderStateIgnored) {
             out.push(Node::Jump(e.to_token_stream()));
             return Value { exits: true, jumps: true, ..Value::default() };
         }
+
         self.undecide_from(target);
         let tokens = crate::emit::leave::leave_branch(&self.control, self.unit.faults);
         out.push(Node::Exit { quiet: true, certain: false, tokens });
@@ -83,36 +91,40 @@ impl Pass<'_, '_> {
             }
             None => self.expression(&f.expr, &mut head),
         };
+
         let site = Site::of(f);
         if Self::is_clean(&value, &head) {
             self.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);
             return Value::default();
         }
+
         self.drawn_from(&f.expr, &mut value);
         self.dropped(&value, f.expr.span());
         out.extend(head);
         let taint = value.taint_or_together(f.expr.span());
         self.open_scope();
         let depth = self.control.len();
+
         self.under();
         self.enter(site, f.label.as_ref(), true, depth);
         self.bind_view(&f.pat, &f.expr, &Kind::Tainted(taint), false);
         let (body, _) = self.block(&f.body, true);
         self.enclosing.pop();
         self.control.pop();
+
         self.close_scope();
         out.push(Node::Either(depth + 1, vec![body]));
         Value::default()
     }
 
-    /// A loop over `let rest = it.by_ref();` moves what that is a view of.
+    /// A loop over `let rest = it.by_ref();` advances the iterator that `rest` is a view of.
     fn drawn_from(&mut self, over: &Expr, value: &mut Value) {
         for id in self.handed_views(over) {
             self.changed(id, value, over.span())
         }
     }
 
-    /// A loop over something that is a function of the message.
+    /// Analyses a loop over a function of the message.
     #[allow(clippy::too_many_arguments)]
     fn for_loop(
         &mut self,
@@ -134,40 +146,51 @@ impl Pass<'_, '_> {
                 "only state ends this loop, so the map would not end\nhelp: bound it by the message, say with `.take(n)`",
             );
         }
+
         if undecided {
-            // the handler may stop in the middle of what the loop draws from
+            // the handler may stop in the middle, so the remaining state of the iterator is unknown
             self.dropped(&value, over.span());
         }
+
         self.open_scope();
         let depth = self.control.len();
         if undecided {
             self.under();
         }
+
         let mut varies = value.varies.clone();
         varies.insert(site);
         let known = Kind::Known(Known { sources: value.sources.clone(), varies, alias: None });
-        // declared outside the loop's own scope of variation: they change from round to round
+
+        // the bindings are declared before the loop is entered, so that a change of them counts as varying in
+        // this loop
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
         let (mut nodes, _) = self.block(body, true);
         self.enclosing.pop();
+
         if undecided {
             self.control.pop();
         }
+
         self.close_scope();
-        if self.unit.faults.loop_body_lost {
+        if self.unit.faults.has(Fault::LoopBodyLost) {
             nodes.clear();
         }
+
         let body = if undecided { vec![Node::Either(depth + 1, vec![nodes])] } else { nodes };
         let label = label.map(|l| l.to_token_stream());
         out.push(Node::For { label, pattern: pattern.to_token_stream(), iterator, words, value, body });
     }
 
-    /// `iterator.for_each(|x| body)` as a loop. `false` if it is not one.
+    /// Analyses `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as
+    /// one.
     pub(super) fn for_each(&mut self, c: &syn::ExprMethodCall, out: &mut Vec<Node>) -> bool {
         let (Some(Expr::Closure(closure)), 1) = (c.args.first(), c.args.len()) else { return false };
         let (Some(pattern), 1) = (closure.inputs.first(), closure.inputs.len()) else { return false };
+
         struct HasReturn(bool);
+
         impl<'ast> Visit<'ast> for HasReturn {
             fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
                 self.0 = true
@@ -176,16 +199,19 @@ impl Pass<'_, '_> {
                 self.0 = true
             }
         }
+
         let mut found = HasReturn(false);
         found.visit_expr(&closure.body);
         if found.0 || closure.asyncness.is_some() || self_field(&c.receiver).is_some() {
             return false;
         }
+
         let mut head = vec![];
         let value = self.expression(&c.receiver, &mut head);
         if !Self::is_clean(&value, &head) {
             return false;
         }
+
         let body = self.unit.arena.body(closure);
         self.for_loop(Site::of(c), None, pattern, &c.receiver, value, &body, out);
         true
@@ -196,20 +222,25 @@ impl Pass<'_, '_> {
         let mut undecided = self.is_undecided(site);
         self.open_scope();
         let depth = self.control.len();
-        // the condition is evaluated in every round
+
+        // the condition is evaluated in every iteration, so it is part of the loop
         self.enter(site, w.label.as_ref(), true, depth);
         let (mut all, mut first, mut later) = (Value::default(), vec![], vec![]);
+
         for c in conjuncts(&w.cond) {
             let operand = match c {
                 Expr::Let(l) => &*l.expr,
                 c => c,
             };
+
             let mut head = vec![];
             let value = self.expression(operand, &mut head);
             let clean = Self::is_clean(&value, &head);
-            // operands after one on state are evaluated only if that was true
+
+            // operands after one on state are evaluated only if that one was true
             let under = self.control.len() > depth;
             if under { &mut later } else { &mut first }.extend(head);
+
             if !clean {
                 self.undecide(site);
                 undecided = true;
@@ -217,9 +248,11 @@ impl Pass<'_, '_> {
                     self.under();
                 }
             }
+
             if undecided {
                 self.dropped(&value, c.span());
             }
+
             if let Expr::Let(l) = c {
                 let kind = if undecided {
                     Kind::Tainted(value.taint_or_together(c.span()))
@@ -228,18 +261,23 @@ impl Pass<'_, '_> {
                     varies.insert(site);
                     Kind::Known(Known { sources: value.sources.clone(), varies, alias: None })
                 };
+
                 self.bind_view(&l.pat, &l.expr, &kind, true);
             }
+
             all.and(value);
         }
+
         if undecided && self.control.len() == depth {
             self.under();
         }
+
         let (mut body, _) = self.block(&w.body, true);
         self.enclosing.pop();
-        if self.unit.faults.loop_body_lost {
+        if self.unit.faults.has(Fault::LoopBodyLost) {
             body.clear();
         }
+
         if undecided {
             self.control.pop();
             for (nodes, conditional) in [(&mut first, false), (&mut later, true)] {
@@ -249,11 +287,13 @@ impl Pass<'_, '_> {
                     true => out.push(Node::Either(depth + 1, vec![std::mem::take(nodes)])),
                 }
             }
+
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
             let label = w.label.as_ref().map(|l| l.to_token_stream());
             out.push(Node::While { label, condition: self.printed(&w.cond), value: all, body });
         }
+
         self.close_scope();
         Value::default()
     }
@@ -265,15 +305,18 @@ impl Pass<'_, '_> {
         if undecided {
             self.under();
         }
+
         self.enter(site, l.label.as_ref(), true, depth);
         let (body, _) = self.block(&l.body, true);
         self.enclosing.pop();
+
         if undecided {
             self.control.pop();
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
             out.push(Node::Loop { label: l.label.as_ref().map(|l| l.to_token_stream()), body });
         }
+
         Value::default()
     }
 }

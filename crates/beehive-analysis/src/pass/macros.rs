@@ -1,4 +1,4 @@
-//! Macro calls: those that are known are walked into, of all others the worst is assumed.
+//! Analyses macro calls: looks into macros that it knows, and assumes the worst of all others.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -19,15 +19,19 @@ impl Pass<'_, '_> {
             MacroKind::Unknown if self.trust > 0 => MacroKind::Pure,
             kind => kind,
         };
+
         if kind == MacroKind::Unknown {
             return self.opaque(m, &name, span, out, statement);
         }
+
         let form = match kind {
             MacroKind::Pure => name.as_str(),
             _ => "log",
         };
+
         let arguments = self.unit.arena.arguments(m, form);
         let Some(arguments) = (*arguments).as_ref() else { return self.opaque(m, &name, span, out, true) };
+
         match kind {
             MacroKind::Trust => {
                 self.trust += 1;
@@ -45,20 +49,23 @@ impl Pass<'_, '_> {
                         out.push(Node::Maybe);
                     }
                 }
+
                 if kind == MacroKind::Diverge {
                     self.exit(false, out);
                     return Value::default();
                 }
+
                 out.push(Node::Effect);
                 if kind == MacroKind::MayExit {
                     out.push(Node::Maybe);
                 }
+
                 Value::tainted(Why::Macro(name), span)
             }
         }
     }
 
-    /// What the arguments of a macro are made of, what a format string captures included.
+    /// Analyses the arguments of a macro, including the locals that a format string captures.
     fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
@@ -69,7 +76,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// `write!(text, ..)` is `text.write_fmt(format_args!(..))`: it changes what it is not seen to borrow.
+    /// Analyses `write!(text, ..)`, which expands to `text.write_fmt(format_args!(..))` and so changes `text`
+    /// without a visible borrow.
     fn write_macro(
         &mut self,
         arguments: &super::arguments::Arguments,
@@ -79,14 +87,16 @@ impl Pass<'_, '_> {
     ) -> Value {
         let mut value = self.arguments(arguments, out);
         if value.exits {
-            // the map does not run it
+            // the map does not run the macro
             self.dropped(&value, span);
             out.push(Node::Maybe);
             value = Value::tainted(Why::Macro(name.into()), span);
         }
+
         for id in arguments.expressions.first().map(|to| self.place_views(to)).unwrap_or_default() {
             self.changed(id, &mut value, span);
         }
+
         value
     }
 
@@ -107,47 +117,57 @@ impl Pass<'_, '_> {
                     alias: None,
                 }),
             };
+
             let of = arguments.expressions.first();
             match of {
                 Some(of) => self.bind_view(pattern, of, &kind, true),
                 None => self.bind(pattern, &kind, true),
             };
+
             if let Some(guard) = guard {
                 let decided = value.taint.is_none();
                 if !decided {
                     self.under();
                 }
+
                 let mut nodes = vec![];
                 let of_guard = self.expression(guard, &mut nodes);
                 if !decided {
                     self.control.pop();
                 }
+
                 if !nodes.is_empty() {
                     self.error(
                         guard,
                         "state is used in the guard of `matches!`\nhelp: write a `match` or an `if let`",
                     );
                 }
+
                 value.and(of_guard);
             }
+
             self.close_scope();
         }
+
         if value.exits {
             self.error(
                 &m.path,
                 "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first",
             );
         }
+
         value
     }
 
-    /// A macro Beehive cannot see into: it may rebind or change any local it mentions, but it may not mention state.
+    /// Handles a macro that Beehive cannot see into. The macro may rebind or change any local that it
+    /// mentions, but it may not mention state.
     fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
         let help = "help: read the state into a local first, and pass the local to the macro";
         let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");
         if let Some(s) = find_name(m.tokens.clone(), "self") {
             self.error_at(s, &message);
         }
+
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
         for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
@@ -158,10 +178,12 @@ impl Pass<'_, '_> {
                 self.poison(id, Taint::new(Why::Macro(name.into()), span));
             }
         }
+
         out.push(Node::Effect);
-        // it may also return, break or continue
+        // the macro may also return, break or continue
         self.undecide_all();
         out.push(Node::Maybe);
+
         Value::tainted(Why::Macro(name.into()), span)
     }
 }

@@ -1,4 +1,4 @@
-//! `match`.
+//! Analyses `match`.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -14,21 +14,26 @@ impl Pass<'_, '_> {
         let scrutinee = self.expression(&m.expr, &mut head);
         let site = Site::of(m);
         let state_guard = self.is_undecided(site);
-        // with a guard on state the map evaluates the scrutinee once for every arm, so it must not change anything
+
+        // with a guard on state the map evaluates the scrutinee once per arm, so the scrutinee must not
+        // change anything
         let repeatable = scrutinee.changes.is_empty() && !scrutinee.exits;
         if Self::is_clean(&scrutinee, &head) && (repeatable || !state_guard) {
             return self.match_on_message(m, scrutinee, state_guard, out, statement);
         }
+
         self.dropped(&scrutinee, m.expr.span());
         out.extend(head);
         if scrutinee.exits {
             out.push(Node::Maybe);
         }
+
         let taint = scrutinee.taint_or_together(m.expr.span());
         let mut value = Value { sources: scrutinee.sources, ..Value::default() };
         let depth = self.control.len();
         self.under();
         let mut arms = vec![];
+
         for a in &m.arms {
             self.open_scope();
             self.bind_view(&a.pat, &m.expr, &Kind::Tainted(taint.clone()), true);
@@ -37,10 +42,12 @@ impl Pass<'_, '_> {
                 let guard = self.expression(&g.guard, &mut nodes);
                 self.dropped(&guard, g.guard.span());
             }
+
             value.and(self.branch_body(&a.body, &mut nodes, statement));
             self.close_scope();
             arms.push(nodes);
         }
+
         self.control.truncate(depth);
         out.push(Node::Either(depth + 1, arms));
         value.taint = Some(taint);
@@ -60,11 +67,13 @@ impl Pass<'_, '_> {
         if state_guard {
             self.under();
         }
+
         let mut value = Value {
             sources: scrutinee.sources.clone(),
             varies: scrutinee.varies.clone(),
             ..Value::default()
         };
+
         let mut guards = Value::default();
         let mut arms = vec![];
         for a in &m.arms {
@@ -74,6 +83,7 @@ impl Pass<'_, '_> {
             self.bind_view(&a.pat, &m.expr, &Kind::Known(known), true);
             let mut nodes = vec![];
             let mut pattern = a.pat.to_token_stream();
+
             if let Pat::Guard(g) = &a.pat {
                 let guard = self.expression(&g.guard, &mut nodes);
                 self.dropped(&guard, g.guard.span());
@@ -87,15 +97,18 @@ impl Pass<'_, '_> {
                     guards.and(guard);
                 }
             }
+
             value.and(self.branch_body(&a.body, &mut nodes, statement));
             self.close_scope();
             arms.push((pattern, nodes));
         }
+
         self.control.truncate(depth);
         value.sources.and(&guards.sources);
         let mut all = scrutinee;
         all.and(guards);
         let scrutinee = self.printed(&m.expr);
+
         if state_guard {
             value.taint = Some(Self::together(&m.expr));
             let arms = arms.into_iter().map(|(p, n)| (p, vec![Node::Either(depth + 1, vec![n])])).collect();
@@ -103,6 +116,7 @@ impl Pass<'_, '_> {
         } else {
             out.push(Node::Match { scrutinee, value: all, arms });
         }
+
         value
     }
 }

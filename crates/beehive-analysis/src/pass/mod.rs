@@ -1,4 +1,5 @@
-//! One pass over one function: what depends on the message is kept as nodes, what depends on state is tainted.
+//! One pass over one function: what depends only on the message is kept as nodes, and what depends on state
+//! is tainted.
 
 mod access;
 pub(crate) mod arguments;
@@ -27,34 +28,35 @@ use std::cell::OnceCell;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
-/// A loop, or a labelled block, around the current point.
+/// A loop or a labelled block around the current point.
 struct Enclosing {
     site: Site,
     label: Option<String>,
-    /// How deep in conditions on state it stands; leaving it from deeper is not certain.
+    /// Number of conditions on state around it. Leaving it from a greater depth is not certain.
     depth: usize,
     is_loop: bool,
 }
 
-/// The state of a pass.
+/// The state of one pass over one function.
 pub(crate) struct Pass<'u, 'a> {
     unit: &'u Unit<'a>,
     facts: &'u Facts,
     learnt: Facts,
     scopes: Scopes,
-    /// The conditions on state around the current point.
+    /// The conditions on state around the current point, outermost first.
     control: Vec<Control>,
     enclosing: Vec<Enclosing>,
-    /// How many closures are around the current point.
+    /// Number of closures around the current point.
     closures: usize,
-    /// How many `pure!` are around the current point.
+    /// Number of `pure!` macros around the current point.
     trust: usize,
-    /// What is evaluated now is what the function returns.
+    /// Whether the value of the expression under analysis is what the function returns.
     tail: bool,
-    /// How many flags of `pure || state` conditions there are.
+    /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,
     errors: Vec<Error>,
-    /// What was refused binds names that are not known now: errors about keys may only follow from that.
+    /// Whether a refused construct may bind names that the pass does not know. Errors about keys are then
+    /// suppressed, because they may be mere consequences of that.
     blind: bool,
     key_errors: Vec<KeyError>,
     parameter_keys: Vec<(usize, String)>,
@@ -86,12 +88,12 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
     }
 
-    /// What is to be known in the next round.
+    /// Returns the facts that this round found and the next round must start with.
     pub(crate) fn into_learnt(self) -> Facts {
         self.learnt
     }
 
-    /// Analyses a function. `mask` says which of its parameters depend on state.
+    /// Analyses a function. `mask` holds for each parameter whether it depends on state.
     pub(crate) fn function(&mut self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
         self.refuse_conditional_compilation(item);
         let mut parameters = vec![];
@@ -107,15 +109,19 @@ impl<'u, 'a> Pass<'u, 'a> {
                 let alias = Alias { words: placeholder(index), identity: placeholder(index) };
                 Kind::Known(Known { sources, alias: Some(alias), ..Known::default() })
             };
+
             parameters.push(self.bind(&typed.pat, &kind, false));
         }
+
         let mut nodes = vec![];
         let statement = handler || item.sig.receiver().is_some();
+
         // an answer is an effect: a message that is answered must not be dropped
         self.tail = statement && !matches!(item.sig.output, syn::ReturnType::Default);
         let tail = self.statements(&item.block.stmts, &mut nodes, statement);
         self.report_keys();
         let pattern: String = mask.iter().map(|state| if *state { 's' } else { 'm' }).collect();
+
         FunctionMap {
             map_name: format_ident!("__bh_map_{}_{}", item.sig.ident, pattern, span = item.sig.ident.span()),
             name: item.sig.ident.to_string(),
@@ -135,9 +141,11 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
     }
 
-    /// An attribute macro sees a body before `#[cfg]` is applied: a `let` that is not compiled would shadow another.
+    /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, and a
+    /// `let` that is later removed would shadow another.
     fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
         struct Conditional(Vec<Span>);
+
         impl<'ast> Visit<'ast> for Conditional {
             fn visit_attribute(&mut self, a: &'ast syn::Attribute) {
                 if a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") {
@@ -146,9 +154,11 @@ impl<'u, 'a> Pass<'u, 'a> {
                 visit::visit_attribute(self, a)
             }
         }
+
         let mut found = Conditional(vec![]);
         found.visit_block(&item.block);
         self.blind |= !found.0.is_empty();
+
         for span in found.0 {
             self.error_at(
                 span,
@@ -166,13 +176,13 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.errors.push(Error::new(span, message))
     }
 
-    /// An expression as it is printed into the map here.
+    /// Returns an expression as it is printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
         moved(e, &self.control, self.unit.faults)
     }
 
-    /// As [`Self::printed`], for a place that takes ownership: the map runs every branch that state decides between, so
-    /// a local that each of them would move is cloned instead.
+    /// Like [`Self::printed`], for a place that takes ownership. The map runs every branch between which
+    /// state decides, so a local that several of them would move is cloned instead.
     fn printed_owned(&self, e: &Expr) -> TokenStream {
         let tokens = self.printed(e);
         match crate::syntax::peel(e) {
@@ -195,7 +205,7 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 }
 
-/// The parameters of a function other than `self`.
+/// Returns the parameters of a function other than `self`.
 pub(crate) fn typed_parameters(item: &ImplItemFn) -> impl Iterator<Item = &syn::PatType> {
     item.sig.inputs.iter().filter_map(|a| match a {
         FnArg::Typed(t) => Some(t),
@@ -207,5 +217,5 @@ fn typed_span(t: &syn::PatType) -> Span {
     syn::spanned::Spanned::span(&t.pat)
 }
 
-/// The variables that a set of values may be views into.
+/// The variables that a value may be a mutable view into.
 type Views = Variables;

@@ -1,11 +1,13 @@
-//! Locals: scopes by name, variables by declaration, and what becomes of a variable that changes.
+//! Tracks locals: scopes by name, variables by declaration, and the consequences of a change of a variable.
 //!
-//! A variable is *known* while its value in the map is its value in the handler. It is *poisoned*, in every round of
-//! the fixpoint from then on, as soon as it changes by a value that depends on state, under a condition that depends on
-//! state, in an expression that the map does not run, or behind a mutable borrow that leaves the analysis' sight. A
-//! change through a view (`for x in v.iter_mut()`) is a change of all that the view may point into.
+//! A variable is *known* while its value in the map equals its value in the handler. It is *poisoned*, in all
+//! later rounds of the fixpoint, once it changes by a value that depends on state, under a condition that
+//! depends on state, in an expression that the map does not run, or through a mutable borrow that the
+//! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change of every variable
+//! that the view may point into.
 
 use super::{Pass, Views};
+use crate::faults::Fault;
 use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
@@ -17,14 +19,14 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, Pat};
 
-/// What an immutable local stands for in reports.
+/// The expression that an immutable local stands for in reports.
 #[derive(Clone, Debug)]
 pub(super) struct Alias {
     pub words: String,
     pub identity: String,
 }
 
-/// A local that is a function of the message.
+/// What is known about a local that is a function of the message.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub sources: Sources,
@@ -36,13 +38,14 @@ pub(super) struct Known {
 pub(super) enum Kind {
     Known(Known),
     Tainted(Taint),
-    /// Another name of `self.field`.
+    /// An alias of `self.field`.
     Field(Ident),
     Context,
 }
 
 impl Kind {
-    /// Only a whole pattern stands for the whole initialiser.
+    /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only a part of the
+    /// initialiser.
     fn part(&self) -> Kind {
         match self {
             Kind::Known(k) => Kind::Known(Known { alias: None, ..k.clone() }),
@@ -56,12 +59,12 @@ pub(super) struct Variable {
     pub name: String,
     pub kind: Kind,
     pub mutable: bool,
-    /// How many conditions on state are around its declaration.
+    /// Number of conditions on state around its declaration.
     depth: usize,
-    /// How many loops and blocks are around its declaration.
+    /// Number of loops and labelled blocks around its declaration.
     nesting: usize,
     site: Site,
-    /// How often it was changed so far.
+    /// Number of changes seen so far.
     version: usize,
     /// The locals that it may be a mutable view into.
     views: Views,
@@ -71,7 +74,7 @@ pub(super) struct Variable {
 pub(super) struct Scopes {
     variables: Vec<Variable>,
     names: Vec<BTreeMap<String, VariableId>>,
-    /// What the bindings under way may be views into.
+    /// The locals that the bindings being declared may be views into.
     views: Views,
 }
 
@@ -90,7 +93,7 @@ impl Pass<'_, '_> {
         self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
     }
 
-    /// The variable that was probably meant by a name that none has.
+    /// Returns the variable that an unknown name probably meant.
     pub(super) fn similar(&self, name: &Ident) -> Option<String> {
         let known = self.scopes.names.iter().flat_map(|s| s.keys().map(String::as_str));
         similar(&name.to_string(), known).map(str::to_string)
@@ -108,7 +111,7 @@ impl Pass<'_, '_> {
         self.scopes.names.pop();
     }
 
-    /// What reading a local gives.
+    /// Returns the value of reading a local, or `None` for the context and for an alias of a field.
     pub(super) fn read(&self, id: VariableId) -> Option<Value> {
         let uses = Variables::from([id]);
         match &self.variable(id).kind {
@@ -125,11 +128,13 @@ impl Pass<'_, '_> {
             (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),
             _ => kind.clone(),
         };
+
         if let Kind::Known(k) = &mut kind {
             k.varies.extend(self.facts.varying.get(&site).into_iter().flatten());
-            // what may change does not stand for what it was made of
+            // a mutable local does not stand for its initialiser
             k.alias.take_if(|_| mutable);
         }
+
         let id = self.scopes.variables.len();
         self.scopes.variables.push(Variable {
             name: name.to_string(),
@@ -141,13 +146,16 @@ impl Pass<'_, '_> {
             version: 0,
             views: self.scopes.views.clone(),
         });
+
         if let Some(scope) = self.scopes.names.last_mut() {
             scope.insert(name.to_string(), id);
         }
+
         defines.insert(id);
     }
 
-    /// Declares what a pattern binds. In a refutable pattern an upper-case name is a constant, not a binding.
+    /// Declares the bindings of a pattern. In a refutable pattern an upper-case name is a constant, not a
+    /// binding.
     pub(super) fn bind(&mut self, p: &Pat, kind: &Kind, refutable: bool) -> Variables {
         let mut defines = Variables::new();
         self.bind_into(p, kind, refutable, &mut defines);
@@ -167,6 +175,7 @@ impl Pass<'_, '_> {
                         }
                     }
                 }
+
                 if let Some((_, inner)) = &i.subpat {
                     self.bind_into(inner, &kind.part(), refutable, defines);
                 }
@@ -175,7 +184,7 @@ impl Pass<'_, '_> {
             Pat::Paren(t) => self.bind_into(&t.pat, kind, refutable, defines),
             Pat::Guard(t) => self.bind_into(&t.pat, kind, refutable, defines),
             Pat::Reference(t) => self.bind_into(&t.pat, kind, refutable, defines),
-            // every alternative binds the same names; the last declaration stands for all
+            // every alternative binds the same names; the last declaration stands for all of them
             Pat::Or(o) => o.cases.iter().for_each(|c| self.bind_into(c, &kind.part(), true, defines)),
             Pat::Tuple(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
             Pat::TupleStruct(t) => {
@@ -195,7 +204,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// As [`Self::bind`], for bindings that may be views into what `of` names.
+    /// Like [`Self::bind`], for bindings that may be views into the locals that `of` names.
     pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
         let views = self.bound_views(p, of);
         self.bind_views(p, views, kind, refutable)
@@ -208,7 +217,7 @@ impl Pass<'_, '_> {
         defines
     }
 
-    /// Runs with what closure parameters may be views into.
+    /// Calls `run` while closure parameters are taken to be views into `views`.
     pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.scopes.views, views);
         let out = run(self);
@@ -216,31 +225,33 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// What the bindings of a pattern may be mutable views into.
+    /// Returns the locals that the bindings of a pattern may be mutable views into.
     pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
         self.views_of(of, borrows_mutably(p))
     }
 
-    /// The locals that the value of an expression may hold a mutable view into.
+    /// Returns the locals that the value of an expression may hold a mutable view into.
     pub(super) fn views(&self, e: &Expr) -> Views {
         self.views_of(e, false)
     }
 
-    /// The same for an expression that is used in place: by a method that may borrow it, by a `ref mut` pattern.
+    /// Like [`Self::views`], for an expression that is used in place: by a method that may borrow it, or by a
+    /// `ref mut` pattern.
     pub(super) fn place_views(&self, e: &Expr) -> Views {
         self.views_of(e, true)
     }
 
     fn views_of(&self, e: &Expr, in_place: bool) -> Views {
         let mut out = Views::new();
-        if self.unit.faults.views_ignored {
-            // even then a local is itself
+        if self.unit.faults.has(Fault::ViewsIgnored) {
+            // even with this fault a local is still itself
             out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
             return out;
         }
+
         match peel(e) {
             Expr::Path(p) => {
-                // what is moved is no view; what is a view stays one
+                // a local that is moved is no view; a local that is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
                 out.extend(
                     id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)),
@@ -274,7 +285,7 @@ impl Pass<'_, '_> {
             | Expr::Closure(_)
             | Expr::Range(_)
             | Expr::Reference(_) => {}
-            // branches, blocks, macros: whatever is mentioned in there
+            // branches, blocks and macros: any local mentioned inside
             other => {
                 let mut mentioned = vec![];
                 crate::syntax::names(other.to_token_stream(), &mut mentioned);
@@ -282,10 +293,12 @@ impl Pass<'_, '_> {
                 out.extend(ids.filter(|id| self.variable(*id).mutable || !self.variable_is_plain(*id)));
             }
         }
+
         out
     }
 
-    /// From the next round on this local, and all that it may be a view into, is not a function of the message.
+    /// Records that from the next round on this local, and every local that it may be a view into, is not a
+    /// function of the message.
     pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
@@ -293,36 +306,40 @@ impl Pass<'_, '_> {
             if !seen.insert(id) {
                 continue;
             }
+
             let v = &self.scopes.variables[id];
             if matches!(v.kind, Kind::Known(_)) && !self.facts.poisoned.contains_key(&v.site) {
                 self.learnt.poisoned.entry(v.site).or_insert(taint.clone());
             }
-            if !self.unit.faults.views_ignored {
+
+            if !self.unit.faults.has(Fault::ViewsIgnored) {
                 todo.extend(&v.views);
             }
         }
     }
 
-    /// The map does not run this expression, so what it does to locals is not known to the map.
+    /// Handles an expression that the map does not run: the locals that it changes are poisoned.
     pub(super) fn dropped(&mut self, value: &Value, span: Span) {
-        if self.unit.faults.dropped_changes_ignored {
+        if self.unit.faults.has(Fault::DroppedChangesIgnored) {
             return;
         }
+
         if value.jumps {
             self.undecide_all();
         }
+
         for id in value.changes.clone() {
             let why = Why::Dropped(self.variable(id).name.clone());
             self.poison(id, Taint::new(why, span));
         }
     }
 
-    /// Whether a local is no view of another.
+    /// Checks that a local is not a view into another.
     pub(super) fn variable_is_plain(&self, id: VariableId) -> bool {
         self.variable(id).views.is_empty()
     }
 
-    /// The local that a place belongs to.
+    /// Returns the local that a place expression is part of.
     pub(super) fn root(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
@@ -336,7 +353,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A local may change here, by a value of which `value` is known.
+    /// Records that a local, and every local that it is a view into, may change here by an expression with
+    /// the given value.
     pub(super) fn changed(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
@@ -353,33 +371,39 @@ impl Pass<'_, '_> {
             let from = self.variable(id).nesting;
             self.enclosing.iter().skip(from).filter(|l| l.is_loop).map(|l| l.site).collect()
         };
+
         let v = &mut self.scopes.variables[id];
         v.version += 1;
         let Kind::Known(known) = &mut v.kind else { return };
+
         if let Some(t) = &value.taint {
             let t = t.clone();
             return self.poison(id, t);
         }
-        if self.control.len() > v.depth && !self.unit.faults.assignments_under_state_ignored {
+
+        if self.control.len() > v.depth && !self.unit.faults.has(Fault::AssignmentsUnderStateIgnored) {
             let why = Why::Assigned(v.name.clone());
             return self.poison(id, Taint::new(why, span));
         }
+
         known.alias = None;
         known.sources.and(&value.sources);
         if !loops.is_empty() {
-            // it counts something of the message
+            // the number of iterations, and so the value, comes from the message
             known.sources.message = true;
             known.varies.extend(&loops);
             let already = self.facts.varying.get(&v.site);
+
             if already.is_none_or(|a| !loops.is_subset(a)) {
                 self.learnt.varying.entry(v.site).or_default().extend(loops);
             }
         }
+
         value.changes.insert(id);
     }
 
-    /// An expression as a person would write it: without copies and references of a whole value, and with immutable
-    /// locals replaced by what they stand for.
+    /// Returns an expression as a person would write it: without copies and references of the whole value,
+    /// and with immutable locals replaced by what they stand for.
     pub(super) fn words(&self, e: &Expr) -> String {
         let e = peel_copies(e);
         words(e.to_token_stream(), &|n| match self.find_name(n).map(|id| &self.variable(id).kind) {
@@ -388,8 +412,9 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// A text that two expressions share only if they have the same value. Locals are told apart by declaration and by
-    /// how often they were changed; references, copies and aliases of a value are that value.
+    /// Returns a text that two expressions share only if they have the same value. Locals are identified by
+    /// their declaration and their number of changes; references, copies and aliases of a value count as that
+    /// value.
     pub(super) fn identity(&self, e: &Expr) -> String {
         words(peel_copies(e).to_token_stream(), &|n| {
             let id = self.find_name(n)?;
@@ -401,9 +426,9 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// What an immutable local bound to `e` stands for.
+    /// Returns what an immutable local bound to `e` stands for, or `None` if it should keep its own name.
     pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
-        // a local that may change later is not the value that it was
+        // a local that may change later does not keep the value that it has now
         let stable =
             value.uses.iter().all(|id| !self.variable(*id).mutable && self.variable(*id).views.is_empty());
         let alias = Alias { words: self.words(e), identity: self.identity(e) };
@@ -411,15 +436,17 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Whether a pattern has a `ref mut` in it.
+/// Checks whether a pattern contains `ref mut`.
 fn borrows_mutably(p: &Pat) -> bool {
     struct Found(bool);
+
     impl<'ast> Visit<'ast> for Found {
         fn visit_pat_ident(&mut self, i: &'ast syn::PatIdent) {
             self.0 |= i.by_ref.is_some() && i.mutability.is_some();
             syn::visit::visit_pat_ident(self, i)
         }
     }
+
     let mut found = Found(false);
     found.visit_pat(p);
     found.0

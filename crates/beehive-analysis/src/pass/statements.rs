@@ -1,4 +1,4 @@
-//! Statements: `let` in all its forms, items, and expressions whose value is thrown away.
+//! Analyses statements: `let` in all its forms, items, and expressions whose value is discarded.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -18,7 +18,8 @@ impl Pass<'_, '_> {
         (out, value)
     }
 
-    /// `statement`: the value of the last expression is not asked for.
+    /// Analyses the statements of a block. `statement` says that the value of the last expression is not
+    /// used.
     pub(super) fn statements(&mut self, statements: &[Stmt], out: &mut Vec<Node>, statement: bool) -> Value {
         let mut tail = Value::default();
         let returned = std::mem::take(&mut self.tail);
@@ -26,6 +27,7 @@ impl Pass<'_, '_> {
             let at_end = i + 1 == statements.len();
             let last = at_end && !statement;
             self.tail = returned && at_end && !matches!(s, Stmt::Expr(_, Some(_)));
+
             match s {
                 Stmt::Local(l) => self.local(l, out),
                 Stmt::Item(item) => self.item(item, out),
@@ -36,6 +38,7 @@ impl Pass<'_, '_> {
                     if std::mem::take(&mut self.tail) && m.semi_token.is_none() {
                         out.push(Node::Effect);
                     }
+
                     let value = self.macro_call(&m.mac, out, !last);
                     if last {
                         tail = value;
@@ -43,6 +46,7 @@ impl Pass<'_, '_> {
                 }
             }
         }
+
         self.tail = returned;
         tail
     }
@@ -53,6 +57,7 @@ impl Pass<'_, '_> {
                 let mut mentioned = vec![];
                 names(m.mac.tokens.clone(), &mut mentioned);
                 let uses_state = mentioned.iter().any(|n| n == "self" || self.is_field_alias(n));
+
                 if m.mac.path.is_ident("macro_rules") && !uses_state {
                     out.push(Node::Item(m.to_token_stream()))
                 } else {
@@ -66,7 +71,8 @@ impl Pass<'_, '_> {
             Item::Const(_) | Item::Static(_) | Item::Use(_) | Item::Type(_) | Item::Fn(_) => {
                 out.push(Node::Item(item.to_token_stream()))
             }
-            // types and impls: a second copy in the map would be another type, or an impl too many
+            // types and impls are left out: a copy in the map would be a different type, or a conflicting
+            // impl
             _ => {}
         }
     }
@@ -103,14 +109,17 @@ impl Pass<'_, '_> {
                     out.push(if value.exits { Node::Maybe } else { Node::Gap });
                     return;
                 }
+
                 if matches!(e, Expr::Break(_) | Expr::Continue(_)) {
                     out.extend(nodes);
                     return;
                 }
+
                 if discards(e) || (self.tail && !is_quiet(Some(e))) {
-                    // called for what it does, not for its value, or the function's answer
+                    // the expression is called for its effect, or is the function's answer
                     out.push(Node::Effect);
                 }
+
                 if value.exits || !value.changes.is_empty() {
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
@@ -126,13 +135,16 @@ impl Pass<'_, '_> {
             out.push(Node::Let { tokens: quote!(let #pattern;), defines, value: Value::default() });
             return;
         };
+
         let pattern = match &l.pat {
             Pat::Type(t) => &*t.pat,
             p => p,
         };
+
         if self.names_fields(pattern, &init.expr) {
             return;
         }
+
         if let (Pat::Tuple(ps), Expr::Tuple(es), None) = (pattern, peel(&init.expr), &init.diverge)
             && ps.elems.len() == es.elems.len()
             && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
@@ -140,10 +152,12 @@ impl Pass<'_, '_> {
         {
             return;
         }
+
         self.ordinary_local(l, pattern, init, out)
     }
 
-    /// `let stats = &mut self.stats;` and `let Self { stats, matrix, .. } = self;` give other names to fields.
+    /// Recognises aliases of fields: `let stats = &mut self.stats;` and
+    /// `let Self { stats, matrix, .. } = self;`.
     fn names_fields(&mut self, pattern: &Pat, initial: &Expr) -> bool {
         if Self::is_field_name(pattern, initial)
             && let Some(f) = self_field(initial)
@@ -151,15 +165,18 @@ impl Pass<'_, '_> {
             self.bind(pattern, &Kind::Field(f.clone()), false);
             return true;
         }
+
         let Pat::Struct(s) = pattern else { return false };
         if !is_self(peel_references(initial)) {
             return false;
         }
+
         for f in &s.fields {
             if let Member::Named(name) = &f.member {
                 self.bind(&f.pat, &Kind::Field(name.clone()), false);
             }
         }
+
         true
     }
 
@@ -168,7 +185,8 @@ impl Pass<'_, '_> {
             && self_field(initial).is_some()
     }
 
-    /// `let (a, b) = (pure, state);` keeps what is pure. `false` if all of it is, or if nothing was done.
+    /// Keeps the pure part of `let (a, b) = (pure, state);`. Returns `false`, without adding nodes, if all
+    /// parts are pure.
     fn tuple(&mut self, patterns: &syn::PatTuple, values: &syn::ExprTuple, out: &mut Vec<Node>) -> bool {
         let parts: Vec<(Vec<Node>, Value)> = values
             .elems
@@ -183,9 +201,11 @@ impl Pass<'_, '_> {
                 (nodes, value)
             })
             .collect();
+
         if parts.iter().all(|(nodes, value)| Self::is_clean(value, nodes)) {
             return false;
         }
+
         let (mut left, mut right, mut all, mut bindings) = (vec![], vec![], Value::default(), vec![]);
         for ((nodes, value), (p, e)) in parts.into_iter().zip(patterns.elems.iter().zip(&values.elems)) {
             if self.names_fields(p, e) {
@@ -199,6 +219,7 @@ impl Pass<'_, '_> {
                 } else {
                     None
                 };
+
                 let known = Known { sources: value.sources.clone(), varies: value.varies.clone(), alias };
                 bindings.push((p, self.bound_views(p, e), Kind::Known(known)));
                 all.and(value);
@@ -211,12 +232,14 @@ impl Pass<'_, '_> {
                 bindings.push((p, self.bound_views(p, e), Kind::Tainted(value.taint_or_together(e.span()))));
             }
         }
+
         let mut defines = Default::default();
         for (p, views, kind) in bindings {
             let mut bound = self.bind_views(p, views, &kind, false);
             std::mem::swap(&mut defines, &mut bound);
             defines.extend(bound);
         }
+
         out.push(Node::Let { tokens: quote!(let (#(#left),*) = (#(#right),*);), defines, value: all });
         true
     }
@@ -226,22 +249,27 @@ impl Pass<'_, '_> {
         let mut nodes = vec![];
         let value = self.expression(&init.expr, &mut nodes);
         let clean = Self::is_clean(&value, &nodes);
+
         if !clean {
             self.dropped(&value, init.expr.span());
             out.extend(nodes);
             out.push(if value.exits { Node::Maybe } else { Node::Gap });
         }
+
         let otherwise = init.diverge.as_ref().map(|(_, diverge)| {
             if !clean {
                 self.under();
             }
+
             let mut nodes = vec![];
             self.statement(diverge, &mut nodes);
             if !clean {
                 self.control.pop();
             }
+
             nodes
         });
+
         if !clean {
             let taint = value.taint_or_together(init.expr.span());
             self.bind_view(&l.pat, &init.expr, &Kind::Tainted(taint), refutable);
@@ -250,22 +278,27 @@ impl Pass<'_, '_> {
             }
             return;
         }
+
         let alias = match pattern {
             Pat::Ident(i) if i.mutability.is_none() => self.alias(&init.expr, &value),
             _ => None,
         };
+
         let known =
             Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
         let initial = self.printed_owned(&init.expr);
-        // `let x = *y;` copies
+
+        // `let x = *y;` copies, so `x` is no view
         let copies = matches!(pattern, Pat::Ident(i) if i.by_ref.is_none())
             && matches!(peel(&init.expr), Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)));
         let views = if copies { Default::default() } else { self.bound_views(&l.pat, &init.expr) };
         let defines = self.bind_views(&l.pat, views, &known, refutable);
         let printed = l.pat.to_token_stream();
+
         if matches!(pattern, Pat::Wild(_)) && discards(&init.expr) {
             out.push(Node::Effect);
         }
+
         out.push(match otherwise {
             Some(otherwise) => Node::LetElse { pattern: printed, initial, defines, value, otherwise },
             None => Node::Let { tokens: quote!(let #printed = #initial;), defines, value },
@@ -280,7 +313,7 @@ impl Pass<'_, '_> {
         out.push(Node::Exit { quiet, certain: self.control.is_empty(), tokens });
     }
 
-    /// A taint for what is decided by state without a value to blame.
+    /// Returns the taint of a result that state decides although no single value is to blame.
     pub(super) fn together(e: &impl Spanned) -> Taint {
         Taint::new(Why::Together, e.span())
     }

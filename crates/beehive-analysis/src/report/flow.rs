@@ -1,4 +1,4 @@
-//! Walks the nodes of a map and notes the cells, and which of them one message may touch together.
+//! Walks the nodes of a map and records the cells, and which of them one message may touch together.
 
 use super::{Cell, Summary, fill_words};
 use crate::emit::needed::{keeps, needed};
@@ -7,16 +7,16 @@ use crate::value::{Sources, Variables};
 use crate::words::{fill, placeholder};
 use std::collections::BTreeSet;
 
-/// The cells that were touched on the way to a point.
+/// Indices of the cells that are touched on the way to a point.
 type Path = BTreeSet<usize>;
 
-/// What a function may touch. Computed once, for callers fan out.
+/// Returns the cells that a function may touch. Computed once, because many callers may share the function.
 pub(crate) fn summary_of(map: &FunctionMap) -> &Summary {
     let start = || Summary { shared: map.shared.clone(), ..Summary::default() };
     map.summary.get_or_init(|| summarise(&map.nodes, start()))
 }
 
-/// Adds to `start` what `nodes` may touch.
+/// Adds to `start` the cells that `nodes` may touch.
 pub(crate) fn summarise(nodes: &[Node], start: Summary) -> Summary {
     let path = (0..start.cells.len()).collect();
     let needs = needed(nodes);
@@ -28,12 +28,12 @@ pub(crate) fn summarise(nodes: &[Node], start: Summary) -> Summary {
 struct Walk<'n> {
     out: Summary,
     needs: &'n Variables,
-    /// The cells in the order in which they were come across.
+    /// Indices of the touched cells in walking order, with repetitions.
     touched: Vec<usize>,
 }
 
 impl Walk<'_> {
-    /// Returns the cells touched after `nodes`, or `None` if no path gets past them.
+    /// Returns the cells touched on the paths through `nodes`, or `None` if no path gets past them.
     fn nodes(&mut self, nodes: &[Node], loops: &str, mut path: Path) -> Option<Path> {
         for n in nodes.iter().filter(|n| keeps(n, self.needs)) {
             path = self.node(n, loops, path)?;
@@ -52,6 +52,7 @@ impl Walk<'_> {
                     sources: a.value.sources.clone(),
                     varies: a.varies,
                 };
+
                 self.out.effect |= a.value.exits;
                 return Some(self.touch(cell, path));
             }
@@ -90,13 +91,14 @@ impl Walk<'_> {
                 return Some(self.rounds(body, loops, path));
             }
             Node::Block { body, .. } => {
-                // a `break` out of it is a path past it, too
+                // a `break` out of the block is a path past it, too
                 let before = path.clone();
                 return Some(self.nodes(body, loops, path).unwrap_or(before));
             }
             Node::Helper(h) => return Some(self.helper(h, loops, path)),
             Node::Item(_) | Node::Maybe | Node::Gap | Node::Jump(_) => {}
         }
+
         Some(path)
     }
 
@@ -111,7 +113,7 @@ impl Walk<'_> {
         path
     }
 
-    /// All of these count.
+    /// Walks all branches in turn, because state decides which of them run.
     fn all<'b>(&mut self, branches: impl Iterator<Item = &'b [Node]>, loops: &str, mut path: Path) -> Path {
         for b in branches {
             if let Some(after) = self.nodes(b, loops, path.clone()) {
@@ -121,19 +123,21 @@ impl Walk<'_> {
         path
     }
 
-    /// What happens in different rounds happens in one message: what a round touches goes with all that the round before has
-    /// left touched. The body is walked once, for loops in loops in loops would else be walked two to the power of
-    /// their depth times.
+    /// Walks the body of a loop. All iterations happen within one message, so the cells of an iteration are
+    /// touched together with all cells that the previous iteration touched. The body is walked only once:
+    /// with two walks, a nest of loops would take time exponential in its depth.
     fn rounds(&mut self, body: &[Node], loops: &str, path: Path) -> Path {
         let before = self.touched.len();
         let first = self.nodes(body, loops, path.clone()).unwrap_or_default();
         let all: Path = path.union(&first).copied().collect();
         let again: Path = self.touched.iter().skip(before).copied().collect();
+
         for cell in &again {
             for other in all.iter().filter(|other| *other != cell) {
                 self.out.together.insert((*other.min(cell), *other.max(cell)));
             }
         }
+
         all
     }
 
@@ -144,6 +148,7 @@ impl Walk<'_> {
         self.out.shared.extend(of.shared.iter().cloned());
         let argument = |i: usize| h.arguments.get(i);
         let words = |i: usize| argument(i).map(|a| a.words.clone()).unwrap_or_default();
+
         let before = path.clone();
         let mut indices = vec![];
         for c in &of.cells {
@@ -153,13 +158,17 @@ impl Walk<'_> {
                 sources.and(&a.value.sources);
                 varies |= a.varies;
             }
+
             let identity_of = |i: usize| argument(i).map(|a| a.identity.clone()).unwrap_or_default();
             let mut identity = fill(&c.identity, &identity_of);
-            // a local of the helper is another value in every call that gives it something else
+
+            // a key made from a local of the helper differs between calls with different arguments, so the
+            // arguments become part of its identity
             let named = |i: &usize| c.identity.contains(&placeholder(*i));
             for i in c.sources.parameters.iter().filter(|i| !named(i)) {
                 identity += &format!(" of {}", identity_of(*i));
             }
+
             let cell = Cell {
                 field: c.field.clone(),
                 words: fill_words(&c.words, &words),
@@ -168,15 +177,18 @@ impl Walk<'_> {
                 sources,
                 varies,
             };
+
             let after = self.touch(cell.clone(), before.clone());
             indices.push(self.out.cells.iter().position(|k| *k == cell));
             path.extend(after);
         }
+
         for (a, b) in &of.together {
             if let (Some(Some(a)), Some(Some(b))) = (indices.get(*a), indices.get(*b)) {
                 self.out.together.insert((*a.min(b), *a.max(b)));
             }
         }
+
         path
     }
 }

@@ -1,4 +1,5 @@
-//! What was found, in words: the cells of a handler, what kind that makes it, and which cells it joins.
+//! Describes the result in words: the cells of a handler, the kind that makes it, and the cells that it
+//! joins.
 
 mod flow;
 mod verdict;
@@ -11,31 +12,31 @@ use std::collections::BTreeSet;
 pub(crate) use flow::{summarise, summary_of};
 pub(crate) use verdict::{Verdict, verdicts};
 
-/// So many cells are named for a handler; more help no reader.
+/// Maximum number of cells recorded for a function; a longer list would not help a reader.
 const CELLS_MAX: usize = 32;
 
 /// A cell, or a family of cells, that a function may touch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cell {
     pub field: Ident,
-    /// `d[msg.a]`, with placeholders for parameters.
+    /// The access `d[msg.a]`, with placeholders for parameters.
     pub words: String,
-    /// ` for x in msg.items`, the same.
+    /// The loops around it, ` for x in msg.items`, with placeholders for parameters.
     pub loops: String,
-    /// Equal for provably equal keys.
+    /// A text that two cells share only if their keys are provably equal.
     pub identity: String,
     pub sources: Sources,
-    /// There are several in one message.
+    /// Whether one message may touch several cells of this family.
     pub varies: bool,
 }
 
 impl Cell {
-    /// The cell as a programmer would write it.
+    /// Returns the cell as a programmer would write it.
     pub(crate) fn text(&self) -> String {
         format!("{}{}", self.words, self.loops)
     }
 
-    /// The same key for every message.
+    /// Checks whether the key is the same for every message.
     pub(crate) fn is_constant(&self) -> bool {
         !self.sources.message && self.sources.parameters.is_empty()
     }
@@ -45,18 +46,18 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub cells: Vec<Cell>,
-    /// Cells (by index) that one message may touch together.
+    /// Pairs of cells, by index, that one message may touch together.
     pub together: BTreeSet<(usize, usize)>,
-    /// Dictionaries that are used whole.
+    /// Dictionaries that are used as a whole.
     pub whole: Vec<Ident>,
-    /// Dictionaries whose snapshots are read.
+    /// Dictionaries whose shared views are read.
     pub shared: Vec<Ident>,
-    /// Whether something happens that is no access.
+    /// Whether the function has an effect other than accesses.
     pub effect: bool,
 }
 
 impl Summary {
-    /// Adds a cell; returns its index, or `None` if there are too many.
+    /// Adds a cell and returns its index, or `None` if there are already [`CELLS_MAX`].
     pub(crate) fn add(&mut self, cell: Cell) -> Option<usize> {
         if let Some(known) = self.cells.iter().position(|c| *c == cell) {
             return Some(known);
@@ -68,7 +69,7 @@ impl Summary {
         Some(self.cells.len() - 1)
     }
 
-    /// `d[msg.a], w[*]`, each once.
+    /// Lists the cells, each once: `d[msg.a], w[*]`.
     pub(crate) fn text(&self) -> String {
         let mut out: Vec<String> = vec![];
         let cells = self.cells.iter().map(Cell::text);
@@ -80,7 +81,7 @@ impl Summary {
         out.join(", ")
     }
 
-    /// The dictionaries whose snapshots are read, each once: `links, nodes`.
+    /// Lists the dictionaries whose shared views are read, each once: `links, nodes`.
     pub(crate) fn snapshots(&self) -> String {
         let mut out: Vec<String> = vec![];
         for name in self.shared.iter().map(Ident::to_string) {
@@ -95,7 +96,7 @@ impl Summary {
         self.cells.iter().filter(|c| c.is_constant())
     }
 
-    /// `sharded`, `centralised`, `stateless` or `drop`, for this function alone.
+    /// Returns `sharded`, `centralised`, `stateless` or `drop`, considering this function alone.
     pub(crate) fn kind(&self) -> &'static str {
         if !self.whole.is_empty() || self.constants().next().is_some() {
             "centralised"
@@ -108,18 +109,21 @@ impl Summary {
         }
     }
 
-    /// Which different keys one message ties together, in words; empty if none.
+    /// Lists the different keys that one message ties together; empty if none.
     pub(crate) fn joins(&self) -> String {
         const SHOWN_MAX: usize = 4;
+
         let mut out: Vec<String> = vec![];
         let mut add = |text: String| {
             if !out.contains(&text) {
                 out.push(text)
             }
         };
+
         self.cells.iter().filter(|c| c.varies).for_each(|c| add(c.text()));
         for (a, b) in &self.together {
             let (Some(a), Some(b)) = (self.cells.get(*a), self.cells.get(*b)) else { continue };
+
             if a.identity != b.identity {
                 match a.words == b.words {
                     true => add(format!("several values of {}", a.words)),
@@ -127,26 +131,30 @@ impl Summary {
                 }
             }
         }
+
         for (whole, cell) in self.whole.iter().flat_map(|w| self.cells.iter().map(move |c| (w, c))) {
             if cell.field != *whole {
                 add(format!("{whole}[*] with {}", cell.text()));
             }
         }
+
         let more = out.len().saturating_sub(SHOWN_MAX);
         out.truncate(SHOWN_MAX);
         if more > 0 {
             out.push(format!("and {more} more"));
         }
+
         out.join("; ")
     }
 }
 
-/// Puts an argument into a text; compound arguments in parentheses, unless they stand alone.
+/// Puts arguments into a text. A compound argument gets parentheses, unless it stands alone.
 pub(crate) fn fill_words(template: &str, words: &dyn Fn(usize) -> String) -> String {
     let alone = template
         .chars()
         .filter(|c| (*c as u32) < 0xF_0000)
         .all(|c| c.is_alphanumeric() || "[]_#.(), ".contains(c));
+
     fill(template, &|i| {
         let argument = words(i);
         let compound = argument.contains(' ') && !argument.ends_with(')');

@@ -1,37 +1,41 @@
-//! What kind of handler each is, given all of the app: a dictionary that one handler uses whole is one cell for all.
+//! Decides the kind of each handler, considering the whole app: if one handler uses a dictionary as a whole,
+//! its cells belong to one bee for all handlers.
 
 use super::Summary;
 use proc_macro2::Ident;
 
-/// The finding about one handler.
+/// The result for one handler.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     /// `sharded`, `centralised`, `stateless` or `drop`.
     pub kind: &'static str,
     pub cells: String,
-    /// Which different keys one message ties together; empty if none.
+    /// Different keys that one message ties together; empty if none.
     pub joins: String,
-    /// Why it is of that kind.
+    /// The reason for its kind, in words.
     pub reason: String,
-    /// The line that centralises it; zero if it is not centralised.
+    /// Line of the code that centralises it; zero if it is not centralised.
     pub line: usize,
-    /// It is centralised, but does not say `whole` itself.
+    /// Whether it is centralised by a constant key or by another handler, rather than by its own `whole`.
     pub accidental: bool,
 }
 
-/// `handlers`: names and summaries. `also_whole`: dictionaries that hand-written maps use whole.
+/// Returns a verdict for each of `handlers` (names and summaries). `also_whole` lists the dictionaries that
+/// hand-written maps use as a whole.
 pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> Vec<Verdict> {
-    // who uses a dictionary whole, and in which line
+    // the first handler that uses a dictionary as a whole, with the line of that use
     let owner_of = |field: &Ident| {
         let users = handlers.iter().flat_map(|(name, s)| s.whole.iter().map(move |w| (*name, w)));
         let by_hand = also_whole.iter().map(|w| ("a hand-written map", w));
         users.chain(by_hand).find(|(_, w)| *w == field).map(|(name, w)| (name, line_of(w)))
     };
+
     let verdict = |(_, summary): &(&str, &Summary)| {
         let cells = match summary.text() {
             text if text.is_empty() => "-".to_string(),
             text => text,
         };
+
         let constant = summary.constants().next();
         let merged = summary.cells.iter().find_map(|c| owner_of(&c.field).map(|by| (by, &c.field)));
         let own = summary.whole.first();
@@ -50,6 +54,7 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
             }
             (None, None, None) => (format!("its map is `{cells}`"), 0),
         };
+
         Verdict {
             kind,
             cells,
@@ -59,10 +64,11 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
             accidental: kind == "centralised" && (constant.is_some() || own.is_none()),
         }
     };
+
     handlers.iter().map(verdict).collect()
 }
 
-/// The line of an access, which is that of the name of its dictionary.
+/// Returns the line of an access, which is the line of the dictionary's name.
 fn line_of(field: &Ident) -> usize {
     field.span().start().line
 }

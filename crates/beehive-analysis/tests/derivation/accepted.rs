@@ -1,4 +1,4 @@
-//! Bodies that must be accepted, with what is derived for them.
+//! Bodies that the analysis must accept, with the maps that it must derive.
 
 use crate::{errors, handler};
 
@@ -67,6 +67,7 @@ fn kinds_and_cells() {
             "sharded: d[k], e[k]",
         ),
     ];
+
     let mut wrong = vec![];
     for (body, want) in cases {
         let got = found(body);
@@ -74,10 +75,11 @@ fn kinds_and_cells() {
             wrong.push(format!("{body}\n    wanted {want:?}, got {got:?}"));
         }
     }
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A message that is answered must not be dropped, even if no cell is touched.
+/// An answered message must not be dropped, even if the handler touches no cell.
 #[test]
 fn an_answer_is_an_effect() {
     let kind = |output: &str, body: &str| {
@@ -85,6 +87,7 @@ fn an_answer_is_an_effect() {
         assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
         d.handlers[0].kind.clone()
     };
+
     for (output, body, want) in [
         ("Option<u64>", "Some(m.a)", "stateless"),
         ("u64", "m.a + 1", "stateless"),
@@ -112,8 +115,8 @@ fn an_answer_is_an_effect() {
     }
 }
 
-/// A variable that may be a view of one that is needed changes that one, too; where the map prints the change, it declares
-/// the variable.
+/// A change of a variable that may be a view of a needed variable changes the needed one too. Where the map
+/// prints the change, it must declare the variable.
 #[test]
 fn what_a_map_changes_it_declares() {
     let got = map(
@@ -129,6 +132,7 @@ fn the_map_is_a_slice_of_the_body() {
             .replace("key()", "m.a")
             .as_str(),
     );
+
     assert_eq!(
         got,
         "ifletSome(p)=m.opt{::beehive::__private::At(Self::__bh_d,&(&p)).cell(__m);{::beehive::__private::AtValue(Self::__bh_e,&(m.a)).cell(__m);}}{{::beehive::__private::AtValue(Self::__bh_e,&(m.b)).cell(__m);}}"
@@ -173,17 +177,20 @@ fn joins_are_different_keys_in_one_message() {
         ),
         ""
     );
+
     assert_eq!(joins("if m.flag { self.d.get(&m.a); } else { self.d.get(&m.b); }"), "");
     assert_eq!(joins("if m.flag { self.d.get(&m.a); return } self.d.get(&m.b);"), "");
     assert_eq!(joins("match m.kind { A => self.d.get(&m.a), _ => self.d.get(&m.b) };"), "");
     assert_eq!(joins("for _ in &m.items { self.d.get(&m.a); }"), "");
     assert_eq!(joins("self.touch(m.a); } fn touch(&mut self, k: u64) { self.d.get(&k); self.e.get(&k);"), "");
-    // more than one
+
+    // different keys
     assert_eq!(joins("self.d.get(&m.a); self.e.get(&m.b);"), "d[m.a] with e[m.b]");
     assert_eq!(joins("if self.d.contains(&m.a) { self.e.get(&m.b); }"), "d[m.a] with e[m.b]");
     assert_eq!(joins("for x in &m.items { self.d.get(x); }"), "d[x] for x in m.items");
     assert_eq!(joins("let mut i = 0; while i < m.n { self.d.get(&i); i += 1; }"), "d[i]");
     assert_eq!(joins("let mut k = m.a; self.d.get(&k); k = m.b; self.d.get(&k);"), "several values of d[k]");
+
     assert_eq!(
         joins("for x in &m.items { self.touch(*x); } } fn touch(&mut self, k: u64) { self.d.get(&k);"),
         "d[x] for x in m.items"
@@ -192,13 +199,15 @@ fn joins_are_different_keys_in_one_message() {
         joins("for x in &m.items { if *x > 3 { self.d.get(&m.a); } else { self.d.get(&m.b); } }"),
         "d[m.a] with d[m.b]"
     );
+
     assert_eq!(
         joins("self.touch(m.a); self.touch(m.b); } fn touch(&mut self, k: u64) { self.d.get(&k);"),
         "d[m.a] with d[m.b]"
     );
 }
 
-/// What may change does not stand for what it was made of, be it a parameter or a local of a helper.
+/// A value that may change does not stand for its initialiser, whether it comes from a parameter or from a
+/// local of a helper.
 #[test]
 fn a_value_that_changes_is_another_key_in_a_helper_too() {
     let joins = |body: &str| handler(body).handlers[0].joins.clone();
@@ -212,6 +221,7 @@ fn a_value_that_changes_is_another_key_in_a_helper_too() {
         ),
         "d[k]"
     );
+
     let touch = "fn touch(&mut self, k: u64) { let mut n = k; n += 1; self.d.get(&n);";
     assert_eq!(joins(&format!("self.touch(m.a); self.touch(m.b); }} {touch}")), "several values of d[n]");
     assert_eq!(joins(&format!("self.touch(m.a); self.touch(m.a); }} {touch}")), "");

@@ -1,4 +1,4 @@
-//! What is written in the attributes: checked assertions, warnings, shapes of handlers.
+//! Options of the attributes: checked assertions, warnings, and signatures of handlers.
 
 use crate::{block, errors, options_block};
 
@@ -26,6 +26,7 @@ fn kinds_are_checked() {
         assert!(errors(&block(ok)).is_empty(), "{ok}");
         assert!(warnings(ok).is_empty(), "{ok}");
     }
+
     assert!(
         only_error("#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(1, 1); }")
             .starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` (line 1) is the same")
@@ -34,6 +35,7 @@ fn kinds_are_checked() {
         only_error("#[rcv(stateless)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }")
             .starts_with("`h` is sharded, not stateless")
     );
+
     assert_eq!(
         only_error("#[rcv(expect = \"d[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }"),
         "the derived map of `h` is \"d[m.a]\", not \"d[m.b]\"\n\
@@ -63,12 +65,14 @@ fn accidents_are_warned_about() {
         warnings("#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }"),
         ["h_joins_cells"]
     );
+
     assert_eq!(
         warnings("#[rcv(sharded)] fn h(&mut self, m: &M) { for x in &m.items { self.d.put(*x, 1); } }"),
         ["h_joins_cells"]
     );
     assert!(warnings("#[rcv] fn h(&mut self, m: &M) { self.d.whole().clear(); }").is_empty());
-    // written down is meant
+
+    // cells that are written down are intended, so there is no warning
     for meant in [
         "#[rcv(expect = \"d[m.a], e[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }",
         "#[rcv(expect = \"d[1]\")] fn h(&mut self, m: &M) { self.d.put(1, 1); }",
@@ -76,6 +80,7 @@ fn accidents_are_warned_about() {
         assert!(warnings(meant).is_empty(), "{meant}");
         assert_eq!(block(meant).handlers[0].note, "");
     }
+
     let d = block("#[rcv] fn gen(&mut self, m: &M) { self.d.put(1, 1); }");
     let tokens = d.tokens.to_string();
     assert!(tokens.contains("deprecated") && tokens.contains("gen_is_centralised"), "{tokens}");
@@ -109,8 +114,9 @@ fn shapes() {
         let found = only_error(items);
         assert!(found.contains(want), "{items}\n    wanted {want:?}, got {found:?}");
     }
+
     let trait_impl = "impl X for T { #[rcv] fn h(&mut self, m: &M) {} }".parse().expect("tokens");
-    let d = beehive_analysis::derivation(Default::default(), trait_impl, Default::default()).expect("parses");
+    let d = beehive_analysis::derivation(Default::default(), trait_impl).expect("parses");
     assert!(errors(&d)[0].starts_with("`#[handlers]` goes on an inherent impl block"), "{:?}", errors(&d));
 }
 
@@ -122,6 +128,7 @@ fn each_and_every() {
          #[every(\"250ms\")] fn tick(&mut self, ctx: &mut Ctx) { ctx.emit(1); }
          #[rcv(each = macs)] fn touch(&mut self, _: &NodeId, m: &Touch) {}",
     );
+
     assert!(d.errors.is_empty(), "{:?}", errors(&d));
     let found: Vec<String> =
         d.handlers.iter().map(|h| format!("{} {}{}", h.kind, h.cells, h.joins)).collect();
@@ -130,6 +137,7 @@ fn each_and_every() {
         ["sharded macs[node], heard[node]", "sharded macs[node]", "stateless -", "sharded macs[..]"]
     );
     let tokens = d.tokens.to_string().replace(' ', "");
+
     for want in [
         "Registration::<Self,NodeId,Flush>::of(registrar).each(Self::__bh_macs.index);",
         "Registration::<Self,NodeId,::beehive::__private::Tick<1u32>>::of(registrar).every_each(::core::time::Duration::from_millis(10000u64),Self::__bh_macs.index);",

@@ -1,4 +1,5 @@
-//! `attempt! { .. }`: its cells count, whether it is undone or not, and it is left by its value only.
+//! `attempt! { .. }`: its cells count whether or not it is rolled back, and control leaves it only through
+//! its value.
 
 use crate::{block, errors, handler};
 
@@ -38,6 +39,7 @@ fn what_a_block_touches_is_part_of_the_map() {
             "sharded: d[m.a]",
         ),
     ];
+
     let wrong: Vec<String> = cases
         .iter()
         .filter_map(|(body, want)| {
@@ -45,6 +47,7 @@ fn what_a_block_touches_is_part_of_the_map() {
             (got != *want).then(|| format!("{body}\n    wanted {want:?}, got {got:?}"))
         })
         .collect();
+
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -75,18 +78,22 @@ fn what_is_refused() {
             "assigned",
         ),
     ];
+
     for (body, want) in cases {
         let items = format!("#[rcv] fn h(&mut self, m: &Msg, ctx: &mut Ctx) {{ {body} }}");
         let Ok(tokens) = items.parse::<proc_macro2::TokenStream>() else {
-            continue; // the compiler itself refuses it before we see it
+            continue; // text that is not valid tokens never reaches the macro
         };
+
         drop(tokens);
         let found = errors(&handler(body));
         assert!(found.iter().any(|e| e.contains(want)), "{body}\n    wanted {want:?}, got {found:?}");
     }
+
     let without = errors(&block(
         "#[rcv] fn h(&mut self, m: &Msg) { Self::f(m) } fn f(m: &Msg) { let _ = attempt! { Ok(()) }; }",
     ));
+
     assert!(without.iter().any(|e| e.contains("takes `&mut self`")), "{without:?}");
 }
 
@@ -113,5 +120,6 @@ fn a_map_that_takes_self_is_refused_with_the_reason() {
     let found = errors(&block(
         "#[rcv(map = Self::cells)] fn h(&mut self, m: &Msg) { self.d.put(m.a, 1); } fn cells(m: &Msg, mapper: &mut Mapper) {}",
     ));
+
     assert!(found.is_empty(), "{found:?}");
 }

@@ -1,41 +1,44 @@
-//! What the analysis costs: a handler must not be felt when a program is compiled, and no body may make it take long.
+//! Bounds the running time of the analysis: ordinary handlers must not slow down a build noticeably, and no
+//! body may take very long.
 
-use beehive_analysis::{Faults, derivation};
+use beehive_analysis::derivation;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Aim for a handler.
+/// Target time for one handler.
 const AIM: Duration = Duration::from_millis(2);
 
-/// Without optimisation the analysis, and syn, are several times slower.
+/// Slowdown factor of debug builds, in which the analysis and syn are not optimised.
 const SLOWER: u32 = if cfg!(debug_assertions) { 4 } else { 1 };
 
-/// No body of the size of a source file takes longer than this, here.
+/// Limit for any body of the size of a source file.
 const PATHOLOGICAL_MAX: Duration = Duration::from_secs(5);
 
-/// The processor time of this thread: what else the machine does costs nothing here.
+/// Returns the processor time that this thread has used, which does not depend on the load of the machine.
 fn spent() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// The shortest of some runs.
+/// Returns the shortest time of three runs.
 fn cost(block: &str) -> Duration {
     let tokens: proc_macro2::TokenStream = block.parse().expect("tokens");
     let run = || {
         let began = spent();
-        derivation(Default::default(), tokens.clone(), Faults::default()).expect("parses");
+        derivation(Default::default(), tokens.clone()).expect("parses");
         spent() - began
     };
     (0..3).map(|_| run()).min().unwrap_or_default()
 }
 
-/// How many functions there are in the `#[handlers]` blocks of a file of the repository, and what all of them cost.
+/// Counts the functions in the `#[handlers]` blocks of a file of the repository, and measures the time for
+/// all of them.
 fn cost_of_file(file: &Path) -> (u32, Duration) {
     let source = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let parsed = syn::parse_file(&source).expect("Rust");
     let (mut functions, mut all) = (0, Duration::ZERO);
+
     for item in parsed.items {
         let syn::Item::Impl(mut block) = item else { continue };
         if block.attrs.iter().any(|a| a.path().is_ident("handlers")) {
@@ -44,6 +47,7 @@ fn cost_of_file(file: &Path) -> (u32, Duration) {
             all += cost(&quote::quote!(#block).to_string());
         }
     }
+
     (functions, all)
 }
 
@@ -57,7 +61,8 @@ fn each(name: &str, files: impl IntoIterator<Item = PathBuf>, functions_min: u32
     all / functions
 }
 
-/// The handlers of the controller and of the examples, as they are compiled by default: macros are not optimised.
+/// The handlers of the controller and of the examples, in a debug build: by default proc macros are not
+/// optimised.
 #[test]
 fn ordinary_handlers_are_cheap() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -69,7 +74,7 @@ fn ordinary_handlers_are_cheap() {
     assert!(each <= AIM, "{each:?}");
 }
 
-/// The checked-in random handlers: most of them are far worse than what anybody writes.
+/// The checked-in random handlers, most of which are far more complex than hand-written ones.
 #[test]
 fn random_handlers_are_not_dear() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../beehive-core/tests/maps/generated.rs");
@@ -77,7 +82,8 @@ fn random_handlers_are_not_dear() {
     assert!(each <= AIM * SLOWER, "{each:?}");
 }
 
-/// A handler with `body` repeated, and the same ten times as long: the cost may grow with the square of the size, at most.
+/// Checks that a handler with ten times as many copies of `body` takes at most about a hundred times as long:
+/// the cost may grow with the square of the size.
 fn grows_like_a_square(name: &str, body: impl Fn(usize) -> String) {
     let block = |n: usize| {
         format!(
@@ -85,10 +91,12 @@ fn grows_like_a_square(name: &str, body: impl Fn(usize) -> String) {
             body(n)
         )
     };
+
     let (small, large) = (cost(&block(20)), cost(&block(200)));
     println!("{name}: {small:?}, ten times as long {large:?}");
     assert!(large <= PATHOLOGICAL_MAX, "{name}: {large:?}");
-    // small times are all noise
+
+    // below a millisecond the measurements are mostly noise
     let allowed = small.max(Duration::from_millis(1)) * 250;
     assert!(large <= allowed, "{name}: {small:?} grows to {large:?}");
 }
@@ -103,6 +111,7 @@ fn long_bodies_are_bounded() {
         let chain: String = (1..n).map(|i| format!("let x{i} = x{} + m.b;", i - 1)).collect();
         format!("let x0 = m.a; {chain} self.d.put(x{}, 1);", n - 1)
     });
+
     grows_like_a_square("arms", |n| {
         let arms: String = (0..n).map(|i| format!("{i} => {{ self.d.put(m.b + {i}, 1); }}")).collect();
         format!("match m.a {{ {arms} _ => {{}} }}")
@@ -112,11 +121,13 @@ fn long_bodies_are_bounded() {
             .map(|i| format!("if self.d.contains(&m.a) {{ return Ok(()); }} self.e.put(m.b + {i}, 1);"))
             .collect()
     });
+
     grows_like_a_square("loops that feed one another", |n| {
         let vectors: String = (0..n).map(|i| format!("let mut v{i} = vec![m.a];")).collect();
         let loops: String = (1..n).map(|i| format!("for x in &v{} {{ v{i}.push(*x); }}", i - 1)).collect();
         format!("{vectors} {loops} for k in &v{} {{ self.d.get(k); }}", n - 1)
     });
+
     grows_like_a_square("facts learnt one a round", |n| {
         let declared: String = (0..n).map(|i| format!("let mut x{i} = m.a;")).collect();
         let moved: String = (1..n).map(|i| format!("x{} = x{i};", i - 1)).collect();
@@ -140,6 +151,7 @@ fn deep_bodies_are_bounded() {
             let (open, close) = (open.repeat(n), close.repeat(n));
             format!("impl T {{ #[rcv] fn h(&mut self, m: &M) {{ {open} self.e.put(m.b, 1); {close} }} }}")
         };
+
         let (small, large) = (cost(&block(6)), cost(&block(24)));
         println!("{name}: {small:?} at depth 6, {large:?} at depth 24");
         assert!(large <= PATHOLOGICAL_MAX, "{name}: {large:?}");

@@ -1,9 +1,10 @@
-//! Helpers that call helpers: the work stays polynomial in the size of the block.
+//! Checks that helpers that call helpers take time polynomial in the size of the block.
 
 use crate::{block, errors};
 use std::time::{Duration, Instant};
 
-/// Each of `levels` helpers calls the next twice: 2 to the power of `levels` paths.
+/// Builds a block in which each of `levels` helpers calls the next one twice, so that there are 2 to the
+/// power of `levels` call paths.
 fn ladder(levels: usize, last: &str) -> String {
     let mut items = String::from("#[rcv] fn h(&mut self, m: &M) { self.l0(m.a, m.b); }");
     for i in 0..levels {
@@ -24,7 +25,8 @@ fn helper_fan_out_is_polynomial() {
         let spent = start.elapsed();
         assert!(spent < Duration::from_secs(5), "{last}: {spent:?}");
         assert!(d.errors.iter().all(|e| e.to_string().contains("may panic")), "{:?}", errors(&d));
-        // the slice of the block, not of its paths
+
+        // the size of the output is that of the slice, not of the number of paths
         assert!(d.tokens.to_string().len() < 200_000);
     }
 }

@@ -1,4 +1,5 @@
-//! Whatever is wrong, the block stays in place, so that editors go on completing, and nothing follows from an error.
+//! After an error the block stays in place, so that editors still complete code, and the expansion causes no
+//! further errors.
 
 use crate::block;
 use beehive_analysis::expand_handlers;
@@ -10,7 +11,8 @@ fn a_block_that_does_not_parse_is_kept() {
     let out = expand_handlers(Default::default(), item.parse().expect("tokens")).to_string();
     assert!(out.contains("fn h") && out.contains("fn t"), "{out}");
     assert!(!out.contains("rcv") && !out.contains("every"), "{out}");
-    // the compiler says what is wrong; should it not, this does
+
+    // normally the compiler reports the syntax error; this panic reports it if the compiler does not
     assert!(!out.contains("compile_error") && out.contains("panic ! (\"expected `,`\")"), "{out}");
     assert!(out.contains("Handlers for T"), "{out}");
     let out =
@@ -37,6 +39,7 @@ fn the_documentation_tells_the_map() {
         out.contains("**Note:** one handler, one key") && out.contains("write `#[rcv(joins)]`."),
         "{out}"
     );
+
     let d = block("#[rcv(centralized)]\nfn h(&mut self, m: &M) {\nself.d.put(1, 1); }");
     let out = d.tokens.to_string();
     assert!(

@@ -1,4 +1,5 @@
-//! The analysis as an ordinary library: what it refuses and for which reason, what it accepts and with which map.
+//! Tests of the analysis as an ordinary library: which handlers it refuses and why, and which maps it derives
+//! for the others.
 
 mod accepted;
 mod assertions;
@@ -10,9 +11,9 @@ mod refused;
 mod seeded;
 mod wanted;
 
-use beehive_analysis::{Derivation, Faults, derivation};
+use beehive_analysis::{Derivation, derivation};
 
-/// The derivation of an impl block with these items.
+/// Returns the derivation of an impl block with these items.
 fn block(items: &str) -> Derivation {
     options_block("", items)
 }
@@ -20,10 +21,11 @@ fn block(items: &str) -> Derivation {
 fn options_block(options: &str, items: &str) -> Derivation {
     let attribute = options.parse().expect("tokens");
     let source: proc_macro2::TokenStream = format!("impl T {{ {items} }}").parse().expect("tokens");
-    derivation(attribute, source, Faults::default()).unwrap_or_else(|e| panic!("{items}\n{e}"))
+    derivation(attribute, source).unwrap_or_else(|e| panic!("{items}\n{e}"))
 }
 
-/// The derivation of one handler `h` of a message `m`; `body` may close it and open another method.
+/// Returns the derivation of one handler `h` of a message `m`. The body may close the method and open another
+/// one.
 fn handler(body: &str) -> Derivation {
     block(&format!("#[rcv] fn h(&mut self, m: &Msg, ctx: &mut Ctx) {{ {body} }}"))
 }

@@ -1,4 +1,5 @@
-//! Bodies that must be refused, each for its reason. `d`, `e`, `s`: dictionaries; `m`: the message.
+//! Bodies that the analysis must refuse, each with a part of its error. `d`, `e` and `s` are dictionaries;
+//! `m` is the message.
 
 use crate::{errors, handler};
 
@@ -54,7 +55,7 @@ fn bodies_are_refused_for_their_reason() {
             "let (mut a, mut b) = (m.a, m.b); (a, b) = (b, *self.d.get(&m.a).unwrap()); self.e.get(&b);",
             not_msg,
         ),
-        // mutations that only happen in code the map does not run
+        // changes that happen only in code that the map does not run
         (
             "let mut it = m.items.iter(); let x = it.next().copied().or(self.d.get(&m.a).copied()); let k = it.next().unwrap(); self.e.get(k);",
             not_msg,
@@ -80,7 +81,7 @@ fn bodies_are_refused_for_their_reason() {
         ),
         ("let mut k = m.a; 'b: { if self.d.contains(&m.a) { break 'b; } k = m.b; } self.e.get(&k);", not_msg),
         ("let mut n = 0; m.items.iter().filter(|x| { n += 1; **x > 1 }).count(); self.e.get(&n);", not_msg),
-        // other sources
+        // keys from other sources than the message
         ("self.d.get(&ctx.bee());", not_msg),
         ("self.d.get(&(m.a + self.limit));", not_msg),
         ("self.d.get(&rand::random::<u64>());", not_msg),
@@ -90,7 +91,7 @@ fn bodies_are_refused_for_their_reason() {
         ("self.d.get(&hash(m));", not_msg),
         ("self.d.get(&my_key!(m));", not_msg),
         ("let h = HashSet::new(); self.d.get(&h.len());", not_msg),
-        // self gets away
+        // `self` escapes
         ("foo(self);", "`self` leaves the handler"),
         ("let t = self; t.d.get(&m.a);", "`self` leaves the handler"),
         ("let f = |t: &mut Self| t.d.get(&m.a); f(self);", "`self` leaves the handler"),
@@ -122,7 +123,7 @@ fn bodies_are_refused_for_their_reason() {
             "let k = *self.d.get(&m.a).unwrap(); self.outer(k); } fn outer(&mut self, x: u64) { self.inner(x + 1); } fn inner(&mut self, y: u64) { self.e.put(y, 1);",
             "becomes a key",
         ),
-        // may panic where the handler does not get
+        // the map may panic at a point that the handler does not reach
         ("if self.d.contains(&m.a) { self.e.get(&m.items[0]); }", "may panic"),
         ("let Some(_) = self.d.get(&m.a) else { return }; self.e.get(m.items.last().unwrap());", "may panic"),
         ("if self.d.contains(&m.a) { return; } let k = m.a / m.b; self.e.get(&k);", "may panic"),
@@ -136,10 +137,10 @@ fn bodies_are_refused_for_their_reason() {
         ),
         // conditional compilation
         ("#[cfg(feature = \"x\")] let k = m.a; self.d.get(&m.b);", "compiled"),
-        // configuration and snapshots
+        // configuration and shared views
         ("self.d.put(m.a + self.config.offset, 1);", "configuration would move cells"),
         ("if let Some(k) = self.d.shared().get(&m.a) { self.e.put(*k, 1); }", not_msg),
-        // changes that are easy to miss
+        // changes that are easy to overlook
         (
             "let mut v = vec![m.a]; for (x, y) in m.items.iter().zip(v.iter_mut()) { *y = *self.d.get(x).unwrap(); } self.e.get(&v[0]);",
             not_msg,
@@ -185,7 +186,7 @@ fn bodies_are_refused_for_their_reason() {
             "let mut it = m.items.iter(); let t = (it.by_ref(), 1); if self.d.contains(&m.a) { let _v = Vec::from_iter(t.0); } self.e.get(it.next().unwrap());",
             not_msg,
         ),
-        // `write!` changes what it is not seen to borrow
+        // `write!` changes its first argument without a visible borrow
         (
             "let mut s = String::new(); if self.d.contains(&m.a) { write!(s, \"{}\", m.b)?; } self.g.get(&s);",
             not_msg,
@@ -212,7 +213,7 @@ fn bodies_are_refused_for_their_reason() {
         ("unsafe { let t = self as *mut T; (*t).d.put(m.a, 1); }", "`self` leaves the handler"),
         ("self.pick(m.a); } fn pick(k: u64) -> u64 { k", "takes no `self`"),
         ("let k = self.pick(m.a); self.d.get(&k); } fn pick(&self, k: u64) -> u64 { k", "drop its `self`"),
-        // a promise is made where the call is
+        // the help line proposes `pure!` at the call that computes the key
         ("let k = shards::of(m.a); self.d.get(&k);", "`pure!(shards::of(..))`, or `#[handlers(pure(of))]`"),
         ("let k = m.id.load(Ordering::Relaxed); self.d.get(&k);", "`pure!(value.load(..))`"),
         ("let k = my_key!(m); self.d.get(&(k, m.a));", "`pure!(my_key!(..))`"),
@@ -221,6 +222,7 @@ fn bodies_are_refused_for_their_reason() {
         ("let k = vec![m.opt?]; for x in &k { self.d.get(x); }", "`?` in a macro"),
         ("let f = |x: u64| { n!(x) }; self.d.get(&f(m.a));", not_msg),
     ];
+
     let mut wrong = vec![];
     for (body, want) in cases {
         let found = errors(&handler(body));
@@ -228,6 +230,7 @@ fn bodies_are_refused_for_their_reason() {
             wrong.push(format!("{body}\n    wanted {want:?}, got {found:?}"));
         }
     }
+
     assert!(
         wrong.is_empty(),
         "{} of {} are not refused as they should be:\n{}",
@@ -235,10 +238,11 @@ fn bodies_are_refused_for_their_reason() {
         cases.len(),
         wrong.join("\n")
     );
+
     assert!(cases.len() > 80);
 }
 
-/// One mistake, one error: what follows from it is not reported too.
+/// One mistake is one error: its consequences are not reported.
 #[test]
 fn a_value_that_is_a_key_in_three_places_is_one_error() {
     let found = errors(&handler(

@@ -1,13 +1,18 @@
-//! The analysis notices when it is broken: each seeded bug makes it accept, or map too little, of what the sound
-//! analysis refuses or maps. (That such maps are too small at run time is shown in `beehive-core/tests/maps`.)
+//! Proves that the tests would notice a broken analysis: with a seeded fault, the analysis accepts bodies
+//! that it should refuse, or maps too little. (`beehive-core/tests/maps` shows at run time that these maps
+//! are too small.)
 
 #[path = "../../examples/random_handlers/faults.rs"]
 mod faults;
 
-use beehive_analysis::{Derivation, Faults, derivation};
+use beehive_analysis::{Derivation, Faults, derivation, faulty_derivation};
 
-fn derive(source: &str, faults: Faults) -> Derivation {
-    derivation(Default::default(), source.parse().expect("tokens"), faults).expect("parses")
+fn sound(source: &str) -> Derivation {
+    derivation(Default::default(), source.parse().expect("tokens")).expect("parses")
+}
+
+fn broken(source: &str, faults: Faults) -> Derivation {
+    faulty_derivation(Default::default(), source.parse().expect("tokens"), faults).expect("parses")
 }
 
 #[test]
@@ -17,7 +22,7 @@ fn every_seeded_bug_changes_every_one_of_its_maps() {
     for s in all {
         for body in s.bodies {
             let source = faults::block(&s, &[*body]);
-            let (sound, broken) = (derive(&source, Faults::default()), derive(&source, s.faults));
+            let (sound, broken) = (sound(&source), broken(&source, s.faults));
             assert!(broken.errors.is_empty(), "{}: {:?}", s.app, broken.errors);
             let refused = !sound.errors.is_empty();
             let (sound, broken) = (&sound.handlers[1], &broken.handlers[1]);
@@ -26,7 +31,7 @@ fn every_seeded_bug_changes_every_one_of_its_maps() {
     }
 }
 
-/// The maps that the run-time proof uses are those that the analysis makes today.
+/// Checks that the maps used by the run-time proof are the ones that the analysis derives today.
 #[test]
 fn the_checked_in_maps_are_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../beehive-core/tests/maps/seeded.rs");
@@ -34,6 +39,7 @@ fn the_checked_in_maps_are_current() {
         println!("skipped: {path} is not there (a packaged crate)");
         return;
     };
+
     let current = faults::module().expect("all are accepted with their bug");
     assert!(
         known == current,

@@ -1,10 +1,12 @@
-//! What programmers of a suite of applications wanted to write, and what the analysis says to it.
+//! Handlers that the authors of a suite of applications wanted to write, and whether the analysis accepts
+//! them.
 
 use crate::{block, errors};
 
-/// Passes the analysis and is refused by a type: the field would have to be something other than a dictionary.
+/// The analysis accepts the body, but a type refuses it: the field would have to be something other than a
+/// dictionary.
 const TYPES: bool = true;
-/// (what, body of the impl, accepted?)
+/// Purpose, body of the impl block, whether the analysis accepts it.
 const WANTS: &[(&str, &str, bool)] = &[
     (
         "follow a path's hops to its links",

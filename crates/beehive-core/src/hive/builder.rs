@@ -11,7 +11,7 @@ use crate::hive::consensus::journal::{AppShapes, BeeImage, Colony, Journal, Logg
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
@@ -21,7 +21,7 @@ use crate::hive::observe::history::Notes;
 use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::recovery;
-use crate::hive::route::recovery::SenderLanes;
+use crate::hive::route::recovery::SenderQueues;
 use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
 use crate::hive::sweep::ticks;
@@ -45,7 +45,7 @@ type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 type Bees = BTreeMap<(u16, BeeId), BeeImage>;
 /// Restores the bees of an app, out of those that there are.
-type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderLanes) -> Result<(), DecodeError>>;
+type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
 /// What an app needs to be put into a hive that is being built.
@@ -319,13 +319,13 @@ impl Builder {
             stuck: Mutex::default(),
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
-            lane: SenderLane::shared(),
+            lane: SenderQueue::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
             witness: self.witness.map(|notes| notes.begin_life()),
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),
-            under_way: Arc::default(),
+            in_flight: Arc::default(),
             stopped: AtomicBool::new(false),
             over: AtomicBool::new(false),
             stopping: Notify::new(),
@@ -376,7 +376,7 @@ impl Builder {
         };
         let misread = |why: String| StartError::Log { why };
         shapes.read(&colony).map_err(misread)?;
-        let mut lanes = SenderLanes::default();
+        let mut lanes = SenderQueues::default();
         restore
             .into_iter()
             .try_for_each(|restore| restore(&mut colony.bees, &mut lanes))
@@ -389,7 +389,7 @@ impl Builder {
             });
         }
         if let Some(link) = &hive.link {
-            link.care.begin_life();
+            link.quarantine.begin_life();
             if shapes != colony.shapes {
                 // before all that is encoded like this
                 drop(link.say(Record::Shapes(shapes)))

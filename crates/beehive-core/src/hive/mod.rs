@@ -162,6 +162,6 @@ impl Hive {
     /// Completes when nothing is under way: all that came in from outside is handled, with everything that it caused, and
     /// IO bees have looked at what was sent to them. Timers that have not fired do not count. Cancel-safe.
     pub async fn idle(&self) {
-        self.0.under_way.done().await
+        self.0.in_flight.done().await
     }
 }

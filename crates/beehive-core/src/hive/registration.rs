@@ -4,12 +4,11 @@ use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::remembered_name;
 use crate::hive::consensus::journal::Sweep;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::message_types::Types;
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Turn;
 use crate::hive::route::receiver::AppReceiver;
-use crate::hive::sweep::sweep::{EachReceiver, run_sweep, sweep_name};
+use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep, sweep_name};
 use crate::hive::sweep::{logged_sweep, ticks};
 use crate::key::Key;
 use crate::message::{Each, Message, Tick};
@@ -99,8 +98,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         }
         let (types, app) = (&self.hive.types, self.app.clone());
         types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
-        let resume = move |sweep: &Sweep, lane: &mut SenderLane, turn: &mut Turn| {
-            logged_sweep::resume::<A, M>(&app, sweep, run_sweep::<A, K, M>, lane, turn)
+        let resume = move |sweep: &Sweep, cx: &mut RouteContext| {
+            logged_sweep::resume::<A, M>(&app, sweep, run_sweep::<A, K, M>, cx)
         };
         types.remember_sweep(self.app.index, sweep_name::<A, K, M>(), Box::new(resume));
     }

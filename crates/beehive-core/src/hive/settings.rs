@@ -180,11 +180,11 @@ impl HiveInner {
         }
         self.room_for_one().await;
         let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.under_way);
-        self.from_outside(source, cause, Place::Runners, |source, admitted, lane, turn| {
+        let cause = Cause::new(&self.credits, 1, &self.in_flight);
+        self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
             let batch =
                 Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });
-            kind.send(&batch, 0..1, Address::App(app), lane, turn)
+            kind.send(&batch, 0..1, Address::App(app), cx)
         })
     }
 }

@@ -24,7 +24,7 @@ impl Hive {
                 }
                 done.await
             }
-            inner.under_way.done().await
+            inner.in_flight.done().await
         };
         tokio::select! {
             () = self.over() => return self.report().await,
@@ -35,13 +35,13 @@ impl Hive {
             return self.report().await;
         }
         let mut report = Stopped {
-            unfinished: inner.under_way.count(),
+            unfinished: inner.in_flight.count(),
             io_bees_dropped: inner.tasks.load(Ordering::Acquire),
             ..Stopped::default()
         };
         inner.ended.notify_waiters();
         if let Some(link) = &inner.link {
-            link.care.end_life()
+            link.quarantine.end_life()
         }
         report.timers_dropped = inner.timers.clear();
         let apps: Vec<_> = inner.apps.read().clone();

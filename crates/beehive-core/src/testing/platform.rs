@@ -273,7 +273,7 @@ impl Platform for VirtualPlatform {
         self.0.ready.lock().push_back(Job::Once(task))
     }
 
-    /// Handlers are instantaneous here: nobody needs relief.
+    /// Handlers are instantaneous here: nobody needs overflow.
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {}
 
     fn random(&self) -> u64 {

@@ -206,7 +206,7 @@ impl Witness {
             // a bee may still be on its way to rest, or a timer has rung
             if let Some(images) = images
                 && self.0.len() == before
-                && inner.under_way.is_none()
+                && inner.in_flight.is_none()
             {
                 break (self.0.in_order(), images);
             }
@@ -301,10 +301,10 @@ struct Again<'a> {
     /// Where the last message of a sender to a cell of an app had its place.
     last: HashMap<(Sender, u16, CellId), u64>,
     places: u64,
-    /// Turns at sweeps.
+    /// OpenVisits at sweeps.
     turns: HashSet<Given>,
     /// Messages that were put off have given up their place.
-    put_off: HashSet<Given>,
+    too_deep: HashSet<Given>,
     bees: BTreeSet<(u16, BeeId)>,
     seen: Witnessed,
 }
@@ -319,7 +319,7 @@ impl<'a> Again<'a> {
             last: HashMap::new(),
             places: 0,
             turns: HashSet::new(),
-            put_off: HashSet::new(),
+            too_deep: HashSet::new(),
             bees: BTreeSet::new(),
             seen: Witnessed::default(),
         }
@@ -385,9 +385,9 @@ impl<'a> Again<'a> {
         let Some((place, _)) = self.take_due(&ran.given) else {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
-        let is_again = self.put_off.contains(&ran.given);
-        if let Left::Committed { put_off: Some(_), .. } = ran.left {
-            self.put_off.insert(ran.given.clone());
+        let is_again = self.too_deep.contains(&ran.given);
+        if let Left::Committed { too_deep: Some(_), .. } = ran.left {
+            self.too_deep.insert(ran.given.clone());
         }
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
         for cell in &ran.cells {
@@ -449,7 +449,7 @@ impl<'a> Again<'a> {
 fn in_words(left: &Left) -> String {
     match left {
         Left::Failed(error) => format!("error: {error}"),
-        Left::Committed { answer, sent, changed, put_off } => {
+        Left::Committed { answer, sent, changed, too_deep } => {
             let mut text = format!("answer {answer:02x?}");
             for sent in sent {
                 text += &format!(", sent {} {:02x?} to {:?}", sent.name, sent.bytes, sent.to)
@@ -461,7 +461,7 @@ fn in_words(left: &Left) -> String {
                 }
                 text += &format!(": {:02x?}", op.value)
             }
-            put_off.iter().for_each(|until| text += &format!(", put off until {until:?}"));
+            too_deep.iter().for_each(|until| text += &format!(", put off until {until:?}"));
             text
         }
     }

@@ -14,16 +14,16 @@ mod copies;
 mod derived;
 mod pair;
 mod pin;
+mod shared;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod view;
 
 pub(crate) use copies::Changes;
 pub use copies::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
 use pin::Pinned;
 pub(crate) use pin::{open, pinned};
-pub use view::{SharedDict, SharedRows, SharedTable};
+pub use shared::{SharedDict, SharedRows, SharedTable};
 
 use crate::app::Handlers;
 use crate::mapper::DictInfo;

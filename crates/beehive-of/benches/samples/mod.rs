@@ -1,10 +1,10 @@
-//! The messages that are measured, by the clock and by counted instructions alike.
+//! The messages that both benchmarks measure.
 
 use beehive_of::any::{Action, FlowMod, Match, PacketIn, PacketInReason};
 use beehive_of::{MacAddress, PortNo, Version};
 use bytes::BytesMut;
 
-/// A packet-in of a minimal Ethernet frame, as Open vSwitch sends it.
+/// Returns a packet-in of a minimal Ethernet frame, as Open vSwitch sends it.
 pub(crate) fn packet_in(version: Version) -> BytesMut {
     let mut out = BytesMut::new();
     let packet = PacketIn {
@@ -20,13 +20,13 @@ pub(crate) fn packet_in(version: Version) -> BytesMut {
     out
 }
 
-/// What a controller looks at in a packet-in. The fields are used where they are: to hand the whole view to the
-/// benchmark would measure copies that no caller makes.
+/// Reads the fields of a packet-in that a controller uses. Passing the whole structure to the benchmark would
+/// measure copies that callers do not make.
 pub(crate) fn used(packet: &PacketIn<'_>) -> u32 {
     packet.in_port.0 ^ packet.buffer_id.unwrap_or(0) ^ packet.data.len() as u32 ^ u32::from(packet.total_len)
 }
 
-/// What a learning switch installs.
+/// Encodes the flow that a learning switch installs.
 pub(crate) fn learning_flow(actions: &[Action], version: Version, out: &mut BytesMut) {
     let match_fields = Match {
         in_port: Some(PortNo(3)),

@@ -1,4 +1,4 @@
-//! Every way of reading a message.
+//! Fuzzes every way of parsing a message.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What is decoded is encoded, in every version.
+//! Fuzzes decoding followed by encoding in every version.
 
 #![no_main]
 

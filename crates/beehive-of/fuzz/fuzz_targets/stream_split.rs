@@ -1,4 +1,4 @@
-//! A stream in pieces is the same messages.
+//! Fuzzes the framing of segmented streams.
 
 #![no_main]
 

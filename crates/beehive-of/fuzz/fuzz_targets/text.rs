@@ -1,4 +1,4 @@
-//! Flows as text, both ways.
+//! Fuzzes parsing and displaying flows as text.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a switch does with a packet.
+//! Version-independent actions: what a switch does with a packet.
 
 use core::net::Ipv4Addr;
 
@@ -17,28 +17,30 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Reader, Sink, Source, Tagged, Value, Writer};
 use crate::version::Version;
 
-/// An action of any version. A packet without actions is dropped.
+/// An action, independent of the version. A switch drops a packet that has no actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Action {
-    /// Sends the packet out of a port; [`Action::output`] makes the usual one.
+    /// Sends the packet out of a port. [`Action::output`] builds the common case.
     Output {
-        /// Where to.
+        /// The port to send to.
         port: PortNo,
-        /// How many bytes to send to the controller, when the port is that; 0xffff is all of it, unbuffered.
+        /// Maximum number of bytes to send when the port is [`PortNo::CONTROLLER`]; 0xffff sends the whole
+        /// packet, unbuffered.
         max_len: u16,
     },
-    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first (`SetQueue`).
+    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first
+    /// (`SetQueue`).
     Enqueue {
-        /// Where to.
+        /// The port to send to.
         port: PortNo,
-        /// Through which queue.
+        /// The queue of that port.
         queue_id: u32,
     },
     /// Selects the queue for outputs. Not in 1.0.
     SetQueue(u32),
-    /// Sets the VLAN identifier (12 bits). 1.0 adds a tag where there is none; later versions want one there
-    /// (`PushVlan`).
+    /// Sets the VLAN identifier (12 bits). 1.0 adds a tag if the packet has none; later versions require one
+    /// (see `PushVlan`).
     SetVlanId(u16),
     /// Sets the VLAN priority (3 bits).
     SetVlanPriority(u8),
@@ -60,9 +62,10 @@ pub enum Action {
     SetIpTtl(u8),
     /// Decrements the time to live of an IP packet. Not in 1.0.
     DecIpTtl,
-    /// Processes the packet by a group. Not in 1.0.
+    /// Processes the packet with the group of this number. Not in 1.0.
     Group(u32),
-    /// An action of this type, which has no name here: only decoded, never encoded in another version.
+    /// An action of this type number that this enum does not model. Only decoding produces it. Encoding it
+    /// fails, except that a list from a message of the same version is copied unchanged.
     Other(u16),
 }
 
@@ -70,7 +73,7 @@ pub enum Action {
 pub type Actions<'a> = List<'a, Action>;
 
 impl Action {
-    /// All of the packet, out of `port`.
+    /// Sends the whole packet out of `port`.
     #[inline]
     pub const fn output(port: PortNo) -> Self {
         Self::Output { port, max_len: 0xffff }
@@ -101,7 +104,7 @@ impl Action {
 }
 
 fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error> {
-    // Only 1.5 sets fields under a mask.
+    // Set-field actions with a mask exist in 1.5 only and have no variant here.
     if field.class != class::BASIC || field.mask.is_some() {
         return Ok(Action::Other(kind::SET_FIELD));
     }
@@ -112,6 +115,7 @@ fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error
         number::VLAN_PCP => {
             Action::SetVlanPriority(u8::from_be_bytes(value(field, offset)?) & VLAN_PRIORITY_MAX)
         }
+
         number::IP_DSCP => Action::SetIpDscp(u8::from_be_bytes(value(field, offset)?) & DSCP_MAX),
         number::IPV4_SRC => Action::SetIpv4Src(Ipv4Addr::from(value::<4>(field, offset)?)),
         number::IPV4_DST => Action::SetIpv4Dst(Ipv4Addr::from(value::<4>(field, offset)?)),
@@ -119,7 +123,8 @@ fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error
     })
 }
 
-/// Numbers of actions that are written here, in hot messages, without a detour.
+/// Type numbers of the actions that this module encodes directly, because they are in the most frequent
+/// messages.
 mod kind {
     pub(super) const OUTPUT: u16 = 0;
     pub(super) const SET_FIELD: u16 = 25;
@@ -128,7 +133,7 @@ mod kind {
 impl<'a> Value<'a> for Action {
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
-        // Where the field of a set-field starts.
+        // The offset of the match field inside a set-field action.
         let (version, offset) = (reader.version(), reader.offset() + 4);
         Self::generalise(&message::Action::read(reader)?, version, offset)
     }
@@ -157,7 +162,7 @@ impl<'a> Value<'a> for Action {
                 Ok(())
             }
             (Self::Enqueue { .. }, version) if version != Version::V1_0 => {
-                Err(writer.unsupported("the enqueue action (select the queue, then send)"))
+                Err(writer.unsupported("the enqueue action (use set_queue and output)"))
             }
             (_, Version::V1_0 | Version::V1_1) => self.write_old(writer),
             _ => self.write_field(writer),
@@ -174,7 +179,7 @@ impl<'a> Value<'a> for Action {
 }
 
 impl Action {
-    /// Refuses values that are out of their range.
+    /// Checks that values are within their range.
     fn check(&self) -> Result<(), EncodeError> {
         match *self {
             Self::SetVlanId(id) if id > VLAN_ID_MAX => Err(EncodeError::Value { field: "VLAN identifier" }),
@@ -186,7 +191,7 @@ impl Action {
         }
     }
 
-    /// Appends an action of 1.0 or 1.1, which have one for every field.
+    /// Appends an action of 1.0 or 1.1, which have a separate action for every field.
     fn write_old(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         use message::Action as Wire;
         self.check()?;
@@ -208,7 +213,7 @@ impl Action {
         .write(writer)
     }
 
-    /// Appends an action of 1.2 on, which set fields.
+    /// Appends an action of 1.2 or later, where the set-field action sets any field.
     #[inline]
     fn write_field(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         self.check()?;
@@ -222,10 +227,11 @@ impl Action {
             Self::SetIpv4Dst(address) => set_field(writer, number::IPV4_DST, address.octets()),
             _ => return self.write_plain(writer),
         }
+
         Ok(())
     }
 
-    /// Appends an action that every version that has it has in the same form.
+    /// Appends an action whose encoding is the same in every version that has it.
     fn write_plain(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         use message::Action as Wire;
         let missing = |field, present: bool, writer: &Writer<'_>| {
@@ -243,18 +249,18 @@ impl Action {
                 Wire::SetQueue(message::SetQueue { queue_id: message::QueueId(queue_id) })
             }
             Self::SetIpTtl(value) => {
-                missing("the action that sets the time to live", newer, writer)?;
+                missing("the set-TTL action", newer, writer)?;
                 Wire::SetIpTtl(message::SetByte { value })
             }
             Self::DecIpTtl => {
-                missing("the action that decrements the time to live", newer, writer)?;
+                missing("the decrement-TTL action", newer, writer)?;
                 Wire::DecIpTtl(message::NoArgument {})
             }
             Self::Group(group_id) => {
                 missing("the group action", newer, writer)?;
                 Wire::Group(message::Group { group_id: message::GroupId(group_id) })
             }
-            _ => return Err(writer.unsupported("an action that was decoded without a name")),
+            _ => return Err(writer.unsupported("an unknown action of a decoded message")),
         }
         .write(writer)
     }

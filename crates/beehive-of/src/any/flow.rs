@@ -1,4 +1,4 @@
-//! Changes to a flow table, and notices of them.
+//! Flow modifications and flow-removed messages.
 
 use core::time::Duration;
 
@@ -20,35 +20,37 @@ use crate::version::Version;
 /// A change to a flow table. [`FlowMod::add`] and [`FlowMod::delete`] fill in the usual values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowMod<'a> {
-    /// What to do.
+    /// The kind of change.
     pub command: FlowCommand,
-    /// The table; 0 in 1.0. For deletions 0xff is all tables.
+    /// The table; must be 0 in 1.0. In deletions, 0xff selects all tables.
     pub table_id: u8,
-    /// Which flow wins where several match: the highest.
+    /// The priority: of several flows that match a packet, the one with the highest priority applies.
     pub priority: u16,
-    /// Seconds without a packet after which the flow goes; 0 is never.
+    /// Seconds without a matching packet after which the switch removes the flow; 0 disables the timeout.
     pub idle_timeout: u16,
-    /// Seconds after which the flow goes; 0 is never.
+    /// Seconds after which the switch removes the flow in any case; 0 disables the timeout.
     pub hard_timeout: u16,
-    /// The controller's own mark on the flow.
+    /// An opaque value that the controller chooses.
     pub cookie: u64,
-    /// Which bits of `cookie` restrict a modification or deletion; 0 is none. 1.1 on.
+    /// The bits of `cookie` that a flow must have for a modification or deletion to apply; 0 applies it to
+    /// any flow. Since 1.1.
     pub cookie_mask: u64,
-    /// A packet that the switch keeps, to be processed by the new flow.
+    /// A packet in the switch's buffer to which the new flow is applied.
     pub buffer_id: Option<u32>,
-    /// Restricts deletions to flows with this output; [`PortNo::ANY`] does not.
+    /// Restricts deletions to flows that output to this port; [`PortNo::ANY`] means no restriction.
     pub out_port: PortNo,
-    /// Restricts deletions to flows with this group; `None` does not. 1.1 on.
+    /// Restricts deletions to flows that use this group; `None` means no restriction. Since 1.1.
     pub out_group: Option<u32>,
-    /// Options.
+    /// The options.
     pub flags: FlowFlags,
-    /// Which packets.
+    /// The packets that the flow matches.
     pub match_fields: Match,
-    /// What to do with them, at once ("apply actions" from 1.1 on); none drops them.
+    /// The actions on a matching packet ("apply actions" from 1.1 on); an empty list drops it.
     pub actions: Actions<'a>,
-    /// The table to go on in. 1.1 on.
+    /// The table that processes the packet next, if any. Since 1.1.
     pub goto_table: Option<u8>,
-    /// Instructions of a decoded message that have no name here; not encoded.
+    /// Number of instructions in a decoded message that this structure does not model. Encoding fails unless
+    /// it is 0.
     pub other_instructions: u16,
 }
 
@@ -56,15 +58,15 @@ pub struct FlowMod<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum FlowCommand {
-    /// Adds a flow; one of the same match and priority is replaced.
+    /// Adds a flow. It replaces a flow with the same match and priority.
     Add = 0,
     /// Changes the actions of all flows that the match covers.
     Modify = 1,
-    /// Changes the actions of the flow of the same match and priority.
+    /// Changes the actions of the flow with the same match and priority.
     ModifyStrict = 2,
     /// Deletes all flows that the match covers.
     Delete = 3,
-    /// Deletes the flow of the same match and priority.
+    /// Deletes the flow with the same match and priority.
     DeleteStrict = 4,
 }
 
@@ -87,43 +89,44 @@ impl FlowCommand {
 pub struct FlowFlags(pub u16);
 
 impl FlowFlags {
-    /// No option.
+    /// No options.
     pub const NONE: Self = Self(0);
-    /// Send a flow-removed message when the flow goes.
+    /// Send a flow-removed message when the flow is removed.
     pub const SEND_FLOW_REMOVED: Self = Self(1);
-    /// Refuse the flow if it overlaps another of the same priority.
+    /// Refuse the flow if it overlaps another one with the same priority.
     pub const CHECK_OVERLAP: Self = Self(2);
-    /// Set the flow's counters to zero. 1.2 on; a decoded 1.0 message with this bit means an emergency flow.
+    /// Set the flow's counters to zero. Since 1.2; a decoded 1.0 message with this bit means an emergency
+    /// flow.
     pub const RESET_COUNTS: Self = Self(4);
-    /// Do not count packets. 1.3 on.
+    /// Do not count packets. Since 1.3.
     pub const NO_PACKET_COUNTS: Self = Self(8);
-    /// Do not count bytes. 1.3 on.
+    /// Do not count bytes. Since 1.3.
     pub const NO_BYTE_COUNTS: Self = Self(16);
 
-    /// The options that a version has, whatever it makes of those that it does not know.
+    /// Returns the option bits that may be encoded in `version`.
     const fn known_to(version: Version) -> Self {
         match version {
             Version::V1_0 | Version::V1_1 => Self(0b11),
             Version::V1_2 => Self(0b111),
-            // Later options may come.
+            // Pass all bits, since later revisions may define more.
             _ => Self(u16::MAX),
         }
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` is in the set.
+    /// Returns whether all bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
 impl<'a> FlowMod<'a> {
-    /// Adds a flow to table 0 that stays until it is deleted.
+    /// Creates a message that adds a flow without timeouts to table 0.
     pub const fn add(priority: u16, match_fields: Match, actions: Actions<'a>) -> Self {
         Self {
             command: FlowCommand::Add,
@@ -144,12 +147,12 @@ impl<'a> FlowMod<'a> {
         }
     }
 
-    /// Deletes all flows of table 0 that the match covers.
+    /// Creates a message that deletes all flows of table 0 that the match covers.
     pub const fn delete(match_fields: Match) -> Self {
         Self { command: FlowCommand::Delete, ..Self::add(0, match_fields, Actions::EMPTY) }
     }
 
-    /// Deletes the flow of table 0 with this priority and match.
+    /// Creates a message that deletes the flow of table 0 with this priority and match.
     pub const fn delete_strict(priority: u16, match_fields: Match) -> Self {
         Self { command: FlowCommand::DeleteStrict, ..Self::add(priority, match_fields, Actions::EMPTY) }
     }
@@ -158,7 +161,8 @@ impl<'a> FlowMod<'a> {
     ///
     /// # Errors
     ///
-    /// The version cannot express a field, a field lacks the one that it depends on, or the message is too long.
+    /// Fails if the version cannot express a field, a prerequisite of a match field is missing, or the
+    /// message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         if version == Version::V1_0 {
@@ -167,6 +171,7 @@ impl<'a> FlowMod<'a> {
         if !FlowFlags::known_to(version).contains(self.flags) {
             return Err(EncodeError::unsupported(version, "these flow-mod flags"));
         }
+
         let mut bytes = [0; 40];
         set64::<0, _>(&mut bytes, self.cookie);
         set64::<8, _>(&mut bytes, self.cookie_mask);
@@ -190,7 +195,8 @@ impl<'a> FlowMod<'a> {
     fn encode_10(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let version = Version::V1_0;
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
-        // All tables of a switch that tells of none are the one.
+
+        // 1.0 does not number its tables, so in a deletion "all tables" can only mean its single table.
         let deletes = matches!(self.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
         if self.table_id != 0 && !(deletes && self.table_id == 0xff) {
             return unsupported("a flow table other than 0");
@@ -204,6 +210,7 @@ impl<'a> FlowMod<'a> {
         if !FlowFlags::known_to(version).contains(self.flags) {
             return unsupported("these flow-mod flags");
         }
+
         let Some(out_port) = self.out_port.to_v10() else {
             return unsupported("out_port above 0xff00");
         };
@@ -233,6 +240,7 @@ impl<'a> FlowMod<'a> {
             Version::V1_0 => (flow.actions.reinterpret(), None, 0),
             _ => instructions::generalise(flow.instructions)?,
         };
+
         Ok(Self {
             command,
             table_id: flow.table_id.0,
@@ -253,51 +261,52 @@ impl<'a> FlowMod<'a> {
     }
 }
 
-/// The type of the message, the same in every version.
+/// The message type, the same in every version.
 const FLOW_MOD: u8 = 14;
 
-/// A flow that is gone.
+/// A notification that the switch removed a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowRemoved {
-    /// Which packets it was for.
+    /// The packets that the flow matched.
     pub match_fields: Match,
-    /// The controller's own mark on it.
+    /// The cookie that the controller gave the flow.
     pub cookie: u64,
-    /// Its priority.
+    /// The flow's priority.
     pub priority: u16,
-    /// Why it went.
+    /// Why the switch removed the flow.
     pub reason: FlowRemovedReason,
-    /// Its table; 0 in 1.0.
+    /// The flow's table; 0 in 1.0.
     pub table_id: u8,
-    /// How long it lived, to the nanosecond.
+    /// How long the flow existed.
     pub duration: Duration,
-    /// Its idle timeout in seconds.
+    /// The flow's idle timeout in seconds; 0 if it had none.
     pub idle_timeout: u16,
-    /// Its hard timeout in seconds; 0 in 1.0 and 1.1, which do not tell.
+    /// The flow's hard timeout in seconds; 0 if it had none, and in 1.0 and 1.1, whose messages do not carry
+    /// it.
     pub hard_timeout: u16,
-    /// Packets that it matched.
+    /// Number of packets that matched the flow.
     pub packet_count: u64,
-    /// Bytes that it matched.
+    /// Number of bytes in those packets.
     pub byte_count: u64,
 }
 
-/// Why a flow is gone.
+/// Why a flow was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {
-    /// No packet for its idle timeout.
+    /// No packet matched for the idle timeout.
     IdleTimeout,
-    /// Its hard timeout passed.
+    /// The hard timeout passed.
     HardTimeout,
-    /// The controller deleted it.
+    /// A controller deleted the flow.
     Delete,
-    /// Its group was deleted. 1.1 on.
+    /// The group that the flow uses was deleted. Since 1.1.
     GroupDelete,
-    /// Its meter was deleted. 1.4 on.
+    /// The meter that the flow uses was deleted. Since 1.4.
     MeterDelete,
-    /// The switch needed its place. 1.4 on.
+    /// The switch evicted the flow to free space. Since 1.4.
     Eviction,
-    /// Another reason, as on the wire.
+    /// Another reason, with its number on the wire.
     Other(u8),
 }
 
@@ -332,16 +341,18 @@ impl FlowRemoved {
     ///
     /// # Errors
     ///
-    /// The version cannot express a field.
+    /// Fails if the version cannot express a field.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let last = match version {
             Version::V1_0 => 2,
             Version::V1_1 | Version::V1_2 | Version::V1_3 => 3,
             _ => 5,
         };
+
         if self.reason.wire() > last {
-            return Err(EncodeError::unsupported(version, "this reason of a flow-removed"));
+            return Err(EncodeError::unsupported(version, "this flow-removed reason"));
         }
+
         let (duration_sec, duration_nsec) = duration_to_wire(self.duration)?;
         let mut flow = message::FlowRemoved {
             cookie: self.cookie,
@@ -353,11 +364,13 @@ impl FlowRemoved {
             match_fields: message::Match::Any(&self.match_fields),
             ..Default::default()
         };
+
         if version < Version::V1_5 {
             (flow.duration_sec, flow.duration_nsec) = (duration_sec, duration_nsec);
             (flow.packet_count, flow.byte_count) = (self.packet_count, self.byte_count);
             return message::Message::FlowRemoved(flow).encode_into(version, xid, out);
         }
+
         let values = counters_to_wire(duration_sec, duration_nsec, self.packet_count, self.byte_count);
         let counters = counter_list(&values);
         flow.counters = message::FlowCounters((&counters).into());
@@ -370,6 +383,7 @@ impl FlowRemoved {
         if version >= Version::V1_5 {
             counted = Counted::from_list(&flow.counters)?;
         }
+
         Ok(Self {
             match_fields: flow.match_fields.generalise()?,
             cookie: flow.cookie,
@@ -385,7 +399,7 @@ impl FlowRemoved {
     }
 }
 
-/// What a flow counted.
+/// A flow's counters.
 pub(super) struct Counted {
     pub(super) duration: Duration,
     pub(super) packet_count: u64,
@@ -397,7 +411,7 @@ impl Counted {
         Self { duration: Duration::new(u64::from(seconds), nanoseconds), packet_count, byte_count }
     }
 
-    /// From 1.5 on; what a switch does not count is 0.
+    /// Reads the counter list of 1.5; counters that the switch does not report are 0.
     pub(super) fn from_list(list: &message::FlowCounters<'_>) -> Result<Self, Error> {
         let get = |number| Ok(list.get(number)?.unwrap_or(0));
         let duration = get(DURATION)?;
@@ -405,12 +419,12 @@ impl Counted {
     }
 }
 
-/// Numbers of counters of 1.5 (`ofp_oxs_ofb_stat_fields`).
+/// Counter numbers of 1.5 (`ofp_oxs_ofb_stat_fields`).
 const DURATION: u8 = 0;
 const PACKET_COUNT: u8 = 4;
 const BYTE_COUNT: u8 = 5;
 
-/// The values of the counters that every flow has from 1.5 on.
+/// Encodes the values of the counters that every flow has from 1.5 on.
 pub(super) fn counters_to_wire(seconds: u32, nanoseconds: u32, packets: u64, bytes: u64) -> [[u8; 8]; 3] {
     [
         (u64::from(seconds) << 32 | u64::from(nanoseconds)).to_be_bytes(),
@@ -419,7 +433,7 @@ pub(super) fn counters_to_wire(seconds: u32, nanoseconds: u32, packets: u64, byt
     ]
 }
 
-/// The counters with these values.
+/// Returns the list of counters with these values.
 pub(super) fn counter_list(values: &[[u8; 8]; 3]) -> [Counter<'_>; 3] {
     let [duration, packets, bytes] = values;
     [(DURATION, duration), (PACKET_COUNT, packets), (BYTE_COUNT, bytes)].map(|(number, value)| Counter {
@@ -429,7 +443,7 @@ pub(super) fn counter_list(values: &[[u8; 8]; 3]) -> [Counter<'_>; 3] {
     })
 }
 
-/// A lifetime as the wire has it: whole seconds and nanoseconds.
+/// Splits a lifetime into whole seconds and nanoseconds, as on the wire.
 pub(crate) fn duration_to_wire(duration: Duration) -> Result<(u32, u32), EncodeError> {
     let seconds = u32::try_from(duration.as_secs()).map_err(|_| EncodeError::Value { field: "duration" })?;
     Ok((seconds, duration.subsec_nanos()))

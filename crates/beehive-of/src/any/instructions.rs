@@ -1,4 +1,4 @@
-//! The instructions of a flow without their version: actions done at once, and the table to go on in.
+//! The instructions of a flow, independent of the version: the actions to apply and the next table.
 
 use bytes::BufMut;
 
@@ -9,12 +9,12 @@ use crate::message::{Instruction, Instructions};
 use crate::schema::Writer;
 use crate::version::Version;
 
-/// The number of the instruction that goes on in a table.
+/// The type number of the goto-table instruction.
 const GOTO_TABLE: u16 = 1;
-/// The number of the instruction that does actions at once.
+/// The type number of the apply-actions instruction.
 const APPLY_ACTIONS: u16 = 4;
 
-/// The first list of actions done at once, the first table to go on in, and how many other instructions there are.
+/// Returns the first list of actions to apply, the first goto-table, and the number of other instructions.
 pub(super) fn generalise(instructions: Instructions<'_>) -> Result<(Actions<'_>, Option<u8>, u16), Error> {
     let mut actions = None;
     let mut goto_table = None;
@@ -28,10 +28,11 @@ pub(super) fn generalise(instructions: Instructions<'_>) -> Result<(Actions<'_>,
             _ => other += 1,
         }
     }
+
     Ok((actions.unwrap_or_default(), goto_table, other))
 }
 
-/// Appends what a flow does: actions in 1.0, instructions from 1.1 on.
+/// Appends the actions of a flow in 1.0, or its instructions from 1.1 on.
 #[inline]
 pub(super) fn write(
     actions: &Actions<'_>,
@@ -46,7 +47,7 @@ pub(super) fn write(
         return actions.append(writer);
     }
     if other != 0 {
-        return Err(writer.unsupported("instructions that were decoded without a name"));
+        return Err(writer.unsupported("unknown instructions of a decoded message"));
     }
     if !actions.is_empty() {
         let start = writer.position();
@@ -54,8 +55,10 @@ pub(super) fn write(
         actions.append(writer)?;
         writer.patch(start + 2, start)?;
     }
+
     if let Some(table) = goto_table {
         writer.buffer().put_u64(u64::from(GOTO_TABLE) << 48 | 8 << 32 | u64::from(table) << 24);
     }
+
     Ok(())
 }

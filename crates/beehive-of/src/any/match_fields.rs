@@ -1,11 +1,11 @@
-//! Which packets a flow is for.
+//! The version-independent match of a flow.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::address::{MacAddress, Masked};
 use crate::port_number::PortNo;
 
-/// The fields that a packet must have; what is `None` may be anything.
+/// The header fields that a packet must have to match; a field that is `None` matches any value.
 ///
 /// ```
 /// use beehive_of::any::Match;
@@ -20,29 +20,30 @@ use crate::port_number::PortNo;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Match {
-    /// The port that the packet came in on.
+    /// The port that received the packet.
     pub in_port: Option<PortNo>,
-    /// The Ethernet source; masks from 1.1 on.
+    /// The Ethernet source. 1.0 has no masks for it.
     pub eth_src: Option<Masked<MacAddress>>,
-    /// The Ethernet destination; masks from 1.1 on.
+    /// The Ethernet destination. 1.0 has no masks for it.
     pub eth_dst: Option<Masked<MacAddress>>,
     /// The Ethernet type after VLAN tags.
     pub eth_type: Option<u16>,
-    /// The outermost VLAN tag.
+    /// The outermost VLAN tag, or its absence.
     pub vlan: Option<VlanMatch>,
-    /// The priority in that tag (3 bits); needs a tag.
+    /// The priority in the outermost VLAN tag (3 bits); requires a tag in [`vlan`](Self::vlan), except in
+    /// 1.0 only.
     pub vlan_priority: Option<u8>,
-    /// The protocol of an IPv4 or IPv6 packet; 1.0 and 1.1 know IPv4's only.
+    /// The protocol of an IPv4 packet, or from 1.2 on also of an IPv6 packet.
     pub ip_protocol: Option<u8>,
     /// The differentiated services code point (6 bits) of an IP packet.
     pub ip_dscp: Option<u8>,
-    /// The IPv4 source; any mask from 1.1 on, prefixes in 1.0.
+    /// The IPv4 source; in 1.0 its mask must be a prefix.
     pub ipv4_src: Option<Masked<Ipv4Addr>>,
-    /// The IPv4 destination; any mask from 1.1 on, prefixes in 1.0.
+    /// The IPv4 destination; in 1.0 its mask must be a prefix.
     pub ipv4_dst: Option<Masked<Ipv4Addr>>,
-    /// The IPv6 source. 1.2 on.
+    /// The IPv6 source. Since 1.2.
     pub ipv6_src: Option<Masked<Ipv6Addr>>,
-    /// The IPv6 destination. 1.2 on.
+    /// The IPv6 destination. Since 1.2.
     pub ipv6_dst: Option<Masked<Ipv6Addr>>,
     /// The operation of an ARP packet (1.0 and 1.1: at most 255).
     pub arp_operation: Option<u16>,
@@ -50,26 +51,27 @@ pub struct Match {
     pub arp_sender: Option<Masked<Ipv4Addr>>,
     /// The target's IPv4 address in an ARP packet.
     pub arp_target: Option<Masked<Ipv4Addr>>,
-    /// The source port of TCP, UDP or (1.1 on) SCTP.
+    /// The source port of TCP, UDP or (since 1.1) SCTP.
     pub transport_src: Option<u16>,
-    /// The destination port of TCP, UDP or (1.1 on) SCTP.
+    /// The destination port of TCP, UDP or (since 1.1) SCTP.
     pub transport_dst: Option<u16>,
-    /// The type of an ICMP packet; ICMPv6's from 1.2 on.
+    /// The type of an ICMP packet, or from 1.2 on also of an ICMPv6 packet.
     pub icmp_type: Option<u8>,
-    /// The code of an ICMP packet; ICMPv6's from 1.2 on.
+    /// The code of an ICMP packet, or from 1.2 on also of an ICMPv6 packet.
     pub icmp_code: Option<u8>,
-    /// Fields of a decoded message that have no name here; not encoded.
+    /// Number of fields in a decoded message that this structure does not model. Encoding fails unless it is
+    /// 0.
     pub other: u16,
 }
 
-/// Which VLAN tag a packet must have.
+/// The VLAN tag that a packet must have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VlanMatch {
-    /// None.
+    /// No tag.
     Untagged,
-    /// Any. Not in 1.0.
+    /// Any tag. Not in 1.0.
     Tagged,
-    /// One with this identifier (12 bits).
+    /// A tag with this identifier (12 bits).
     Id(u16),
 }
 
@@ -87,7 +89,8 @@ pub(crate) const ICMPV6: u8 = 58;
 pub(crate) const SCTP: u8 = 132;
 
 impl Match {
-    /// With the tag that a priority alone asks for: 1.0 and 1.1 have no way to say so, lists have no way not to.
+    /// Adds "any VLAN tag" to a match that has a VLAN priority only. A match of 1.0 or 1.1 leaves it
+    /// implicit; a match of 1.2 or later must state it.
     pub(crate) fn with_tag(self) -> Self {
         match (self.vlan, self.vlan_priority) {
             (None, Some(_)) => Self { vlan: Some(VlanMatch::Tagged), ..self },
@@ -95,7 +98,7 @@ impl Match {
         }
     }
 
-    /// Every packet.
+    /// The match of every packet.
     pub const ANY: Self = Self {
         in_port: None,
         eth_src: None,
@@ -119,7 +122,8 @@ impl Match {
         other: 0,
     };
 
-    /// Whether a field above Ethernet counts: one that needs an Ethernet type, or one without a name here.
+    /// Returns whether the match has a field that requires an Ethernet type, or a field that this structure
+    /// does not model.
     #[inline]
     pub(crate) const fn needs_ethernet_type(&self) -> bool {
         self.ip_protocol.is_some()

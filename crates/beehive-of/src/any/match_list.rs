@@ -1,4 +1,4 @@
-//! A match of 1.2 on, a list of type-length-value fields, without its version (1.3.5, 7.2.3).
+//! Decodes the match of 1.2 and later, a list of type-length-value fields, into a [`Match`] (1.3.5, 7.2.3).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,10 +10,10 @@ use crate::limits::VLAN_ID_MAX;
 use crate::oxm::{OxmField, OxmFields, class};
 use crate::port_number::PortNo;
 
-/// The bit of a VLAN identifier that says that there is a tag (`OFPVID_PRESENT`).
+/// The bit of a VLAN identifier that is set when there is a tag (`OFPVID_PRESENT`).
 pub(super) const VLAN_PRESENT: u16 = 0x1000;
 
-/// The numbers of the specification's own fields that have a name in [`Match`] (7.2.3.7).
+/// The numbers of the standard fields that [`Match`] models (7.2.3.7).
 pub(super) mod number {
     pub(crate) const IN_PORT: u8 = 0;
     pub(crate) const ETH_DST: u8 = 3;
@@ -42,7 +42,7 @@ pub(super) mod number {
     pub(crate) const ICMPV6_CODE: u8 = 30;
 }
 
-/// The match without its version; fields without a name there are counted in `other`.
+/// Converts a list of fields to a [`Match`], which counts the fields it does not model in `other`.
 pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
     let mut to = Match::ANY;
     let Some(reader) = fields.0.reader() else {
@@ -51,7 +51,8 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
         }
         return Ok(to);
     };
-    // The fields of a message, several in each: looked at in place.
+
+    // Fast path for the fields of a message, which have several each: parse them in place.
     let (mut rest, mut offset) = (reader.rest(), reader.offset());
     while !rest.is_empty() {
         let (head, payload) = fixed::<4>(rest, Part::Match, offset, "match field")?;
@@ -72,25 +73,28 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
                     "match field length",
                 ));
             }
+
             (value, Some(mask))
         };
         let number = (header >> 9 & 0x7f) as u8;
-        // What an experimenter's field says is not looked at: it has no name here.
+
+        // The experimenter number is not read, because [`Match`] models no field of an experimenter.
         let field = OxmField { class, number, experimenter: 0, value, mask };
         assign(&mut to, &Located { field: &field, offset })?;
         offset += 4 + length;
         rest = next;
     }
+
     Ok(to)
 }
 
-/// A field, and where it starts in its message.
+/// A field and its offset in the message.
 struct Located<'f, 'a> {
     field: &'f OxmField<'a>,
     offset: usize,
 }
 
-/// The value as so many bytes.
+/// Returns the value of `field`, which must be `N` bytes long.
 pub(super) fn value<const N: usize>(field: &OxmField<'_>, offset: usize) -> Result<[u8; N], Error> {
     field
         .value
@@ -103,7 +107,7 @@ impl Located<'_, '_> {
         value(self.field, self.offset)
     }
 
-    /// Puts a value in its place, which must be free.
+    /// Sets `place` to `value`. Fails if it is set already.
     fn put<T>(&self, place: &mut Option<T>, value: T) -> Result<(), Error> {
         match place.replace(value) {
             None => Ok(()),
@@ -112,9 +116,9 @@ impl Located<'_, '_> {
     }
 }
 
-/// The value and the mask as so many bytes; a missing mask is all ones.
+/// Returns the value and the mask as `N` bytes each; an absent mask is all ones.
 fn masked<const N: usize>(field: &Located<'_, '_>) -> Result<([u8; N], [u8; N]), Error> {
-    // The mask is as long as the value.
+    // The mask is known to be as long as the value, whose length is checked below.
     let mask = field.field.mask.and_then(|mask| mask.try_into().ok()).unwrap_or([0xff; N]);
     Ok((field.value()?, mask))
 }
@@ -124,9 +128,11 @@ fn assign(to: &mut Match, field: &Located<'_, '_>) -> Result<(), Error> {
         to.other += 1;
         Ok(())
     };
+
     if field.field.class != class::BASIC {
         return other();
     }
+
     match field.field.number {
         number::ETH_DST => field.put(&mut to.eth_dst, ethernet(field)?),
         number::ETH_SRC => field.put(&mut to.eth_src, ethernet(field)?),
@@ -140,7 +146,7 @@ fn assign(to: &mut Match, field: &Located<'_, '_>) -> Result<(), Error> {
             Some(vlan) => field.put(&mut to.vlan, vlan),
             None => other(),
         },
-        // The specification allows no mask for the rest of those that have a name here (table 12).
+        // The specification allows no mask for the remaining fields (table 12).
         _ if field.field.mask.is_some() => other(),
         number::IN_PORT => field.put(&mut to.in_port, PortNo(u32::from_be_bytes(field.value()?))),
         number::ETH_TYPE => field.put(&mut to.eth_type, u16::from_be_bytes(field.value()?)),
@@ -179,7 +185,7 @@ fn ipv6(field: &Located<'_, '_>) -> Result<Masked<Ipv6Addr>, Error> {
     Ok(Masked { value: Ipv6Addr::from(value), mask: Ipv6Addr::from(mask) })
 }
 
-/// What the VLAN field says; `None` for a mask of some of the identifier's bits.
+/// Decodes the VLAN field. Returns `None` if its mask covers only some bits of the identifier.
 fn vlan(field: &Located<'_, '_>) -> Result<Option<VlanMatch>, Error> {
     let (value, mask) = masked::<2>(field)?;
     let (value, mask) = (u16::from_be_bytes(value), u16::from_be_bytes(mask));

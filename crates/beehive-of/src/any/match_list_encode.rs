@@ -1,4 +1,4 @@
-//! Writing a match of 1.2 on, with the prerequisites that the specification asks for (table 12).
+//! Encodes a [`Match`] for 1.2 and later and checks the prerequisites of its fields (table 12).
 
 use core::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use crate::message::TYPE_OXM;
 use crate::oxm::class;
 use crate::version::Version;
 
-/// Appends a match and its padding.
+/// Appends a match and its padding to a multiple of 8 bytes.
 #[inline]
 pub(super) fn write_fields(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     let start = out.len();
@@ -30,18 +30,20 @@ pub(super) fn write_fields(version: Version, fields: &Match, out: &mut BytesMut)
     if let Some(eth_type) = fields.eth_type {
         put(out, number::ETH_TYPE, eth_type.to_be_bytes());
     }
+
     if fields.vlan.is_some() || fields.vlan_priority.is_some() {
         write_vlan(fields, out)?;
     }
     if fields.needs_ethernet_type() {
         write_upper(version, fields, out)?;
     }
+
     patch_length(out, start, start + 2)?;
     pad_to_8(out, start);
     Ok(())
 }
 
-/// The header of a field: class, number, whether it has a mask, and the length of what follows.
+/// Returns the header of a field: class, number, mask bit, and the length of the payload in bytes.
 const fn header(field: u8, masked: bool, length: usize) -> u32 {
     (class::BASIC as u32) << 16 | (field as u32) << 9 | (masked as u32) << 8 | length as u32
 }
@@ -100,16 +102,17 @@ fn write_vlan(fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     }
 }
 
-/// `value`, provided that what it depends on is present.
+/// Returns `value`, or an error if it is set and its prerequisite is not `present`.
 fn wanting<T>(value: Option<T>, present: bool, field: &'static str) -> Result<Option<T>, EncodeError> {
     if value.is_some() && !present { Err(EncodeError::Prerequisite { field }) } else { Ok(value) }
 }
 
-/// Appends the fields above Ethernet, in the specification's order.
+/// Appends the fields above Ethernet, in the order of the specification.
 fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(), EncodeError> {
     if fields.other != 0 {
-        return Err(EncodeError::unsupported(version, "match fields that were decoded without a name"));
+        return Err(EncodeError::unsupported(version, "unknown match fields of a decoded message"));
     }
+
     let over_ipv4 = fields.eth_type == Some(IPV4);
     let over_ipv6 = fields.eth_type == Some(IPV6);
     let over_arp = fields.eth_type == Some(ARP);
@@ -129,7 +132,8 @@ fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(
     if let Some(address) = wanting(fields.ipv4_dst, over_ipv4, "ipv4_dst")? {
         ipv4(out, number::IPV4_DST, address);
     }
-    // Past the check above, a protocol is one of IPv4 or IPv6.
+
+    // The check of `ip_protocol` above ensures that the packet is IPv4 or IPv6.
     let ports = match fields.ip_protocol {
         Some(TCP) => Some((number::TCP_SRC, number::TCP_DST)),
         Some(UDP) => Some((number::UDP_SRC, number::UDP_DST)),
@@ -157,6 +161,7 @@ fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(
     if let Some(address) = wanting(fields.arp_target, over_arp, "arp_target")? {
         ipv4(out, number::ARP_TPA, address);
     }
+
     for (address, field, name) in
         [(fields.ipv6_src, number::IPV6_SRC, "ipv6_src"), (fields.ipv6_dst, number::IPV6_DST, "ipv6_dst")]
     {
@@ -166,6 +171,7 @@ fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(
             None => {}
         }
     }
+
     let (kind, code) = icmp.unwrap_or_default();
     if let Some(value) = wanting(fields.icmp_type, icmp.is_some(), "icmp_type")? {
         put(out, kind, [value]);
@@ -173,5 +179,6 @@ fn write_upper(version: Version, fields: &Match, out: &mut BytesMut) -> Result<(
     if let Some(value) = wanting(fields.icmp_code, icmp.is_some(), "icmp_code")? {
         put(out, code, [value]);
     }
+
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The fixed matches of 1.0 (5.2.3) and 1.1 (A.2.3) without their versions, and back.
+//! Converts between [`Match`] and the fixed-size matches of 1.0 (5.2.3) and 1.1 (A.2.3).
 
 use core::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ const VLAN_NONE: u16 = 0xffff;
 /// The value of 1.1's `dl_vlan` for packets with any tag (`OFPVID_ANY`).
 const VLAN_ANY: u16 = 0xfffe;
 
-/// Appends a match in the form that the version has.
+/// Appends a match in the format of the writer's version.
 #[inline]
 pub(crate) fn write_match(fields: &Match, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
     match writer.version() {
@@ -27,7 +27,8 @@ pub(crate) fn write_match(fields: &Match, writer: &mut Writer<'_>) -> Result<(),
     }
 }
 
-/// The fields above Ethernet that count, whose meaning depends on the Ethernet type and the protocol.
+/// The fields above Ethernet that are not wildcarded. Their meaning depends on the Ethernet type and the IP
+/// protocol.
 #[derive(Default)]
 struct Upper {
     nw_src: Option<Masked<Ipv4Addr>>,
@@ -39,8 +40,8 @@ struct Upper {
 }
 
 impl Upper {
-    /// Gives the fields the names that they have with the match's Ethernet type. Fields that count only with a field
-    /// that is absent (an address without the Ethernet type of IPv4, say) are in `other`.
+    /// Assigns the fields to those of `to`, by its Ethernet type. Fields whose prerequisite is absent (an
+    /// address without the Ethernet type of IPv4, for example) are counted in `other`.
     fn generalise(self, sctp: bool, to: &mut Match) {
         match to.eth_type {
             Some(IPV4) => {
@@ -70,7 +71,7 @@ impl Upper {
                 (to.transport_src, to.transport_dst) = (source, destination);
             }
             (Some(ICMP), kind, code) if kind.max(code) <= Some(0xff) => {
-                // Both fit in a byte: the guard says so.
+                // The guard ensures that both fit in a byte.
                 (to.icmp_type, to.icmp_code) = (kind.map(|kind| kind as u8), code.map(|code| code as u8));
             }
             (_, source, destination) => {
@@ -79,16 +80,17 @@ impl Upper {
         }
     }
 
-    /// The fields that a match has above Ethernet.
+    /// Collects the fields above Ethernet and checks their prerequisites.
     fn of(fields: &Match, version: Version) -> Result<Self, EncodeError> {
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
         let prerequisite = |field| Err(EncodeError::Prerequisite { field });
         if fields.other != 0 {
-            return unsupported("match fields that were decoded without a name");
+            return unsupported("unknown match fields of a decoded message");
         }
         if fields.ipv6_src.is_some() || fields.ipv6_dst.is_some() {
             return unsupported("IPv6 addresses in a match");
         }
+
         let ip = fields.eth_type == Some(IPV4);
         let arp = fields.eth_type == Some(ARP);
         for (present, over_ipv6, alone) in [
@@ -102,15 +104,18 @@ impl Upper {
                 _ => {}
             }
         }
+
         if fields.ip_dscp.is_some_and(|dscp| dscp > DSCP_MAX) {
             return Err(EncodeError::Value { field: "ip_dscp" });
         }
+
         let sctp = version == Version::V1_1 && fields.ip_protocol == Some(SCTP);
         let transport = ip && (sctp || matches!(fields.ip_protocol, Some(TCP | UDP)));
         let ports = fields.transport_src.is_some() || fields.transport_dst.is_some();
         if version == Version::V1_0 && ip && ports && fields.ip_protocol == Some(SCTP) {
-            return unsupported("the ports of SCTP");
+            return unsupported("SCTP ports");
         }
+
         let icmp = ip && fields.ip_protocol == Some(ICMP);
         for (lacks, field) in [
             (fields.arp_operation.is_some() && !arp, "arp_operation"),
@@ -127,11 +132,13 @@ impl Upper {
                 return prerequisite(field);
             }
         }
+
         let operation = match fields.arp_operation.map(u8::try_from) {
             Some(Err(_)) => return unsupported("arp_operation above 255"),
             Some(Ok(operation)) => Some(operation),
             None => None,
         };
+
         Ok(Self {
             nw_src: fields.ipv4_src.or(fields.arp_sender),
             nw_dst: fields.ipv4_dst.or(fields.arp_target),
@@ -143,7 +150,7 @@ impl Upper {
     }
 }
 
-/// The tag that a packet must have, from its fields.
+/// Decodes `dl_vlan`.
 fn vlan(version: Version, id: u16) -> VlanMatch {
     match id {
         VLAN_NONE => VlanMatch::Untagged,
@@ -152,7 +159,7 @@ fn vlan(version: Version, id: u16) -> VlanMatch {
     }
 }
 
-/// The fields of the tag that a packet must have: identifier and priority, those that count.
+/// Returns the values of `dl_vlan` and `dl_vlan_pcp`; `None` is a wildcard.
 fn encode_vlan(fields: &Match, version: Version) -> Result<(Option<u16>, Option<u8>), EncodeError> {
     let id = match fields.vlan {
         Some(VlanMatch::Untagged) => Some(VLAN_NONE),
@@ -172,7 +179,7 @@ fn encode_vlan(fields: &Match, version: Version) -> Result<(Option<u16>, Option<
 }
 
 impl StandardMatch10 {
-    /// The match without its version.
+    /// Converts to the version-independent match.
     pub fn generalise(&self) -> Match {
         let counts = |bit: u32| self.wildcards & bit == 0;
         let mut to = Match::ANY;
@@ -181,7 +188,8 @@ impl StandardMatch10 {
         to.eth_dst = counts(wildcard::DL_DST).then(|| self.dl_dst.into());
         to.eth_type = counts(wildcard::DL_TYPE).then_some(self.dl_type);
         to.vlan = counts(wildcard::DL_VLAN).then(|| vlan(Version::V1_0, self.dl_vlan));
-        // A packet without a tag has no priority; many controllers leave the bit clear all the same.
+
+        // A packet without a tag has no priority, but many controllers leave the wildcard bit clear anyway.
         to.vlan_priority = (counts(wildcard::DL_VLAN_PCP) && to.vlan != Some(VlanMatch::Untagged))
             .then_some(self.dl_vlan_pcp & VLAN_PRIORITY_MAX);
         let upper = Upper {
@@ -192,23 +200,24 @@ impl StandardMatch10 {
             tp_src: counts(wildcard::TP_SRC).then_some(self.tp_src),
             tp_dst: counts(wildcard::TP_DST).then_some(self.tp_dst),
         };
+
         upper.generalise(false, &mut to);
         to
     }
 }
 
-/// An address of which the last `ignored` bits do not count; 32 and more ignore it.
+/// Returns the prefix of `address` without its last `ignored` bits; `None` if 32 or more are ignored.
 fn network(address: Ipv4Addr, ignored: u32) -> Option<Masked<Ipv4Addr>> {
     let ignored = ignored & wildcard::NW_BITS;
     (ignored < 32).then(|| Masked::<Ipv4Addr>::network(address, 32 - ignored))
 }
 
-/// How many trailing bits of a prefix do not count.
+/// Returns the number of trailing bits that the mask ignores. Fails if the mask is not a prefix.
 fn ignored_bits(address: Masked<Ipv4Addr>) -> Result<u32, EncodeError> {
     address
         .prefix()
         .map(|prefix| 32 - prefix)
-        .ok_or_else(|| EncodeError::unsupported(Version::V1_0, "an IPv4 mask that is no prefix"))
+        .ok_or_else(|| EncodeError::unsupported(Version::V1_0, "an IPv4 mask that is not a prefix"))
 }
 
 fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {
@@ -234,6 +243,7 @@ fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {
         counting |= wildcard::DL_TYPE;
         to.dl_type = eth_type;
     }
+
     let (id, priority) = encode_vlan(fields, version)?;
     if let Some(id) = id {
         counting |= wildcard::DL_VLAN;
@@ -243,6 +253,7 @@ fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {
         counting |= wildcard::DL_VLAN_PCP;
         to.dl_vlan_pcp = priority;
     }
+
     if fields.needs_ethernet_type() {
         let upper = Upper::of(fields, version)?;
         for (address, place, shift) in [
@@ -254,6 +265,7 @@ fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {
                 to.wildcards = to.wildcards & !(wildcard::NW_BITS << shift) | ignored_bits(address)? << shift;
             }
         }
+
         let mut set = |present: bool, bit: u32| counting |= if present { bit } else { 0 };
         set(upper.nw_proto.is_some(), wildcard::NW_PROTO);
         set(upper.dscp.is_some(), wildcard::NW_TOS);
@@ -264,6 +276,7 @@ fn encode_10(fields: &Match) -> Result<StandardMatch10, EncodeError> {
         to.tp_src = upper.tp_src.unwrap_or(0);
         to.tp_dst = upper.tp_dst.unwrap_or(0);
     }
+
     to.wildcards &= !counting;
     Ok(to)
 }
@@ -272,13 +285,13 @@ fn unmasked(address: Masked<MacAddress>, field: &'static str) -> Result<MacAddre
     if address.is_exact() { Ok(address.value) } else { Err(EncodeError::unsupported(Version::V1_0, field)) }
 }
 
-/// The bits that do not count, for those that do, and back.
+/// Inverts a mask: 1.1 sets the bits to ignore, and [`Masked`] those to compare.
 fn inverse(mask: MacAddress) -> MacAddress {
     MacAddress(mask.0.map(|byte| !byte))
 }
 
 impl StandardMatch11 {
-    /// The match without its version; metadata and MPLS fields are counted in `other`.
+    /// Converts to the version-independent match, which counts metadata and MPLS fields in `other`.
     pub fn generalise(&self) -> Match {
         use wildcard::v11 as bit;
         let counts = |bit: u32| self.wildcards & bit == 0;
@@ -304,10 +317,12 @@ impl StandardMatch11 {
             tp_src: counts(bit::TP_SRC).then_some(self.tp_src),
             tp_dst: counts(bit::TP_DST).then_some(self.tp_dst),
         };
+
         upper.generalise(true, &mut to);
         to.other += u16::from(counts(bit::MPLS_LABEL))
             + u16::from(counts(bit::MPLS_TC))
             + u16::from(self.metadata_mask != u64::MAX);
+
         to
     }
 }
@@ -326,15 +341,18 @@ fn encode_11(fields: &Match) -> Result<StandardMatch11, EncodeError> {
     if let Some(address) = fields.eth_dst {
         (to.dl_dst, to.dl_dst_mask) = (address.value, inverse(address.mask));
     }
+
     set(fields.eth_type.is_some(), bit::DL_TYPE);
     to.dl_type = fields.eth_type.unwrap_or(0);
     let (id, priority) = encode_vlan(fields, version)?;
     set(id.is_some(), bit::DL_VLAN);
     to.dl_vlan = id.unwrap_or(0);
-    // The priority counts only where an identifier does.
+
+    // 1.1 compares the priority only if the identifier is not wildcarded.
     if priority.is_some() && id.is_none() {
         return Err(EncodeError::Prerequisite { field: "vlan_priority" });
     }
+
     set(priority.is_some(), bit::DL_VLAN_PCP);
     to.dl_vlan_pcp = priority.unwrap_or(0);
     if fields.needs_ethernet_type() {
@@ -345,6 +363,7 @@ fn encode_11(fields: &Match) -> Result<StandardMatch11, EncodeError> {
         if let Some(address) = upper.nw_dst {
             (to.nw_dst, to.nw_dst_mask) = (address.value, !address.mask);
         }
+
         set(upper.nw_proto.is_some(), bit::NW_PROTO);
         set(upper.dscp.is_some(), bit::NW_TOS);
         set(upper.tp_src.is_some(), bit::TP_SRC);
@@ -354,6 +373,7 @@ fn encode_11(fields: &Match) -> Result<StandardMatch11, EncodeError> {
         to.tp_src = upper.tp_src.unwrap_or(0);
         to.tp_dst = upper.tp_dst.unwrap_or(0);
     }
+
     to.wildcards &= !counting;
     Ok(to)
 }

@@ -1,13 +1,13 @@
-//! A message of any version, and the way from a frame to it and back.
+//! The version-independent message, its parser and its encoder.
 
 use bytes::{BufMut, BytesMut};
 
 use super::flow::{FlowMod, FlowRemoved};
 use super::packet::{PacketIn, PacketOut};
 use super::port::{PortStatus, Ports};
-use super::session::{ECHO_REQUEST, ERROR, Echo, ErrorMessage, HELLO, Hello, is_session, version_error};
 use super::statistics::{FlowEntries, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription};
 use super::switch::{Features, RoleMessage, SwitchConfig};
+use super::symmetric::{ECHO_REQUEST, ERROR, Echo, ErrorMessage, HELLO, Hello, is_symmetric, version_error};
 use crate::encode::{self, EncodeError};
 use crate::error::{Error, Part};
 use crate::frame::Frame;
@@ -16,99 +16,101 @@ use crate::message;
 use crate::schema::{Reader, Value};
 use crate::version::Version;
 
-/// A message.
+/// A message, independent of the version.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
-// Each is read from a frame, looked at and dropped; a box would cost what the codec does not.
+// Messages are short-lived values on the stack. Boxing the large variants would add an allocation.
 #[allow(clippy::large_enum_variant)]
 pub enum Message<'a> {
-    /// The first message of each side; of any version.
+    /// The first message that each side sends. Any version.
     Hello(Hello),
-    /// What the peer could not do; of any version.
+    /// An error report. Any version.
     Error(ErrorMessage<'a>),
-    /// A test of the connection; of any version.
+    /// A liveness check of the connection. Any version.
     EchoRequest(Echo<'a>),
-    /// The answer to it; of any version.
+    /// The reply to an echo request. Any version.
     EchoReply(Echo<'a>),
     /// Asks for [`Message::FeaturesReply`].
     FeaturesRequest,
-    /// What a switch can do.
+    /// The features of a switch.
     FeaturesReply(Features<'a>),
     /// Asks for [`Message::GetConfigReply`].
     GetConfigRequest,
-    /// How a switch is set up.
+    /// The configuration of a switch.
     GetConfigReply(SwitchConfig),
-    /// Sets a switch up.
+    /// Sets the configuration of a switch.
     SetConfig(SwitchConfig),
-    /// A packet for the controller.
+    /// A packet that the switch sends to the controller.
     PacketIn(PacketIn<'a>),
-    /// A packet from the controller.
+    /// A packet that the controller sends to the switch.
     PacketOut(PacketOut<'a>),
     /// Changes a flow table.
     FlowMod(FlowMod<'a>),
-    /// A flow is gone.
+    /// Reports that a flow was removed.
     FlowRemoved(FlowRemoved),
-    /// A port changed.
+    /// Reports that a port changed.
     PortStatus(PortStatus),
-    /// Asks for [`Message::PortDescriptionReply`]. 1.3 on.
+    /// Asks for [`Message::PortDescriptionReply`]. Since 1.3.
     PortDescriptionRequest,
-    /// A switch's ports. 1.3 on.
+    /// The ports of a switch. Since 1.3.
     PortDescriptionReply(PortDescription<'a>),
     /// Asks for [`Message::FlowStatisticsReply`].
     FlowStatisticsRequest(FlowStatisticsRequest),
-    /// A switch's flows.
+    /// The flows of a switch.
     FlowStatisticsReply(FlowStatistics<'a>),
-    /// Another statistics or multipart request.
+    /// A statistics or multipart request of another kind.
     MultipartRequest(Multipart<'a>),
-    /// The answer to it.
+    /// A statistics or multipart reply of another kind.
     MultipartReply(Multipart<'a>),
-    /// Asks to do what came before first.
+    /// Asks the switch to finish all earlier messages before it processes later ones.
     BarrierRequest,
-    /// What came before is done.
+    /// Reports that all messages before the barrier request are processed.
     BarrierReply,
-    /// Asks for a role. 1.2 on.
+    /// Asks for a role. Since 1.2.
     RoleRequest(RoleMessage),
-    /// The role. 1.2 on.
+    /// The role that the switch granted. Since 1.2.
     RoleReply(RoleMessage),
-    /// A message without a view here.
+    /// A message that this module does not model.
     Unknown(Unknown<'a>),
 }
 
-/// A message that has no view here: a vendor's or experimenter's, a port, table, group or meter modification, a queue
-/// or an asynchronous configuration message, or an unassigned type.
+/// A message that this module does not model: of a vendor or experimenter, a port, table, group or meter
+/// modification, a queue or asynchronous configuration message, or an unassigned type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown<'a> {
-    /// The version whose type and body these are; in another one they would be another message.
+    /// The version of `message_type` and `body`. The message can be encoded in this version only.
     pub version: Version,
     /// The type in the header.
     pub message_type: u8,
-    /// What follows the header.
+    /// The bytes after the header.
     pub body: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message that `frame` is. Hello, error and echo are read in any version but 0, all else in 1.0
-    /// to 1.5.
+    /// Parses the message in `frame`. Hello, error and echo are parsed in any version except 0, all other
+    /// messages in 1.0 to 1.5.
     ///
-    /// Lists (actions, ports, flow entries) are checked when iterated; all else is checked here.
+    /// Lists (actions, ports, flow entries) are checked when they are iterated; everything else is checked
+    /// here.
     ///
     /// # Errors
     ///
-    /// The version is none of these, or the message is malformed.
+    /// Fails if the version is not supported or the message is malformed.
     #[inline]
     pub fn parse(frame: Frame<'a>) -> Result<Self, Error> {
         match (frame.version(), frame.header().message_type) {
             (Some(version), PACKET_IN) => Ok(Self::PacketIn(PacketIn::parse(version, frame)?)),
-            (_, message_type) if is_session(message_type) => Self::parse_session(frame, message_type),
+            (_, message_type) if is_symmetric(message_type) => Self::parse_symmetric(frame, message_type),
             (Some(version), message_type) => Self::parse_other(version, frame, message_type),
             (None, _) => Err(version_error()),
         }
     }
 
-    fn parse_session(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
+    fn parse_symmetric(frame: Frame<'a>, message_type: u8) -> Result<Self, Error> {
         if frame.header().version == 0 {
             return Err(version_error());
         }
+
         let echo = Echo { data: frame.body() };
         Ok(match message_type {
             HELLO => Self::Hello(Hello::parse(frame)?),
@@ -131,10 +133,12 @@ impl<'a> Message<'a> {
                 let flow = message::FlowRemoved::read(reader)?;
                 Self::FlowRemoved(FlowRemoved::generalise(&flow, version)?)
             }
+
             12 => {
                 let status = message::PortStatus::read(reader)?;
                 Self::PortStatus(PortStatus::generalise(&status, version)?)
             }
+
             13 => Self::PacketOut(PacketOut::generalise(&message::PacketOut::read(reader)?)?),
             14 => Self::FlowMod(FlowMod::generalise(&message::FlowMod::read(reader)?, version)?),
             24 if version >= Version::V1_2 => Self::RoleRequest(RoleMessage::parse(frame)?),
@@ -174,11 +178,12 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Checks what [`Message::parse`] leaves to iteration: every action, port and flow entry, and their actions.
+    /// Checks every list that [`Message::parse`] leaves to iteration: actions, ports and flow entries with
+    /// their actions.
     ///
     /// # Errors
     ///
-    /// The first malformed element.
+    /// Returns the error of the first malformed element.
     pub fn check_lists(&self) -> Result<(), Error> {
         match self {
             Self::FeaturesReply(features) => features.ports.check(),
@@ -192,11 +197,11 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Appends the message; a hello has its own version.
+    /// Appends the message. `version` is not used for a hello, which carries its own.
     ///
     /// # Errors
     ///
-    /// The version cannot express the message or one of its fields, or the message is too long.
+    /// Fails if the version cannot express the message or one of its fields, or the message is too long.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let empty = |message_type, out: &mut BytesMut| {
             encode::message(out, version.wire(), message_type, xid, |_| Ok(()))
@@ -239,10 +244,10 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The type of a packet-in, the same in every version.
+/// The message type of a packet-in, the same in every version.
 const PACKET_IN: u8 = 10;
 
-/// The head of a statistics or multipart message; the reader is at its body then.
+/// Reads the kind and the flags of a statistics or multipart message, and leaves the reader at its body.
 fn read_multipart<'a>(reader: &mut Reader<'a>) -> Result<Multipart<'a>, Error> {
     reader.enter(Part::Statistics);
     let kind = reader.name("multipart").u16()?;

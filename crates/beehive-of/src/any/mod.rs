@@ -1,11 +1,12 @@
-//! Messages without their version: what a driver works with.
+//! Version-independent messages, for drivers.
 //!
-//! [`Message::parse`] turns a [`Frame`](crate::Frame) of any version into one of the structures here, which borrow
-//! from it; `encode_into` of each, or of [`Message`], writes it back in any version. The same type serves both ways:
-//! lists such as [`Actions`] are made from a slice when encoding, and read from the message when decoding.
+//! [`Message::parse`] converts a [`Frame`](crate::Frame) of any version to one of the structures here, which
+//! borrow from it. Their `encode_into`, or that of [`Message`], encodes them in any version. Decoding and
+//! encoding use the same types: lists such as [`Actions`] borrow from the message when decoding and from a
+//! slice when encoding.
 //!
-//! What a structure here has no name for is counted (`other` fields) or kept as [`Action::Other`]; the full content is
-//! in [`message`](crate::message).
+//! Fields that a structure does not model are counted in its `other` fields or kept as [`Action::Other`];
+//! [`message`](crate::message) decodes everything.
 
 mod action;
 mod flow;
@@ -17,9 +18,9 @@ mod match_standard;
 mod message;
 mod packet;
 mod port;
-mod session;
 mod statistics;
 mod switch;
+mod symmetric;
 
 pub use crate::schema::{Elements, List, Value as Element};
 pub use action::{Action, Actions};
@@ -28,25 +29,25 @@ pub use match_fields::{Match, VlanMatch};
 pub use message::{Message, Unknown};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{Port, PortConfig, PortFeatures, PortName, PortReason, PortState, PortStatus, Ports};
-pub use session::{Echo, ErrorMessage, Hello};
 pub use statistics::{
     FlowEntries, FlowEntry, FlowStatistics, FlowStatisticsRequest, Multipart, PortDescription,
 };
 pub use switch::{Capabilities, Features, Role, RoleMessage, SwitchConfig};
+pub use symmetric::{Echo, ErrorMessage, Hello};
 
 pub(crate) use match_list::from_fields;
 pub(crate) use match_standard::write_match;
 
-/// The buffer identifier that stands for none in every version (`OFP_NO_BUFFER`).
+/// The buffer identifier that means "not buffered" in every version (`OFP_NO_BUFFER`).
 const NO_BUFFER: u32 = 0xffff_ffff;
 
-/// A buffer identifier from the wire.
+/// Decodes a buffer identifier.
 #[inline]
 pub(crate) const fn buffer_from_wire(wire: u32) -> Option<u32> {
     if wire == NO_BUFFER { None } else { Some(wire) }
 }
 
-/// A buffer identifier on the wire.
+/// Encodes a buffer identifier.
 #[inline]
 pub(crate) const fn buffer_to_wire(buffer_id: Option<u32>) -> u32 {
     match buffer_id {

@@ -1,4 +1,4 @@
-//! Packets between switch and controller.
+//! Packet-in and packet-out.
 
 use bytes::{BufMut, BytesMut};
 
@@ -14,42 +14,42 @@ use crate::port_number::PortNo;
 use crate::schema::Writer;
 use crate::version::Version;
 
-/// A packet that a switch hands to the controller.
+/// A packet that a switch sends to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketIn<'a> {
-    /// Where the switch keeps the packet; `None` when `data` is all there is.
+    /// The identifier of the packet in the switch's buffer; `None` if the switch does not buffer it.
     pub buffer_id: Option<u32>,
-    /// The length of the packet in bytes; more than `data` has when the switch cut it off.
+    /// The length of the packet in bytes; larger than `data` if the switch truncated it.
     pub total_len: u16,
-    /// The port that it came in on.
+    /// The port that received the packet.
     pub in_port: PortNo,
-    /// Why it is sent.
+    /// Why the switch sent it.
     pub reason: PacketInReason,
-    /// The table that sent it; 0 in 1.0.
+    /// The table of the flow that sent it; 0 in 1.0.
     pub table_id: u8,
-    /// The cookie of the flow that sent it; `None` before 1.3 and where the switch gives none.
+    /// The cookie of the flow that sent it; `None` before 1.3 and if the switch gives no cookie.
     pub cookie: Option<u64>,
-    /// The packet from its Ethernet header on, or the start of it.
+    /// The packet from its Ethernet header on, possibly truncated.
     pub data: &'a [u8],
 }
 
-/// Why a packet is sent to the controller.
+/// Why a switch sent a packet to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PacketInReason {
-    /// No flow matched, or the table-miss flow did.
+    /// No flow matched, or only the table-miss flow.
     NoMatch,
-    /// A flow's action says so.
+    /// An output action of a flow.
     Action,
-    /// Its time to live ran out. 1.2 on.
+    /// The time to live of the packet expired. Since 1.2.
     InvalidTtl,
-    /// An output in the action set. 1.4 on; before, [`PacketInReason::Action`].
+    /// An output in the action set. Since 1.4; earlier versions report [`PacketInReason::Action`].
     ActionSet,
-    /// An output in a group. 1.4 on; before, [`PacketInReason::Action`].
+    /// An output in a group. Since 1.4; earlier versions report [`PacketInReason::Action`].
     Group,
-    /// An output in a packet-out. 1.4 on; before, [`PacketInReason::Action`].
+    /// An output in a packet-out. Since 1.4; earlier versions report [`PacketInReason::Action`].
     PacketOut,
-    /// Another reason, as on the wire.
+    /// Another reason, with its number on the wire.
     Other(u8),
 }
 
@@ -82,18 +82,18 @@ impl PacketInReason {
 }
 
 impl<'a> PacketIn<'a> {
-    /// Whether `data` is the whole packet.
+    /// Returns whether `data` is the whole packet.
     #[inline]
     pub const fn is_whole(&self) -> bool {
         self.data.len() >= self.total_len as usize
     }
 
-    /// Reads the packet-in that `frame` is, without looking at the frame's type.
+    /// Parses the packet-in in `frame` without checking the type in the header.
     ///
     /// # Errors
     ///
-    /// The message is malformed; from 1.2 on also when its match does not say the port that the packet came in on
-    /// (1.3.5, 7.4.1: it must).
+    /// Fails if the message is malformed, and from 1.2 on if its match lacks the mandatory `in_port` (1.3.5,
+    /// 7.4.1).
     #[inline]
     pub fn parse(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
         match version {
@@ -130,7 +130,7 @@ impl<'a> PacketIn<'a> {
         })
     }
 
-    /// 1.2 has no cookie; all else is the same from there on.
+    /// Parses a packet-in of 1.2 or later. Versions differ only in the cookie, which 1.2 lacks.
     #[inline]
     fn parse_with_match(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
         let (head, rest) = fixed::<8>(frame.body(), Part::Message, 8, "packet-in")?;
@@ -145,6 +145,7 @@ impl<'a> PacketIn<'a> {
             let end = frame.bytes().len();
             return Err(Error::new(ErrorKind::Truncated, Part::Message, end, "packet-in padding"));
         };
+
         Ok(Self {
             buffer_id: buffer_from_wire(be32::<0, _>(head)),
             total_len: be16::<4, _>(head),
@@ -160,25 +161,27 @@ impl<'a> PacketIn<'a> {
     ///
     /// # Errors
     ///
-    /// 1.0 cannot express a table, nor a port above 0xff00; versions before 1.3 no cookie; a reason that the version
-    /// does not have; or the message is too long.
+    /// Fails if the version cannot express a field (1.0: a table, a port above 0xff00; before 1.3: a cookie;
+    /// a reason that came later) or the message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
         if version < Version::V1_3 && self.cookie.is_some() {
             return unsupported("the cookie of a packet-in");
         }
+
         match self.reason {
             PacketInReason::InvalidTtl if version < Version::V1_2 => {
-                return unsupported("the reason of a packet-in: invalid time to live");
+                return unsupported("the packet-in reason invalid_ttl");
             }
             PacketInReason::ActionSet | PacketInReason::Group | PacketInReason::PacketOut
                 if version < Version::V1_4 =>
             {
-                return unsupported("the reason of a packet-in: action set, group or packet-out");
+                return unsupported("the packet-in reasons action_set, group and packet_out");
             }
             _ => {}
         }
+
         let buffer_id = buffer_to_wire(self.buffer_id);
         let mut bytes = [0; 34];
         let length = match version {
@@ -186,9 +189,11 @@ impl<'a> PacketIn<'a> {
                 if self.table_id != 0 {
                     return unsupported("the table of a packet-in");
                 }
+
                 let Some(in_port) = self.in_port.to_v10() else {
                     return unsupported("in_port above 0xff00");
                 };
+
                 set32::<0, _>(&mut bytes, buffer_id);
                 set16::<4, _>(&mut bytes, self.total_len);
                 set16::<6, _>(&mut bytes, in_port);
@@ -216,6 +221,7 @@ impl<'a> PacketIn<'a> {
                 34
             }
         };
+
         message(out, version.wire(), PACKET_IN, xid, |out| {
             out.put_slice(bytes.get(..length).unwrap_or(&bytes));
             out.put_slice(self.data);
@@ -232,15 +238,15 @@ impl<'a> PacketIn<'a> {
     }
 }
 
-/// The cookie of a packet-in for which the switch has none.
+/// The cookie on the wire when there is no cookie.
 const NO_COOKIE: u64 = u64::MAX;
-/// The types of these messages, the same in every version.
+/// The message types, the same in every version.
 const PACKET_IN: u8 = 10;
 const PACKET_OUT: u8 = 13;
-/// The header of the field of a match that says the port that a packet came in on.
+/// The header of the match field `in_port`.
 const IN_PORT_FIELD: u32 = 0x8000_0004;
 
-/// A match of one field, 12 bytes and 4 of padding.
+/// Encodes a match with `in_port` only: 12 bytes and 4 bytes of padding.
 #[inline]
 fn in_port_match(port: PortNo) -> [u8; 16] {
     let mut bytes = [0; 16];
@@ -251,8 +257,8 @@ fn in_port_match(port: PortNo) -> [u8; 16] {
     bytes
 }
 
-/// Checks the fields of the match that starts `bytes`; returns the port that it says, and what follows it. The hot path
-/// of a controller: it looks at the length of every field, and into one.
+/// Checks the match at the start of `bytes`. Returns its `in_port` and the bytes after the match. This is the
+/// hot path of a controller, so it checks only the length of the other fields.
 #[inline]
 fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
     let wrong = |kind, at: usize, field| Err(Error::new(kind, Part::Match, at, field));
@@ -260,6 +266,7 @@ fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
     if be16::<0, _>(head) != TYPE_OXM {
         return wrong(ErrorKind::Value, offset, "match type");
     }
+
     let length = usize::from(be16::<2, _>(head));
     let (whole, _) = bounded(bytes, length, 4, Part::Match, offset + 2, "match length")?;
     let Some(after) = bytes.get(padded(length)..) else {
@@ -282,31 +289,33 @@ fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
                 Err(_) => return wrong(ErrorKind::LengthWrong, at + 3, "match field length"),
             }
         }
+
         rest = next;
     }
+
     match in_port {
         Some(port) => Ok((port, after)),
         None => wrong(ErrorKind::Missing, offset, "in_port of packet-in"),
     }
 }
 
-/// A packet for a switch to process.
+/// A packet that the controller sends to a switch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PacketOut<'a> {
-    /// The packet that the switch keeps; `None` when `data` is the packet.
+    /// The identifier of a packet in the switch's buffer; `None` if `data` is the packet.
     pub buffer_id: Option<u32>,
-    /// The port that the packet is held to have come in on; [`PortNo::CONTROLLER`] when it is the controller's own
-    /// (from 1.1 on no other number will do for that; 1.0 takes [`PortNo::ANY`] too).
+    /// The port that the switch assumes to have received the packet; [`PortNo::CONTROLLER`] for a packet that
+    /// the controller made (1.0 also accepts [`PortNo::ANY`] for that).
     pub in_port: PortNo,
-    /// What to do with it.
+    /// The actions to apply to the packet.
     pub actions: Actions<'a>,
-    /// The packet from its Ethernet header on; empty when the switch keeps it.
+    /// The packet from its Ethernet header on; empty if the switch buffers it.
     pub data: &'a [u8],
 }
 
 impl<'a> PacketOut<'a> {
     pub(super) fn generalise(packet: &message::PacketOut<'a>) -> Result<Self, Error> {
-        // From 1.5 on the match says the port.
+        // From 1.5 on the port is a field of the match.
         let in_port = match packet.match_fields.fields().basic(number::IN_PORT)? {
             Some(field) => PortNo(u32::from_be_bytes(value(&field, 16)?)),
             None => packet.in_port,
@@ -323,12 +332,13 @@ impl<'a> PacketOut<'a> {
     ///
     /// # Errors
     ///
-    /// The version cannot express a port or an action, or the message is too long.
+    /// Fails if the version cannot express a port or an action, or the message is too long.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let mut bytes = [0; 24];
         set32::<0, _>(&mut bytes, buffer_to_wire(self.buffer_id));
-        // How long the head is, and where in it the length of the actions.
+
+        // The length of the fixed part, and the offset of the actions' length in it.
         let (length, at) = match version {
             Version::V1_0 => {
                 let Some(in_port) = self.in_port.to_v10() else {
@@ -346,6 +356,7 @@ impl<'a> PacketOut<'a> {
                 (16, 8)
             }
         };
+
         message(out, version.wire(), PACKET_OUT, xid, |out| {
             let head = out.len();
             out.put_slice(bytes.get(..length).unwrap_or(&bytes));

@@ -1,4 +1,4 @@
-//! A switch's ports.
+//! The ports of a switch and changes to them.
 
 use core::fmt;
 
@@ -16,39 +16,39 @@ use crate::version::Version;
 /// A port of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Port {
-    /// Its number.
+    /// The port number.
     pub number: PortNo,
-    /// Its Ethernet address.
+    /// The Ethernet address of the port.
     pub address: MacAddress,
-    /// Its name.
+    /// The port name.
     pub name: PortName,
-    /// What the controller configured.
+    /// The configuration bits.
     pub config: PortConfig,
-    /// What the switch observes.
+    /// The state that the switch observes.
     pub state: PortState,
-    /// What the link does now.
+    /// The current rate and medium of the link.
     pub current: PortFeatures,
-    /// What the port advertises.
+    /// The features that the port advertises.
     pub advertised: PortFeatures,
-    /// What the port could do.
+    /// The features that the port supports.
     pub supported: PortFeatures,
-    /// What the other end advertises.
+    /// The features that the peer advertises.
     pub peer: PortFeatures,
-    /// The current bit rate in kbit/s; 0 in 1.0, which does not tell.
+    /// The current bit rate in kbit/s; 0 in 1.0, whose messages do not carry it.
     pub current_speed_kbps: u32,
-    /// The highest bit rate in kbit/s; 0 in 1.0, which does not tell.
+    /// The maximum bit rate in kbit/s; 0 in 1.0, whose messages do not carry it.
     pub max_speed_kbps: u32,
 }
 
 /// The ports of a message.
 pub type Ports<'a> = List<'a, Port>;
 
-/// The name of a port: at most 15 bytes, as the switch gives them, without the zeros after them.
+/// The name of a port: at most 15 bytes, without the trailing zeros of the wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PortName([u8; PORT_NAME_LENGTH]);
 
 impl PortName {
-    /// The first 15 bytes of `name`, up to a zero.
+    /// Creates a name from the first 15 bytes of `name`, or fewer if a zero byte comes before.
     pub fn new(name: &[u8]) -> Self {
         let mut bytes = [0; PORT_NAME_LENGTH];
         // The last byte stays zero (specification 1.3.5, 7.2.1: null-terminated).
@@ -68,7 +68,7 @@ impl PortName {
         self.0
     }
 
-    /// The bytes of the name; they need not be UTF-8.
+    /// Returns the bytes of the name, which are not necessarily UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.split(|byte| *byte == 0).next().unwrap_or(&[])
     }
@@ -92,37 +92,38 @@ impl From<&str> for PortName {
     }
 }
 
-/// Configuration bits of a port (`ofp_port_config`); those that several versions have are the same in them.
+/// Configuration bits of a port (`ofp_port_config`). A bit has the same number in every version that defines
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortConfig(pub u32);
 
 impl PortConfig {
     /// Switched off by the administrator.
     pub const PORT_DOWN: u32 = 1;
-    /// Packets that come in are dropped.
+    /// Drop packets that the port receives.
     pub const NO_RECEIVE: u32 = 1 << 2;
-    /// Not part of floods. 1.0 only.
+    /// Exclude the port from floods. 1.0 only.
     pub const NO_FLOOD: u32 = 1 << 4;
-    /// Packets to the port are dropped.
+    /// Drop packets that are forwarded to the port.
     pub const NO_FORWARD: u32 = 1 << 5;
-    /// No packet-ins for the port.
+    /// Send no packet-ins for packets that the port receives.
     pub const NO_PACKET_IN: u32 = 1 << 6;
 }
 
-/// State bits of a port (`ofp_port_state`); `LINK_DOWN` is the same in every version.
+/// State bits of a port (`ofp_port_state`). `LINK_DOWN` is the same in every version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortState(pub u32);
 
 impl PortState {
-    /// No link.
+    /// The port has no link.
     pub const LINK_DOWN: u32 = 1;
-    /// Blocked by a protocol outside of OpenFlow. 1.1 on.
+    /// Blocked by a protocol outside of OpenFlow. Since 1.1.
     pub const BLOCKED: u32 = 1 << 1;
-    /// Fit for a fast-failover group. 1.1 on.
+    /// Live for a fast-failover group. Since 1.1.
     pub const LIVE: u32 = 1 << 2;
 }
 
-/// Rates and media of a port (`ofp_port_features`), with the bits of 1.1 and later in every version.
+/// Rates and media of a port (`ofp_port_features`), with the bit numbers of 1.1 and later also in 1.0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortFeatures(pub u32);
 
@@ -143,7 +144,7 @@ impl PortFeatures {
 }
 
 impl Port {
-    /// A port that is up, with this number, address and name.
+    /// Creates a port that is up, with this number, address and name.
     pub const fn new(number: PortNo, address: MacAddress, name: PortName) -> Self {
         Self {
             number,
@@ -160,7 +161,7 @@ impl Port {
         }
     }
 
-    /// Whether the port is switched on and has a link.
+    /// Returns whether the port is enabled and has a link.
     pub const fn is_up(&self) -> bool {
         self.config.0 & PortConfig::PORT_DOWN == 0 && self.state.0 & PortState::LINK_DOWN == 0
     }
@@ -176,15 +177,18 @@ impl Port {
             curr_speed: port.curr_speed,
             max_speed: port.max_speed,
         };
+
         for property in port.properties {
             if let PortProperty::Ethernet(ethernet) = property? {
                 rates = ethernet;
             }
         }
+
         let features = |bits: u32| match version {
             Version::V1_0 => PortFeatures::from_v10(bits),
             _ => PortFeatures(bits),
         };
+
         Ok(Self {
             number: port.port_no,
             address: port.hw_addr,
@@ -211,16 +215,18 @@ impl<'a> Value<'a> for Port {
         let version = writer.version();
         let features = |features: PortFeatures| match version {
             Version::V1_0 => {
-                features.to_v10().ok_or(EncodeError::unsupported(version, "rates above 10 Gbit/s of a port"))
+                features.to_v10().ok_or(EncodeError::unsupported(version, "port rates above 10 Gbit/s"))
             }
             _ => Ok(features.0),
         };
+
         if version == Version::V1_0 && (self.current_speed_kbps != 0 || self.max_speed_kbps != 0) {
             return Err(writer.unsupported("the speed of a port"));
         }
         if version == Version::V1_0 && self.number.to_v10().is_none() {
             return Err(writer.unsupported("a port above 0xff00"));
         }
+
         let rates = EthernetPort {
             curr: features(self.current)?,
             advertised: features(self.advertised)?,
@@ -237,10 +243,12 @@ impl<'a> Value<'a> for Port {
             state: self.state.0,
             ..Default::default()
         };
+
         if version >= Version::V1_4 {
             let properties = [PortProperty::Ethernet(rates)];
             return message::Port { properties: (&properties).into(), ..port }.write(writer);
         }
+
         message::Port {
             curr: rates.curr,
             advertised: rates.advertised,
@@ -262,26 +270,26 @@ impl<'a> Value<'a> for Port {
     }
 }
 
-/// A change of a port.
+/// A notification that a port changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PortStatus {
-    /// What changed.
+    /// The kind of change.
     pub reason: PortReason,
     /// The port after the change.
     pub port: Port,
 }
 
-/// What changed about a port.
+/// The kind of change to a port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PortReason {
-    /// It is new.
+    /// The port was added.
     Add,
-    /// It is gone.
+    /// The port was removed.
     Delete,
-    /// One of its attributes.
+    /// An attribute of the port changed.
     Modify,
-    /// Another change, as on the wire.
+    /// Another change, with its number on the wire.
     Other(u8),
 }
 
@@ -310,7 +318,7 @@ impl PortStatus {
     ///
     /// # Errors
     ///
-    /// The version cannot express a field of the port.
+    /// Fails if the version cannot express a field of the port.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         crate::encode::message(out, version.wire(), PORT_STATUS, xid, |out| {
             let mut writer = Writer::new(version, out);
@@ -327,5 +335,5 @@ impl PortStatus {
     }
 }
 
-/// The type of the message, the same in every version.
+/// The message type, the same in every version.
 const PORT_STATUS: u8 = 12;

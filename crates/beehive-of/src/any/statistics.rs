@@ -1,4 +1,4 @@
-//! Statistics and multipart messages: flows, ports, and all else as bytes.
+//! Statistics and multipart messages: flows and ports decoded, all other kinds as bytes.
 
 use core::time::Duration;
 
@@ -19,22 +19,22 @@ use crate::version::Version;
 /// Asks for the flows that a match covers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FlowStatisticsRequest {
-    /// The table; 0xff is all of them.
+    /// The table; 0xff selects all tables.
     pub table_id: u8,
-    /// Only flows with this output; [`PortNo::ANY`] does not restrict.
+    /// Restricts the request to flows that output to this port; [`PortNo::ANY`] means no restriction.
     pub out_port: PortNo,
-    /// Only flows with this group; `None` does not restrict. 1.1 on.
+    /// Restricts the request to flows that use this group; `None` means no restriction. Since 1.1.
     pub out_group: Option<u32>,
-    /// With `cookie_mask`: only flows with this cookie. 1.1 on.
+    /// Restricts the request to flows with this cookie, under `cookie_mask`. Since 1.1.
     pub cookie: u64,
-    /// The bits of `cookie` that count; 0 does not restrict. 1.1 on.
+    /// The bits of `cookie` to compare; 0 means no restriction. Since 1.1.
     pub cookie_mask: u64,
-    /// Which flows.
+    /// The match that covers the flows.
     pub match_fields: Match,
 }
 
 impl FlowStatisticsRequest {
-    /// All flows of all tables.
+    /// The request for all flows of all tables.
     pub const ALL: Self = Self {
         table_id: 0xff,
         out_port: PortNo::ANY,
@@ -48,7 +48,7 @@ impl FlowStatisticsRequest {
     ///
     /// # Errors
     ///
-    /// The version cannot express a field.
+    /// Fails if the version cannot express a field.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         if version == Version::V1_0 {
             let unsupported = |field| Err(EncodeError::unsupported(version, field));
@@ -59,6 +59,7 @@ impl FlowStatisticsRequest {
                 return unsupported("out_port above 0xff00");
             }
         }
+
         let request = message::FlowRequest {
             table_id: TableId(self.table_id),
             out_port: self.out_port,
@@ -67,6 +68,7 @@ impl FlowStatisticsRequest {
             cookie_mask: self.cookie_mask,
             match_fields: message::Match::Any(&self.match_fields),
         };
+
         write_multipart(version, true, xid, Multipart::FLOW, 0, out, |out| {
             request.write(&mut Writer::new(version, out))
         })
@@ -84,34 +86,35 @@ impl FlowStatisticsRequest {
     }
 }
 
-/// One flow of a flow statistics reply.
+/// A flow in a flow statistics reply.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowEntry<'a> {
-    /// Its table.
+    /// The flow's table.
     pub table_id: u8,
-    /// How long it has lived, to the nanosecond.
+    /// How long the flow has existed.
     pub duration: Duration,
-    /// Its priority.
+    /// The flow's priority.
     pub priority: u16,
-    /// Its idle timeout in seconds; 0 is none.
+    /// The flow's idle timeout in seconds; 0 if it has none.
     pub idle_timeout: u16,
-    /// Its hard timeout in seconds; 0 is none.
+    /// The flow's hard timeout in seconds; 0 if it has none.
     pub hard_timeout: u16,
-    /// Its options; none before 1.3, which do not tell.
+    /// The flow's options; empty before 1.3, whose messages do not carry them.
     pub flags: FlowFlags,
-    /// The controller's own mark on it.
+    /// The cookie that the controller gave the flow.
     pub cookie: u64,
-    /// Packets that it matched.
+    /// Number of packets that matched the flow.
     pub packet_count: u64,
-    /// Bytes that it matched.
+    /// Number of bytes in those packets.
     pub byte_count: u64,
-    /// Which packets it is for.
+    /// The packets that the flow matches.
     pub match_fields: Match,
-    /// What it does with them at once.
+    /// The actions that the flow applies.
     pub actions: Actions<'a>,
-    /// The table that it goes on in. 1.1 on.
+    /// The table that processes the packet next, if any. Since 1.1.
     pub goto_table: Option<u8>,
-    /// Instructions of a decoded message that have no name here; not encoded.
+    /// Number of instructions in a decoded message that this structure does not model. Encoding fails unless
+    /// it is 0.
     pub other_instructions: u16,
 }
 
@@ -127,10 +130,12 @@ impl<'a> Value<'a> for FlowEntry<'a> {
         if version >= Version::V1_5 {
             counted = Counted::from_list(&entry.counters)?;
         }
+
         let (actions, goto_table, other_instructions) = match version {
             Version::V1_0 => (entry.actions.reinterpret(), None, 0),
             _ => instructions::generalise(entry.instructions)?,
         };
+
         Ok(Self {
             table_id: entry.table_id.0,
             duration: counted.duration,
@@ -154,6 +159,7 @@ impl<'a> Value<'a> for FlowEntry<'a> {
         if version < Version::V1_3 && self.flags != FlowFlags::NONE {
             return Err(writer.unsupported("the flags of a flow entry"));
         }
+
         let (seconds, nanoseconds) = duration_to_wire(self.duration)?;
         let values = counters_to_wire(seconds, nanoseconds, self.packet_count, self.byte_count);
         let counters = counter_list(&values);
@@ -167,14 +173,17 @@ impl<'a> Value<'a> for FlowEntry<'a> {
             match_fields: message::Match::Any(&self.match_fields),
             ..Default::default()
         };
+
         if version >= Version::V1_5 {
             entry.counters = message::FlowCounters((&counters).into());
         } else {
             (entry.duration_sec, entry.duration_nsec) = (seconds, nanoseconds);
             (entry.packet_count, entry.byte_count) = (self.packet_count, self.byte_count);
         }
+
         entry.write(writer)?;
-        // What the flow does is the last of it in every version; the length is the first.
+
+        // In every version the actions or instructions end the entry, and the length starts it.
         instructions::write(&self.actions, self.goto_table, self.other_instructions, writer)?;
         writer.patch(start, start)
     }
@@ -188,12 +197,12 @@ impl<'a> Value<'a> for FlowEntry<'a> {
     }
 }
 
-/// One part of the answer to a flow statistics request.
+/// One part of the reply to a flow statistics request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowStatistics<'a> {
-    /// Whether another part follows.
+    /// Whether another part of the reply follows.
     pub more: bool,
-    /// Flows.
+    /// The flows in this part.
     pub entries: FlowEntries<'a>,
 }
 
@@ -202,7 +211,7 @@ impl FlowStatistics<'_> {
     ///
     /// # Errors
     ///
-    /// The version cannot express an entry, or the message is too long: send several parts.
+    /// Fails if the version cannot express an entry, or the message is too long; then send several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         write_reply(version, xid, Multipart::FLOW, self.more, out, |out| {
             self.entries.append(&mut Writer::new(version, out))
@@ -210,26 +219,26 @@ impl FlowStatistics<'_> {
     }
 }
 
-/// One part of the answer to a port description request. 1.3 on.
+/// One part of the reply to a port description request. Since 1.3.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PortDescription<'a> {
-    /// Whether another part follows.
+    /// Whether another part of the reply follows.
     pub more: bool,
-    /// Ports.
+    /// The ports in this part.
     pub ports: Ports<'a>,
 }
 
 impl PortDescription<'_> {
-    /// Appends the request for it.
+    /// Appends a request for the port description.
     ///
     /// # Errors
     ///
-    /// versions before 1.3 tell their ports in the features reply.
+    /// Fails before 1.3, where the features reply carries the ports.
     pub fn encode_request_into(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description request"));
         }
-        // 1.5 asks for a port, or for all of them.
+        // A request of 1.5 names one port, or all of them.
         let body: &[u8] = if version >= Version::V1_5 { &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0] } else { &[] };
         Multipart { version, kind: Multipart::PORT_DESCRIPTION, flags: 0, body }
             .encode_request_into(version, xid, out)
@@ -239,7 +248,8 @@ impl PortDescription<'_> {
     ///
     /// # Errors
     ///
-    /// versions before 1.3 tell their ports in the features reply; or the message is too long: send several parts.
+    /// Fails before 1.3, where the features reply carries the ports, and if the message is too long; then
+    /// send several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description"));
@@ -253,31 +263,32 @@ impl PortDescription<'_> {
 /// A statistics or multipart message of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multipart<'a> {
-    /// The version whose kind, flags and body these are; in another one they would be another message.
+    /// The version of `kind`, `flags` and `body`. The message can be encoded in this version only.
     pub version: Version,
     /// `ofp_stats_types` or `ofp_multipart_type`.
     pub kind: u16,
-    /// Flags; bit 0 says that another part follows.
+    /// Flags; bit 0 means that another part follows.
     pub flags: u16,
-    /// What follows the flags, undecoded.
+    /// The body, undecoded.
     pub body: &'a [u8],
 }
 
 impl Multipart<'_> {
-    /// The kind that describes the switch: maker, hardware, software, serial number. Same in every version.
+    /// The kind that describes the switch: manufacturer, hardware, software, serial number. The same in every
+    /// version.
     pub const DESCRIPTION: u16 = 0;
-    /// The kind that tells flows. Same in every version.
+    /// The kind that lists flows. The same in every version.
     pub const FLOW: u16 = 1;
-    /// The kind that tells ports. 1.3 on.
+    /// The kind that lists ports. Since 1.3.
     pub const PORT_DESCRIPTION: u16 = 13;
-    /// The flag that says that another part follows.
+    /// The flag of a part that another part follows.
     pub const MORE: u16 = 1;
 
     /// Appends a request.
     ///
     /// # Errors
     ///
-    /// It is of another version, or too long.
+    /// Fails if the message was made for another version or is too long.
     pub fn encode_request_into(
         &self,
         version: Version,
@@ -295,7 +306,7 @@ impl Multipart<'_> {
     ///
     /// # Errors
     ///
-    /// It is of another version, or too long.
+    /// Fails if the message was made for another version or is too long.
     pub fn encode_reply_into(
         &self,
         version: Version,
@@ -329,7 +340,7 @@ fn write_reply(
     write_multipart(version, false, xid, kind, flags, out, body)
 }
 
-/// Appends a statistics or multipart message: kind, flags, padding from 1.1 on, body.
+/// Appends a statistics or multipart message: kind, flags, padding (from 1.1 on) and body.
 pub(super) fn write_multipart(
     version: Version,
     request: bool,

@@ -1,4 +1,4 @@
-//! What a switch is and how it is set up: features, configuration, role.
+//! Features, configuration and role of a switch.
 
 use bytes::{BufMut, BytesMut};
 
@@ -11,26 +11,27 @@ use crate::message;
 use crate::schema::{Value, Writer};
 use crate::version::Version;
 
-/// What a switch can do (features reply).
+/// The features of a switch (features reply).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Features<'a> {
-    /// The switch's identity; it says so itself, so trust it no further than its connection.
+    /// The identity that the switch claims. It is only as trustworthy as the connection.
     pub datapath_id: u64,
-    /// How many packets it can keep.
+    /// Number of packets that the switch can buffer.
     pub buffers: u32,
-    /// How many flow tables it has.
+    /// Number of flow tables.
     pub tables: u8,
-    /// Which of a switch's connections this is: 0 is the main one. 1.3 on.
+    /// The identifier of this connection of the switch: 0 is the main connection. Since 1.3.
     pub auxiliary_id: u8,
-    /// What else it can do.
+    /// Optional capabilities.
     pub capabilities: Capabilities,
-    /// The actions that it can do, bit n for action type n. 1.0 only.
+    /// The supported actions, bit n for action type n. 1.0 only.
     pub actions: u32,
-    /// Its ports. Up to 1.2; later versions tell them in [`PortDescription`](super::PortDescription).
+    /// The ports. Up to 1.2; later versions list them in [`PortDescription`](super::PortDescription).
     pub ports: Ports<'a>,
 }
 
-/// Capability bits (`ofp_capabilities`); those that several versions have are the same in them.
+/// Capability bits (`ofp_capabilities`). A bit has the same meaning in every version, unless stated
+/// otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Capabilities(pub u32);
 
@@ -41,7 +42,7 @@ impl Capabilities {
     pub const TABLE_STATISTICS: u32 = 1 << 1;
     /// Counts per port.
     pub const PORT_STATISTICS: u32 = 1 << 2;
-    /// Counts per group. 1.1 on; in 1.0 the bit means the spanning tree protocol.
+    /// Counts per group. Since 1.1; in 1.0 the bit means the spanning tree protocol.
     pub const GROUP_STATISTICS: u32 = 1 << 3;
     /// Reassembles IP fragments.
     pub const IP_REASSEMBLY: u32 = 1 << 5;
@@ -54,7 +55,8 @@ impl Features<'_> {
     ///
     /// # Errors
     ///
-    /// Versions before 1.3 have no auxiliary connections, later ones no ports in this message, and only 1.0 has actions.
+    /// Fails if the version cannot express a field: auxiliary connections exist from 1.3 on, ports are in
+    /// this message up to 1.2, and actions in 1.0 only.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
         if version != Version::V1_0 && self.actions != 0 {
@@ -66,6 +68,7 @@ impl Features<'_> {
         if version < Version::V1_3 && self.auxiliary_id != 0 {
             return unsupported("an auxiliary connection");
         }
+
         let features = message::Features {
             datapath_id: self.datapath_id,
             n_buffers: self.buffers,
@@ -75,10 +78,11 @@ impl Features<'_> {
             actions: self.actions,
             ports: message::Ports::EMPTY,
         };
+
         encode::message(out, version.wire(), FEATURES_REPLY, xid, |out| {
             let mut writer = Writer::new(version, out);
             features.write(&mut writer)?;
-            // In those versions that have ports here they are the last of it.
+            // Up to 1.2 the ports end the message.
             self.ports.append(&mut writer)
         })
     }
@@ -98,19 +102,20 @@ impl<'a> Features<'a> {
     }
 }
 
-/// The types of these messages, the same in every version that has them.
+/// The message types, the same in every version that has them.
 const FEATURES_REPLY: u8 = 6;
 const GET_CONFIG_REPLY: u8 = 8;
 const SET_CONFIG: u8 = 9;
 const ROLE_REQUEST: u8 = 24;
 const ROLE_REPLY: u8 = 25;
 
-/// How a switch treats fragments and packets for the controller (get-config reply and set-config).
+/// How a switch handles IP fragments and table misses (get-config reply and set-config).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SwitchConfig {
-    /// `ofp_config_flags`: 0 treats IP fragments as any packet, 1 drops them, 2 reassembles them.
+    /// `ofp_config_flags`: 0 treats IP fragments like other packets, 1 drops them, 2 reassembles them.
     pub flags: u16,
-    /// How many bytes of a packet without a flow go to the controller; 0xffff is all of it.
+    /// Number of bytes of a packet that the switch sends to the controller on a table miss; 0xffff sends the
+    /// whole packet.
     pub miss_send_len: u16,
 }
 
@@ -124,7 +129,7 @@ impl SwitchConfig {
     ///
     /// # Errors
     ///
-    /// None today.
+    /// Never fails today.
     pub fn encode_set_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         self.encode(version, SET_CONFIG, xid, out)
     }
@@ -133,7 +138,7 @@ impl SwitchConfig {
     ///
     /// # Errors
     ///
-    /// None today.
+    /// Never fails today.
     pub fn encode_reply_into(
         &self,
         version: Version,
@@ -143,7 +148,7 @@ impl SwitchConfig {
         self.encode(version, GET_CONFIG_REPLY, xid, out)
     }
 
-    /// The type numbers of these messages are the same in every version.
+    /// Appends the message with this type.
     fn encode(
         &self,
         version: Version,
@@ -159,26 +164,27 @@ impl SwitchConfig {
     }
 }
 
-/// A controller's role at a switch (specification 1.3.5, 6.3.4). 1.2 on.
+/// A controller's role at a switch (specification 1.3.5, 6.3.4). Since 1.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u32)]
 pub enum Role {
-    /// Ask without changing.
+    /// Queries the role without changing it.
     NoChange = 0,
-    /// Full access, like every other equal.
+    /// Full access, shared with other controllers. The default.
     Equal = 1,
-    /// Full access, at most one.
+    /// Full access, for at most one controller at a time.
     Master = 2,
-    /// Reads only.
+    /// Read-only access.
     Slave = 3,
 }
 
-/// A role request or its reply. 1.2 on.
+/// A role request or its reply. Since 1.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RoleMessage {
     /// The role.
     pub role: Role,
-    /// The election that the role comes from; a switch refuses older ones.
+    /// The number of the election that assigned the role. A switch refuses numbers older than the latest it
+    /// has seen.
     pub generation_id: u64,
 }
 
@@ -192,6 +198,7 @@ impl RoleMessage {
             3 => Role::Slave,
             _ => return Err(Error::new(ErrorKind::Value, Part::Role, 8, "role")),
         };
+
         Ok(Self { role, generation_id: be64::<8, _>(body) })
     }
 
@@ -199,7 +206,7 @@ impl RoleMessage {
     ///
     /// # Errors
     ///
-    /// Versions before 1.2 have no roles.
+    /// Fails before 1.2, where roles do not exist.
     pub fn encode_request_into(
         &self,
         version: Version,
@@ -213,7 +220,7 @@ impl RoleMessage {
     ///
     /// # Errors
     ///
-    /// Versions before 1.2 have no roles.
+    /// Fails before 1.2, where roles do not exist.
     pub fn encode_reply_into(
         &self,
         version: Version,

@@ -10,9 +10,9 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Port16, structure, tagged};
 
 tagged! {
-    /// What a switch does with a packet.
+    /// An action on a packet.
     pub enum Action<'a> in Action, "action length", padded false, minimum 8 {
-        /// Sends it out of a port.
+        /// Sends the packet out of a port.
         Output(Output) "output" = [0 in _],
         /// Sets the VLAN identifier.
         SetVlanId(SetVlanId) "set_vlan_vid" = [1 in 0..=1],
@@ -36,11 +36,11 @@ tagged! {
         SetTransportSrc(SetTransport) "set_transport_src" = [9 in 0..=1],
         /// Sets the destination port.
         SetTransportDst(SetTransport) "set_transport_dst" = [10 in 0..=1],
-        /// Sends it through a queue of a port.
+        /// Sends the packet through a queue of a port.
         Enqueue(Enqueue) "enqueue" = [11 in 0],
-        /// Copies the time to live outwards.
+        /// Copies the time to live from the next-to-outermost header to the outermost.
         CopyTtlOut(NoArgument) "copy_ttl_out" = [11 in 1..],
-        /// Copies the time to live inwards.
+        /// Copies the time to live from the outermost header to the next.
         CopyTtlIn(NoArgument) "copy_ttl_in" = [12 in 1..],
         /// Sets the MPLS label.
         SetMplsLabel(SetWord) "set_mpls_label" = [13 in 1],
@@ -54,11 +54,11 @@ tagged! {
         PushVlan(EtherType) "push_vlan" = [17 in 1..],
         /// Adds an MPLS header.
         PushMpls(EtherType) "push_mpls" = [19 in 1..],
-        /// Removes the outermost MPLS header; what is below has this type.
+        /// Removes the outermost MPLS header. The argument is the Ethernet type of the payload.
         PopMpls(EtherType) "pop_mpls" = [20 in 1..],
         /// Selects the queue for outputs.
         SetQueue(SetQueue) "set_queue" = [21 in 1..],
-        /// Processes it by a group.
+        /// Processes the packet with a group.
         Group(Group) "group" = [22 in 1..],
         /// Sets the IP time to live.
         SetIpTtl(SetByte) "set_ip_ttl" = [23 in 1..],
@@ -68,18 +68,18 @@ tagged! {
         SetField(SetField<'a>) "set_field" = [25 in 2..],
         /// Adds a provider backbone header.
         PushPbb(EtherType) "push_pbb" = [26 in 3..],
-        /// Removes it.
+        /// Removes a provider backbone header.
         PopPbb(NoArgument) "pop_pbb" = [27 in 3..],
-        /// Copies bits of a field to another.
+        /// Copies bits of a field to another field.
         CopyField(CopyField) "copy_field" = [28 in 5..],
-        /// Counts it against a meter.
+        /// Applies a meter to the packet.
         Meter(Meter) "meter" = [29 in 5..],
-        /// An experimenter's.
+        /// An action of an experimenter.
         Experimenter(ExperimenterAction<'a>) "experimenter" = [0xffff in _],
     }
 }
 
-/// Actions in order.
+/// A list of actions, in order.
 pub type Actions<'a> = List<'a, Action<'a>>;
 
 structure! {
@@ -123,7 +123,7 @@ structure! {
 }
 
 structure! {
-    /// Sets a byte.
+    /// Sets an 8-bit field.
     pub struct SetByte in Action { value: u8 }
     _ => [value, 3],
 }
@@ -135,7 +135,7 @@ structure! {
 }
 
 structure! {
-    /// Sets 32 bits.
+    /// Sets a 32-bit field.
     pub struct SetWord in Action { value: u32 }
     _ => [value],
 }
@@ -150,7 +150,7 @@ structure! {
 }
 
 structure! {
-    /// An Ethernet type.
+    /// Pushes or pops a header; the argument is an Ethernet type.
     pub struct EtherType in Action { eth_type: u16 }
     _ => [eth_type, 2],
 }
@@ -162,7 +162,7 @@ structure! {
 }
 
 structure! {
-    /// Processes a packet by a group.
+    /// Processes a packet with a group.
     pub struct Group in Action { group_id: GroupId }
     _ => [group_id],
 }
@@ -174,7 +174,7 @@ structure! {
 }
 
 structure! {
-    /// Copies bits of a field to another.
+    /// Copies bits of a field to another field.
     pub struct CopyField in Action {
         bit_count: u16,
         source_offset: u16,
@@ -186,7 +186,7 @@ structure! {
 }
 
 structure! {
-    /// Counts a packet against a meter.
+    /// Applies a meter to a packet.
     pub struct Meter in Action { meter_id: MeterId }
     _ => [meter_id],
 }

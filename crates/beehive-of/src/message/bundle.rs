@@ -1,12 +1,13 @@
-//! Bundles and forwarded requests: messages inside of messages (1.4 on; 1.4.1, 7.3.9 and 7.4.6; 1.5.1, 7.3.9).
+//! Bundles and forwarded requests, which contain other messages (since 1.4; 1.4.1, 7.3.9 and 7.4.6; 1.5.1,
+//! 7.3.9).
 
+use super::embedded::InnerMessage;
 use super::experimenter::Experimenter;
-use super::inner::InnerMessage;
 use super::number::{BundleControlType, BundleFlags};
 use crate::schema::{List, structure, tagged};
 
 structure! {
-    /// Opens, closes, commits or discards a bundle, or says that it is done.
+    /// Opens, closes, commits or discards a bundle, or confirms one of these.
     pub struct BundleControl<'a> in Bundle {
         bundle_id: u32,
         control_type: BundleControlType,
@@ -28,17 +29,17 @@ structure! {
 }
 
 tagged! {
-    /// What else there is to a bundle.
+    /// A property of a bundle.
     pub enum BundleProperty<'a> in Property, "bundle property length", padded true, minimum 4 {
-        /// When to commit it (1.5).
+        /// The time at which to commit the bundle (1.5).
         Time(ScheduledTime) "time" = [1 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 3..],
     }
 }
 
 structure! {
-    /// When to commit a bundle.
+    /// The time at which to commit a bundle.
     pub struct ScheduledTime in Bundle {
         seconds: u64,
         nanoseconds: u32,
@@ -47,13 +48,13 @@ structure! {
 }
 
 structure! {
-    /// A request of another controller, for those that asked to be told.
+    /// A request of another controller, forwarded to the controllers that subscribed to such requests.
     pub struct RequestForward<'a> in Message { request: InnerMessage<'a> }
     _ => [request],
 }
 
 structure! {
-    /// Asks what bundles can do (1.5).
+    /// Requests the bundle features (1.5).
     pub struct BundleFeaturesRequest<'a> in Bundle {
         feature_request_flags: u32,
         properties: List<'a, BundleFeaturesProperty<'a>>,
@@ -62,7 +63,7 @@ structure! {
 }
 
 structure! {
-    /// What bundles can do (1.5).
+    /// The bundle features (1.5).
     pub struct BundleFeatures<'a> in Bundle {
         capabilities: BundleFlags,
         properties: List<'a, BundleFeaturesProperty<'a>>,
@@ -71,17 +72,18 @@ structure! {
 }
 
 tagged! {
-    /// What bundles can do with time.
+    /// A property of the bundle features.
     pub enum BundleFeaturesProperty<'a> in Property, "bundle features property length", padded true, minimum 4 {
-        /// How exactly, and how far away.
+        /// The accuracy and the range of scheduled commits.
         Time(TimeFeatures) "time" = [1 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }
 
 structure! {
-    /// How exactly bundles are committed in time, how far in the future and in the past, and what time it is.
+    /// The accuracy of scheduled commits, how far in the future and in the past they may be, and the switch's
+    /// current time.
     pub struct TimeFeatures in Bundle {
         sched_accuracy: Time,
         sched_max_future: Time,
@@ -92,7 +94,7 @@ structure! {
 }
 
 structure! {
-    /// A time.
+    /// A point in time or a duration.
     pub struct Time in Bundle {
         seconds: u64,
         nanoseconds: u32,

@@ -1,4 +1,5 @@
-//! What matches and does the same has the same bytes, whatever version and notation it came in.
+//! The canonical form of matches and actions: equal meaning gives equal bytes, independent of version and
+//! notation.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,33 +18,40 @@ use crate::oxm::OxmField;
 use crate::schema::{List, Value, Writer};
 use crate::version::Version;
 
-/// A match, or what a flow does, in one form: to compare flows of tables, and to find them by hash.
+/// The canonical form of a match, or of the actions and instructions of a flow. Use it to compare flow tables
+/// and as a hash key.
 ///
-/// What an experimenter's action does as well as the specification's, or as another notation of it, has the form of the other:
+/// Equivalent actions have the same form, also if one is an experimenter's or another notation:
 ///
-/// * Setting a field is `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
-///   `write_metadata`, which is the last of what is done at once. What is set without another action in between is set in no
-///   order; bits that are set again are what they are set to last; a wide register is its parts.
-/// * Nicira's and the ONF's `move` are `copy_field`. Bits that one part of a wide register has are that part's, in whatever
-///   action.
-/// * Nicira's `dec_ttl`, also that for controller 0 alone, is `dec_ttl`; its actions for what 1.0 lacks (MPLS, groups, queues)
-///   are those of 1.1. `resubmit` of a port is one of that port in the current table (255).
-/// * The instruction `meter` is the action `meter` before all others, as 1.5 has it.
-/// * A queue is selected until another one is: only what it is when something is done counts. `enqueue` selects a queue for
-///   one output and then the one from before: that which `set_queue` selected in the same actions, or `pop_queue` after it.
-/// * Actions that are written are a set: of one kind the last counts, and an output beside a group does not.
+/// * `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
+///   `write_metadata` (which comes after all applied actions) all set fields. The order of settings without
+///   another action in between does not matter; the last setting of a bit counts; a wide register is split
+///   into its parts.
+/// * Nicira's and the ONF's `move` are `copy_field`. In every action, bits within one part of a wide register
+///   are addressed as bits of that part.
+/// * Nicira's `dec_ttl`, also with the controller list `[0]`, is `dec_ttl`. Its actions that 1.0 lacks (MPLS,
+///   groups, queues) are those of 1.1. `resubmit` with a port is `resubmit` with that port in the current
+///   table (255).
+/// * The instruction `meter` is the action `meter` before all others, as in 1.5.
+/// * A selected queue stays selected until the next selection, so only the queue at each other action counts.
+///   `enqueue` selects a queue for one output and then restores the previous one: that of a `set_queue` in
+///   the same actions, or as by `pop_queue`.
+/// * Written actions are a set: the last action of each kind counts, and an output is ignored if there is a
+///   group.
 ///
-/// Different forms have, because they do something else or may do so:
+/// The following have different forms, because their effect differs or may differ:
 ///
-/// * `set_queue` and `output` without `pop_queue`, and `enqueue`: what comes later takes the queue of the former.
-/// * `mod_vlan_vid` and `mod_vlan_pcp` of 1.0, and what the same text is from 1.1 on: 1.0 adds the tag where there is none, which later
-///   versions do by a `push_vlan` before it. Whether there is one, only the match says.
-/// * The ports that 1.0 and 1.1 set, and `set_field` of the port of a protocol: which one that is, only the match says.
-/// * `copy_field` of all of a field and any `set_field`; `goto_table` and `resubmit` of a table; `controller` and an output
-///   to the controller, which have other reasons.
-/// * In a set, bits of a field that are set under masks of which the later does not cover the earlier: the specification keeps
-///   the later alone, Open vSwitch both. What is set, copied and done by experimenters' actions keeps its order among each
-///   other where it is not `set_field` throughout, for the specification has none.
+/// * `set_queue` and `output` without `pop_queue`, compared with `enqueue`: later outputs use the queue of
+///   the former.
+/// * `mod_vlan_vid` and `mod_vlan_pcp` in 1.0, and the same text from 1.1 on: 1.0 adds a missing tag, for
+///   which later versions need a `push_vlan`. Whether the packet has a tag is known from the match only.
+/// * The actions of 1.0 and 1.1 that set a transport port, and `set_field` of the port of a protocol: the
+///   protocol is known from the match only.
+/// * `copy_field` of a whole field and any `set_field`; `goto_table` and `resubmit` with a table;
+///   `controller` and an output to the controller, which have different reasons.
+/// * In a set, masked settings of a field of which the later does not cover the earlier: the specification
+///   keeps only the later one, Open vSwitch keeps both. A mix of `set_field`, copies and experimenters'
+///   actions keeps its order, because the specification does not define one.
 ///
 /// ```
 /// use beehive_of::Version;
@@ -62,32 +70,35 @@ use crate::version::Version;
 pub struct Canonical(Box<[u8]>);
 
 impl Canonical {
-    /// The bytes; what they say may change with the version of this crate.
+    /// Returns the bytes of the form. Their format may change with the version of this crate.
     pub const fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Which packets.
+    /// Returns the form of a match.
     ///
     /// # Errors
     ///
-    /// The match is malformed, or says something twice.
+    /// Fails if the match is malformed or has a field twice.
     pub fn of_match(fields: &Match<'_>) -> Result<Self, EncodeError> {
         match fields {
             Match::Fields(fields) | Match::Fields1_1(fields) => Self::of_fields(fields.0),
             other => {
                 let general = other.generalise()?;
                 if general.other != 0 {
-                    // What has no name there is not lost: it makes the match another one.
+                    // The general match does not model all fields. Use the raw bytes, so that matches that
+                    // differ in such a field have different forms.
                     let mut raw = BytesMut::new();
                     let version = if matches!(other, Match::V1_0(_)) { Version::V1_0 } else { Version::V1_1 };
                     other.write(&mut Writer::new(version, &mut raw))?;
                     return Ok(Self(raw.to_vec().into()));
                 }
+
                 let mut out = BytesMut::new();
                 any::write_match(&general.with_tag(), &mut Writer::new(Version::V1_5, &mut out))?;
                 let length =
                     out.get(2..4).and_then(|length| length.try_into().ok()).map_or(0, u16::from_be_bytes);
+
                 Self::of_fields(List::of_bytes(Version::V1_5, out.get(4..usize::from(length)).unwrap_or(&[])))
             }
         }
@@ -98,32 +109,34 @@ impl Canonical {
         for field in list.iter() {
             Field::put(&field?, &mut fields);
         }
+
         fields.sort();
         if fields.windows(2).any(|two| matches!(two, [one, next] if one.is_of(next))) {
-            return Err(EncodeError::Value { field: "a match that says something twice" });
+            return Err(EncodeError::Value { field: "duplicate match field" });
         }
+
         let mut bytes = Vec::new();
         fields.iter().for_each(|field| field.write(&mut bytes));
         Ok(Self(bytes.into()))
     }
 
-    /// What is done with packets, in order.
+    /// Returns the form of a list of actions.
     ///
     /// # Errors
     ///
-    /// An action is malformed.
+    /// Fails if an action is malformed.
     pub fn of_actions(actions: &Actions<'_>, version: Version) -> Result<Self, EncodeError> {
         let mut sequence = Sequence::default();
         sequence.actions(actions, version)?;
         Ok(Self(sequence.finish().into()))
     }
 
-    /// What a flow does: its actions in 1.0, its instructions from 1.1 on. Instructions are in the order in which switches
-    /// execute them.
+    /// Returns the form of a flow's actions (1.0) or instructions (since 1.1). Instructions are in the order
+    /// in which switches execute them.
     ///
     /// # Errors
     ///
-    /// An action or instruction is malformed, or an instruction is there twice.
+    /// Fails if an action or instruction is malformed or an instruction is duplicated.
     pub fn of_instructions(
         actions: &Actions<'_>,
         instructions: &Instructions<'_>,
@@ -145,7 +158,8 @@ mod tests {
         Action::SetField(SetField { field })
     }
 
-    /// A list whose form is an action itself: nobody knows it, and it is as long as its bytes say.
+    /// A list whose form can be parsed as an action: one of an unknown type, whose length field happens to be
+    /// its length.
     #[test]
     fn the_form_of_some_actions_is_not_that_of_another_one() {
         let mut actions = vec![set(class::BASIC, 2, &[0, 0, 0, 0, 0, 0, 0, 1]); 3];
@@ -163,6 +177,7 @@ mod tests {
             let fields: Vec<_> = types.iter().map(|value| field(&value[..])).collect();
             Canonical::of_match(&Match::Fields(OxmFields(List::new(&fields))))
         };
+
         assert!(of(&[[8, 0]]).is_ok());
         assert!(of(&[[8, 0], [8, 0]]).is_err());
         assert!(of(&[[8, 0], [0x86, 0xdd]]).is_err());

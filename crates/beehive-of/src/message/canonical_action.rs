@@ -1,4 +1,5 @@
-//! What an action means, whoever's it is: the specification's own for an experimenter's, and the fields that it sets.
+//! Normalises single actions: the standard equivalent of an experimenter's action, and the fields that an
+//! action sets.
 
 use alloc::vec::Vec;
 
@@ -22,10 +23,10 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Tagged, Value, Writer};
 use crate::version::Version;
 
-/// The one action of those that do the same: the specification's where it has one.
+/// Returns the representative of equivalent actions: the standard one if there is one.
 pub(super) fn standard(action: Action<'_>) -> Action<'_> {
     match action {
-        // How much of a packet goes along counts for the controller only.
+        // The maximum length matters only for outputs to the controller.
         Action::Output(Output { port, .. }) if port != PortNo::CONTROLLER => output(port),
         Action::CopyField(copy) => Action::CopyField(copied(copy)),
         Action::Experimenter(Extended::Onf(OnfAction::CopyField(copy))) => {
@@ -47,7 +48,7 @@ fn standard_of_nicira(action: NiciraAction<'_>) -> Action<'_> {
     match action {
         Nicira::SetQueue(set) => Action::SetQueue(SetQueue { queue_id: set.queue_id }),
         Nicira::DecTtl(_) => Action::DecIpTtl(NoArgument {}),
-        // The controllers that have no number of their own are those that the specification means.
+        // Controller id 0 is the default of connections, to which the standard action sends packets too.
         Nicira::DecTtlCntIds(ids) if ids.controllers.iter().eq([Ok(0)]) => Action::DecIpTtl(NoArgument {}),
         Nicira::DecMplsTtl(_) => Action::DecMplsTtl(NoArgument {}),
         Nicira::PushMpls(push) => Action::PushMpls(EtherType { eth_type: push.eth_type }),
@@ -68,7 +69,7 @@ fn standard_of_nicira(action: NiciraAction<'_>) -> Action<'_> {
     }
 }
 
-/// Nicira's action in the youngest of its notations, with fields by one name each.
+/// Converts a Nicira action to its most recent notation, with canonical fields.
 fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
     use NiciraAction as Nicira;
     match action {
@@ -83,7 +84,7 @@ fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
             let (source, bits) = narrowed_bits(same(output.source), output.bits);
             Nicira::OutputReg2(OutputReg2 { source, bits, ..output })
         }
-        // Those that say no more than the older ones are one with them.
+        // The newer actions with default values are equivalent to the older ones.
         Nicira::Learn(learn) if !learn.flags.contains(LearnFlags::WRITE_RESULT) => Nicira::Learn2(Learn2 {
             idle_timeout: learn.idle_timeout,
             hard_timeout: learn.hard_timeout,
@@ -129,7 +130,7 @@ fn stacked(stack: StackField) -> StackField {
     StackField { field, offset, ..stack }
 }
 
-/// All of a packet, out of a port that is not the controller's.
+/// Returns the output of a whole packet to a port other than the controller.
 pub(super) fn output(port: PortNo) -> Action<'static> {
     Action::Output(Output { port, max_len: PacketLength(0) })
 }
@@ -141,12 +142,13 @@ fn copied(copy: CopyField) -> CopyField {
     CopyField { bit_count: copy.bit_count, source_offset, destination_offset, source, destination }
 }
 
-/// The fields that an action sets and does nothing else; `None` for one that does something else.
+/// Returns the fields that an action sets; `None` if it does anything else.
 pub(super) fn fields(action: &Action<'_>) -> Option<Vec<Field>> {
     let basic = |number: u8, value: &[u8]| Some(set(&OxmField::basic(number, value)));
     let nicira = |number: u8, value: &[u8]| {
         Some(set(&OxmField { class: class::NXM_NX, number, experimenter: 0, value, mask: None }))
     };
+
     match action {
         Action::SetField(SetField { field }) => Some(set(field)),
         Action::SetVlanId(id) => basic(6, &id.vlan_id.to_be_bytes()),
@@ -172,7 +174,7 @@ pub(super) fn fields(action: &Action<'_>) -> Option<Vec<Field>> {
     }
 }
 
-/// Bits of the metadata.
+/// Returns the setting of some bits of the metadata.
 pub(super) fn metadata(value: u64, mask: u64) -> Vec<Field> {
     let (value, mask) = (value.to_be_bytes(), mask.to_be_bytes());
     set(&OxmField { mask: Some(&mask), ..OxmField::basic(2, &value) })
@@ -181,16 +183,18 @@ pub(super) fn metadata(value: u64, mask: u64) -> Vec<Field> {
 fn set(field: &OxmField<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     match (field.class, field.number, field.value, field.mask) {
-        // Who sets all of the tag's number sets that of a tag that is there: only newer versions say so.
+        // Setting the whole VLAN identifier applies to an existing tag. Older versions do not set the "tag
+        // present" bit.
         (class::BASIC, 6, &[high, low], None) => {
             Field::put(&OxmField::basic(6, &[high | 0x10, low]), &mut fields);
         }
         _ => Field::put(field, &mut fields),
     }
+
     fields
 }
 
-/// The bits that are loaded, as a field under a mask; `None` when there is no such field.
+/// Returns the bits that `load` sets as a masked field; `None` if the field does not have these bits.
 fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
     let id = load.destination;
     let (offset, count) = (u32::from(load.bits >> 6), u32::from(load.bits & 0x3f) + 1);
@@ -200,6 +204,7 @@ fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
     if id.class == class::EXPERIMENTER || id.masked || id.is_option() || !fits {
         return None;
     }
+
     let ones = u128::MAX.checked_shr(128 - count)?;
     let value = u128::from(load.value).checked_shl(offset)?.to_be_bytes();
     let mask = ones.checked_shl(offset)?.to_be_bytes();
@@ -208,7 +213,8 @@ fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
     Some(set(&OxmField { class: id.class, number: id.number, experimenter: 0, value, mask: Some(mask) }))
 }
 
-/// An action by its name and in the form that it has in 1.5, if it has one there; those inside of it follow it.
+/// Encodes an action as its name and its bytes, in 1.5 if it exists there. The forms of nested actions
+/// follow.
 pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
     use NiciraAction as Nicira;
     let mut bytes = Vec::from(action.name().as_bytes());
@@ -216,6 +222,7 @@ pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, Enco
     let nicira = |action: Nicira<'_>, bytes: &mut Vec<u8>| {
         put(&Action::Experimenter(Extended::Nicira(action)), version, bytes)
     };
+
     match action {
         Action::Experimenter(Extended::Nicira(Nicira::Learn(learn))) => {
             let specs = same_specs(&learn.specs)?;
@@ -261,13 +268,14 @@ pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, Enco
         }
         other => put(other, version, &mut bytes)?,
     }
+
     Ok(bytes)
 }
 
-/// The name before what is sent to a controller, in either of the notations that it has.
+/// The common name of both notations of the controller action.
 const CONTROLLER: &[u8] = b"controller\0";
 
-/// How a packet is sent to a controller, whichever of it is told and in whatever order.
+/// The parameters of the controller action, with defaults, independent of the order of properties.
 struct ToController<'a> {
     max_len: PacketLength,
     id: u16,
@@ -291,7 +299,7 @@ impl Default for ToController<'_> {
 }
 
 impl<'a> ToController<'a> {
-    /// `None` when not all of it is known.
+    /// Returns `None` if there is an unknown property.
     fn of(properties: &List<'a, ControllerActionProperty<'a>>) -> Result<Option<Self>, Error> {
         use ControllerActionProperty as Property;
         let mut to = Self::default();
@@ -306,6 +314,7 @@ impl<'a> ToController<'a> {
                 Property::Unknown { .. } => return Ok(None),
             }
         }
+
         Ok(Some(to))
     }
 
@@ -332,7 +341,7 @@ fn put(action: &Action<'_>, version: Version, bytes: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Parts of learnt flows, with fields by one name each.
+/// Returns the specifications of `learn` with canonical fields.
 fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>, Error> {
     specs
         .iter()
@@ -357,6 +366,7 @@ fn same_specs<'a>(specs: &List<'a, LearnSpec<'a>>) -> Result<Vec<LearnSpec<'a>>,
                 }
                 LearnDestination::Output => LearnDestination::Output,
             };
+
             Ok(LearnSpec { source, destination, ..spec })
         })
         .collect()

@@ -1,20 +1,21 @@
-//! Fields by one name each: Nicira's that the specification has, too, and those that are made of others.
+//! Normalises fields: replaces Nicira's fields by their standard equivalents, and splits composite fields.
 
 use alloc::vec::Vec;
 
 use crate::oxm::{FieldId, OxmField, class};
 use crate::port_number::PortNo;
 
-/// The one name of a field.
+/// Returns the canonical identity of a field.
 pub(super) fn same(id: FieldId) -> FieldId {
     match id.standard() {
-        // How long an option is, is the switch's affair.
+        // The length of a tunnel option is configured in the switch, so it is ignored.
         id if id.is_option() => FieldId { length: 0, masked: false, ..id },
         id => id,
     }
 }
 
-/// Bits of a field; those of a wide register are bits of the narrowest of its parts that has them all.
+/// Returns the canonical field and offset of some bits. Bits of a wide register become bits of the narrowest
+/// part that contains all of them.
 pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u16) {
     let (first, parts) = match (id.class, id.number) {
         (class::PACKET_REGISTERS, number @ 0..8) => (2 * number, 2),
@@ -26,7 +27,7 @@ pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u1
         let count = parts * 4 / (width / 8);
         let (part, last) = (offset / u16::from(width), end / u16::from(width));
         match u8::try_from(last) {
-            // The first register has the uppermost bits.
+            // The first register contains the most significant bits.
             Ok(last) if part == u16::from(last) && last < count => {
                 let number = first * 4 / (width / 8) + (count - 1 - last);
                 let part = FieldId { class, number, masked: false, length: width / 8, experimenter: 0 };
@@ -35,16 +36,17 @@ pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u1
             _ => {}
         }
     }
+
     (id, offset)
 }
 
-/// The same, with offset and number less one in 16 bits.
+/// Like [`narrowed`], with offset and bit count encoded in 16 bits: the count minus one in the lower 6.
 pub(super) fn narrowed_bits(id: FieldId, bits: u16) -> (FieldId, u16) {
     let (id, offset) = narrowed(id, bits >> 6, (bits & 0x3f) + 1);
     (id, offset << 6 | (bits & 0x3f))
 }
 
-/// A field whose bits outside of the mask are zero.
+/// A field with its value and mask; value bits outside of the mask are zero.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Field {
     class: u16,
@@ -55,13 +57,13 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Whether both are about one field, whatever they say of it.
+    /// Returns whether both are the same field, ignoring value and mask.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.class, self.experimenter, self.number) == (other.class, other.experimenter, other.number)
     }
 
-    /// Whether both are different fields that have bits in common: those of a tag, of the type of service, of the port
-    /// that a packet came in on.
+    /// Returns whether both are different fields that share bits: of a VLAN tag, the type of service, or the
+    /// input port.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let common = |field: &Self| match (field.class, field.number) {
             (class::NXM_OF, 4) | (class::BASIC, 6 | 7) => 1,
@@ -73,12 +75,12 @@ impl Field {
         common(self) != 0 && common(self) == common(other) && whole(self) != whole(other)
     }
 
-    /// Takes in what the same field is set to later; `false` when the two are not one setting. One that `replaces` leaves
-    /// nothing of the earlier.
+    /// Merges a later setting of the same field into this one. Returns `false` if they cannot be merged. If
+    /// `replaces`, the later setting must cover all bits of the earlier.
     pub(super) fn takes(&mut self, later: &Self, replaces: bool) -> bool {
         let is_option = self.class == class::NXM_NX && matches!(self.number, 40..=103);
         if is_option {
-            // All of an option is all of it, however long it is told.
+            // A setting of a whole option replaces it, independent of its length.
             let whole = later.mask == [0xff];
             if whole {
                 self.clone_from(later);
@@ -88,27 +90,33 @@ impl Field {
         if self.value.len() != later.value.len() {
             return false;
         }
+
         let covers = self.mask.iter().zip(&later.mask).all(|(earlier, later)| earlier & !later == 0);
         if replaces && !covers {
             return false;
         }
+
         for ((value, mask), (later, bits)) in
             self.value.iter_mut().zip(&mut self.mask).zip(later.value.iter().zip(&later.mask))
         {
             *value = *value & !bits | later;
             *mask |= bits;
         }
+
         true
     }
 
-    /// Adds the field by its one name, or the fields that it is made of; nothing when none of its bits count.
+    /// Adds the canonical field, or the fields that it is composed of, to `to`. Adds nothing if the mask is
+    /// empty.
     pub(super) fn put(field: &OxmField<'_>, to: &mut Vec<Self>) {
         if field.id().is_option() {
             return to.push(Self::option(field));
         }
+
         let id = same(field.id());
         let length = field.value.len();
-        // All bits of a value count that has no mask, and a value may have fewer than its bytes.
+
+        // Without a mask all bits of the value count. The value can have fewer bits than its bytes hold.
         let unused = (8 * length).saturating_sub(usize::from(id.bits())).min(8 * length);
         let used = |at: usize| match unused.saturating_sub(8 * at) {
             0 => 0xff,
@@ -123,9 +131,10 @@ impl Field {
         if length > 0 && mask.iter().all(|byte| *byte == 0) {
             return;
         }
+
         let basic = |number, value, mask| Self { class: class::BASIC, experimenter: 0, number, value, mask };
         match (id.class, id.number, &value[..], &mask[..]) {
-            // The port is wider in the specification.
+            // The standard port number is wider.
             (class::NXM_OF, 0, &[high, low], &[0xff, 0xff]) => {
                 let port = PortNo::from_v10(u16::from_be_bytes([high, low]));
                 to.push(basic(0, port.0.to_be_bytes().to_vec(), alloc::vec![0xff; 4]));
@@ -133,7 +142,7 @@ impl Field {
             (class::NXM_OF, 5, &[tos], &[mask @ 4..=255]) => {
                 to.push(basic(8, alloc::vec![tos >> 2], alloc::vec![mask >> 2]));
             }
-            // The tag is two fields in the specification; without a tag there is no priority.
+            // The VLAN tag is two standard fields. Without a tag there is no priority.
             (class::NXM_OF, 4, &[high, low], &[mask @ (0xf0.. | 0..0x20), mask_low]) => {
                 let tagged = mask & 0x10 == 0 || high & 0x10 != 0;
                 to.push(basic(6, alloc::vec![high & 0x1f, low], alloc::vec![mask & 0x1f, mask_low]));
@@ -141,7 +150,7 @@ impl Field {
                     to.push(basic(7, alloc::vec![high >> 5], alloc::vec![7]));
                 }
             }
-            // Wide registers are two or four of 32 bits.
+            // Wide registers consist of two or four 32-bit registers.
             (class::PACKET_REGISTERS, number @ 0..8, value @ [_, _, _, _, _, _, _, _], mask) => {
                 Self::put_registers(2 * number, value, mask, to)
             }
@@ -160,11 +169,13 @@ impl Field {
         }
     }
 
-    /// An option of a tunnel. A shorter one stands for zeros before it; a mask of zeros asks that it is there.
+    /// Returns the form of a tunnel option. A shorter value is padded with leading zeros; an empty mask
+    /// matches if the option is present.
     fn option(field: &OxmField<'_>) -> Self {
         let zeros = |bytes: &[u8]| bytes.iter().take_while(|byte| **byte == 0).count();
-        // The first byte of the mask says whether there is one: without one all bits count, however many there are,
-        // and that is not what a mask of ones says.
+
+        // The first byte of the form's mask is 0xff without a mask. Then all bits of the option count,
+        // whatever its length, which differs from a mask of ones.
         let (value, mask) = match field.mask {
             Some(mask) => {
                 let counting = field.value.iter().zip(mask).map(|(value, mask)| value & mask);
@@ -176,6 +187,7 @@ impl Field {
             }
             None => (field.value.iter().skip(zeros(field.value)).copied().collect(), Vec::from([0xff])),
         };
+
         Self { class: field.class, experimenter: 0, number: field.number, value, mask }
     }
 

@@ -1,4 +1,5 @@
-//! What a flow does, in one form: what is done at once, then what is written, in the order of execution.
+//! The canonical form of a flow's instructions: applied actions, then written actions, in the order of
+//! execution.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use crate::encode::EncodeError;
 use crate::schema::{Value, Writer};
 use crate::version::Version;
 
-/// The place of each in the order of execution (1.3.5, 5.9).
+/// Tags of the instructions, in the order of execution (1.3.5, 5.9).
 mod place {
     pub(super) const APPLY: u8 = 1;
     pub(super) const CLEAR: u8 = 2;
@@ -22,7 +23,7 @@ mod place {
     pub(super) const OTHER: u8 = 6;
 }
 
-/// The instructions of a flow, each that is there once at most.
+/// The instructions of a flow, at most one of each kind.
 #[derive(Default)]
 struct Program<'a> {
     meter: Option<Action<'a>>,
@@ -39,9 +40,10 @@ impl<'a> Program<'a> {
         fn once<T>(place: &mut Option<T>, value: T) -> Result<(), EncodeError> {
             match place.replace(value) {
                 None => Ok(()),
-                Some(_) => Err(EncodeError::Value { field: "an instruction that is there twice" }),
+                Some(_) => Err(EncodeError::Value { field: "duplicate instruction" }),
             }
         }
+
         let mut program = Self::default();
         for instruction in instructions.iter() {
             match instruction? {
@@ -58,11 +60,12 @@ impl<'a> Program<'a> {
                 other => program.others.push(other),
             }
         }
+
         Ok(program)
     }
 }
 
-/// The form of what a flow does.
+/// Returns the form of a flow's actions and instructions.
 pub(super) fn form(
     actions: &Actions<'_>,
     instructions: &Instructions<'_>,
@@ -73,16 +76,20 @@ pub(super) fn form(
     if let Some(meter) = program.meter {
         at_once.action(meter, version)?;
     }
+
     at_once.actions(actions, version)?;
     if let Some(apply) = program.apply {
         at_once.actions(&apply, version)?;
     }
-    // Nothing that is between them sees the metadata.
+
+    // The metadata can be set with the applied actions, because nothing in between reads it.
     if let Some((value, mask)) = program.metadata {
         at_once.set(meaning::metadata(value, mask));
     }
+
     let mut bytes = Vec::new();
-    // To do no actions, and to write none, is to do nothing.
+
+    // Empty apply and write instructions have no effect.
     put(place::APPLY, Some(at_once.finish()).filter(|form| !form.is_empty()), &mut bytes);
     put(place::CLEAR, program.clear.map(|()| Vec::new()), &mut bytes);
     let written = program.write.map(|actions| set(&actions, version)).transpose()?;
@@ -94,6 +101,7 @@ pub(super) fn form(
         other.write(&mut Writer::new(version, &mut raw))?;
         others.push(raw.to_vec());
     }
+
     others.sort();
     others.into_iter().for_each(|other| put(place::OTHER, Some(other), &mut bytes));
     Ok(bytes)
@@ -107,7 +115,7 @@ fn put(place: u8, form: Option<Vec<u8>>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The form of actions that are written: the last of each kind, in the set's order, whatever theirs is (1.3.5, 5.10).
+/// Returns the form of written actions: the last of each kind, in a fixed order (1.3.5, 5.10).
 fn set(actions: &Actions<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
     let mut ordered = Sequence::of_set();
     let mut kinds: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
@@ -116,16 +124,18 @@ fn set(actions: &Actions<'_>, version: Version) -> Result<Vec<u8>, EncodeError> 
         let action = standard(action?);
         match (meaning::fields(&action), &action) {
             (Some(fields), _) => ordered.set(fields),
-            // Whether one of these takes the place of another one is not known here.
+            // It is not known whether one of these replaces another in the set, so keep all of them in order.
             (None, Action::CopyField(_) | Action::Experimenter(_) | Action::Unknown { .. }) => {
                 ordered.other(&meaning::own(&action, version)?);
             }
             (None, _) => drop(kinds.insert(action.name().into(), meaning::own(&action, version)?)),
         }
     }
+
     if kinds.contains_key(&b"group"[..]) {
         kinds.remove(&b"output"[..]);
     }
+
     let mut bytes = Vec::new();
     put(0, Some(ordered.finish()).filter(|form| !form.is_empty()), &mut bytes);
     kinds.into_values().for_each(|form| put(1, Some(form), &mut bytes));

@@ -1,4 +1,4 @@
-//! Actions in order, in one form: what is set in between in no order, and the queue only where it counts.
+//! The canonical form of a list of actions: sorts consecutive field settings and tracks the selected queue.
 
 use alloc::vec::Vec;
 
@@ -9,45 +9,46 @@ use super::extension::{Extended, NiciraAction};
 use crate::encode::EncodeError;
 use crate::version::Version;
 
-/// The queue that outputs take.
+/// The queue that outputs use.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Queue {
-    /// That which the packet came here with.
+    /// The queue that was selected before these actions.
     #[default]
     Inherited,
-    /// That which the packet had first.
+    /// The packet's original queue, restored by `pop_queue`.
     First,
-    /// This one.
+    /// The queue with this number.
     Selected(u32),
 }
 
-/// How a part of the form is to be read, so that none of one kind is one of another.
+/// Tags of the parts of a form, so that parts of different kinds cannot be confused.
 mod part {
     pub(super) const ACTION: u8 = 0;
     pub(super) const FIELD: u8 = 1;
     pub(super) const QUEUE: u8 = 2;
 }
 
-/// The form of some actions, as it is made.
+/// Builds the form of a list of actions.
 #[derive(Default)]
 pub(super) struct Sequence {
     bytes: Vec<u8>,
-    /// What is set since the last other action: each field once.
+    /// The fields set since the last other action, each once.
     run: Vec<Field>,
-    /// The queue now, and the one that the form has told.
+    /// The selected queue, and below it the one that was last written to the form.
     queue: Queue,
     told: Queue,
-    /// Whether a later setting takes the place of an earlier one of the same field, bits and all.
+    /// Whether a later setting replaces an earlier one of the same field completely, including bits outside
+    /// of its mask.
     replaces: bool,
 }
 
 impl Sequence {
-    /// For actions that are done together: of those that set a field, the last.
+    /// Creates a sequence for an action set, where the last setting of a field replaces earlier ones.
     pub(super) fn of_set() -> Self {
         Self { replaces: true, ..Self::default() }
     }
 
-    /// The form.
+    /// Returns the form.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.end_run();
         self.tell_queue();
@@ -66,6 +67,7 @@ impl Sequence {
             self.set(fields);
             return Ok(());
         }
+
         match action {
             Action::SetQueue(set) => self.queue = Queue::Selected(set.queue_id.0),
             Action::Experimenter(Extended::Nicira(NiciraAction::PopQueue(_))) => self.queue = Queue::First,
@@ -80,15 +82,17 @@ impl Sequence {
             }
             other => self.other(&meaning::own(&other, version)?),
         }
+
         Ok(())
     }
 
-    /// Adds fields that are set.
+    /// Adds settings of fields.
     pub(super) fn set(&mut self, fields: Vec<Field>) {
         for field in fields {
             if self.run.iter().any(|other| other.overlaps(&field)) {
                 self.end_run();
             }
+
             let replaces = self.replaces;
             let earlier = self.run.iter_mut().find(|other| other.is_of(&field));
             match earlier.map(|earlier| earlier.takes(&field, replaces)) {
@@ -102,14 +106,14 @@ impl Sequence {
         }
     }
 
-    /// Adds an action that has no other form.
+    /// Adds the bytes of an action that sets no fields.
     pub(super) fn other(&mut self, bytes: &[u8]) {
         self.end_run();
         self.tell_queue();
         self.put(part::ACTION, bytes);
     }
 
-    /// What is set one after the other is set, in whatever order.
+    /// Ends a run of settings and writes them sorted, because their order has no effect.
     fn end_run(&mut self) {
         let mut run = core::mem::take(&mut self.run);
         run.sort();
@@ -131,7 +135,7 @@ impl Sequence {
         }
     }
 
-    /// Each with its length and how it is written: what one means is nothing of what follows.
+    /// Writes a part with its tag and its length, so that parts are self-delimiting.
     fn put(&mut self, part: u8, bytes: &[u8]) {
         self.bytes.push(part);
         self.bytes.extend((bytes.len() as u32).to_be_bytes());

@@ -1,10 +1,10 @@
-//! Experimenters' (1.0: vendors') extensions, kept as they are.
+//! Extensions of experimenters (1.0: vendors), preserved as bytes.
 
 use super::number::ExperimenterId;
 use crate::schema::structure;
 
 structure! {
-    /// An experimenter's property or instruction.
+    /// A property or instruction of an experimenter.
     pub struct Experimenter<'a> in Message {
         experimenter: ExperimenterId,
         body: &'a [u8],
@@ -13,7 +13,7 @@ structure! {
 }
 
 structure! {
-    /// An experimenter's band of a meter.
+    /// A meter band of an experimenter.
     pub struct ExperimenterBand<'a> in Meter {
         rate: u32,
         burst_size: u32,
@@ -24,7 +24,7 @@ structure! {
 }
 
 structure! {
-    /// An experimenter's property of a queue before 1.4.
+    /// A queue property of an experimenter, before 1.4.
     pub struct ExperimenterQueue<'a> in Queue {
         experimenter: ExperimenterId,
         body: &'a [u8],

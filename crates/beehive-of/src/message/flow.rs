@@ -12,7 +12,7 @@ structure! {
     /// Changes a flow table.
     pub struct FlowMod<'a> in FlowMod {
         cookie: u64,
-        /// Which bits of the cookie restrict a modification or deletion (1.1 on).
+        /// The bits of the cookie that a flow must have for a modification or deletion to apply (since 1.1).
         cookie_mask: u64,
         table_id: TableId,
         command: FlowModCommand,
@@ -20,17 +20,17 @@ structure! {
         hard_timeout: u16,
         priority: u16,
         buffer_id: BufferId = BufferId::NONE,
-        /// Restricts deletions to flows with this output.
+        /// Restricts deletions to flows that output to this port.
         out_port: PortNo = PortNo::ANY,
-        /// Restricts deletions to flows with this group (1.1 on).
+        /// Restricts deletions to flows that use this group (since 1.1).
         out_group: GroupId = GroupId::ANY,
         flags: FlowModFlags,
-        /// Which flows are evicted last (1.4 on).
+        /// Flows with higher importance are evicted later (since 1.4).
         importance: u16,
         match_fields: Match<'a>,
         /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -48,23 +48,23 @@ structure! {
 }
 
 structure! {
-    /// A flow is gone.
+    /// Reports that the switch removed a flow.
     pub struct FlowRemoved<'a> in Message {
         cookie: u64,
         priority: u16,
         reason: FlowRemovedReason,
         table_id: TableId,
-        /// Whole seconds that it lived.
+        /// Lifetime of the flow, whole seconds.
         duration_sec: u32,
-        /// Nanoseconds that it lived beyond them.
+        /// Lifetime of the flow, nanoseconds beyond the seconds.
         duration_nsec: u32,
         idle_timeout: u16,
-        /// 1.2 on.
+        /// Since 1.2.
         hard_timeout: u16,
         packet_count: u64,
         byte_count: u64,
         match_fields: Match<'a>,
-        /// What was counted, from 1.5 on.
+        /// The flow's counters from 1.5 on.
         counters: FlowCounters<'a>,
     }
     0 => [

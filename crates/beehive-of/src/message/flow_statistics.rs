@@ -1,4 +1,5 @@
-//! Statistics of flows and ports, and what a switch is (1.0.0, 5.3.5; 1.3.5, 7.3.5; 1.5.1, 7.3.5.3).
+//! Statistics of flows and ports, and the description of a switch (1.0.0, 5.3.5; 1.3.5, 7.3.5; 1.5.1,
+//! 7.3.5.3).
 
 use super::action::Actions;
 use super::experimenter::Experimenter;
@@ -10,7 +11,7 @@ use crate::port_number::PortNo;
 use crate::schema::{Fixed, Hex, List, Port16, structure, tagged};
 
 structure! {
-    /// What a switch is.
+    /// The description of a switch: manufacturer, hardware, software and serial number.
     pub struct SwitchDescription in Statistics {
         mfr_desc: Fixed<256>,
         hw_desc: Fixed<256>,
@@ -22,15 +23,15 @@ structure! {
 }
 
 structure! {
-    /// Asks for the flows that a match covers, or for their sums.
+    /// Requests the flows that a match covers, or their sums.
     pub struct FlowRequest<'a> in Statistics {
         table_id: TableId = TableId::ALL,
         out_port: PortNo = PortNo::ANY,
-        /// 1.1 on.
+        /// Since 1.1.
         out_group: GroupId = GroupId::ANY,
-        /// 1.1 on.
+        /// Since 1.1.
         cookie: u64,
-        /// 1.1 on.
+        /// Since 1.1.
         cookie_mask: u64,
         match_fields: Match<'a>,
     }
@@ -39,7 +40,7 @@ structure! {
 }
 
 structure! {
-    /// A flow, and up to 1.4 what it counted.
+    /// A flow and its counters.
     pub struct FlowEntry<'a> in Statistics {
         table_id: TableId,
         duration_sec: u32,
@@ -47,19 +48,19 @@ structure! {
         priority: u16,
         idle_timeout: u16,
         hard_timeout: u16,
-        /// 1.3 on.
+        /// Since 1.3.
         flags: FlowModFlags,
-        /// 1.4 on.
+        /// Since 1.4.
         importance: u16,
         cookie: u64,
         packet_count: u64,
         byte_count: u64,
         match_fields: Match<'a>,
-        /// 1.5.
+        /// Since 1.5.
         counters: FlowCounters<'a>,
-        /// 1.0.
+        /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -85,7 +86,7 @@ structure! {
 }
 
 structure! {
-    /// What a flow counted (1.5).
+    /// The counters of a flow (1.5).
     pub struct FlowStatistics<'a> in Statistics {
         table_id: TableId,
         reason: FlowStatsReason,
@@ -97,7 +98,7 @@ structure! {
 }
 
 structure! {
-    /// Sums over flows.
+    /// The sums of the counters of several flows.
     pub struct Aggregate<'a> in Statistics {
         packet_count: u64,
         byte_count: u64,
@@ -110,26 +111,26 @@ structure! {
 }
 
 structure! {
-    /// Asks what a port counted, or all of them.
+    /// Requests the counters of a port, or of all ports.
     pub struct PortRequest in Statistics { port_no: PortNo = PortNo::ANY }
     0 => [port_no as Port16, 6],
     1.. => [port_no, 4],
 }
 
 structure! {
-    /// Asks for ports; about one of them from 1.5 on.
+    /// Requests the descriptions of all ports, or from 1.5 on of one port.
     pub struct PortDescriptionRequest in Statistics { port_no: PortNo = PortNo::ANY }
     0..=4 => [],
     5.. => [port_no, 4],
 }
 
 structure! {
-    /// What a port counted; all ones where it does not count.
+    /// The counters of a port; all ones if the port does not support a counter.
     pub struct PortStatistics<'a> in Statistics {
         port_no: PortNo,
-        /// 1.3 on.
+        /// Since 1.3.
         duration_sec: u32,
-        /// 1.3 on.
+        /// Since 1.3.
         duration_nsec: u32,
         rx_packets: u64,
         tx_packets: u64,
@@ -139,12 +140,12 @@ structure! {
         tx_dropped: u64,
         rx_errors: u64,
         tx_errors: u64,
-        /// A property from 1.4 on, as are the next three.
+        /// A property from 1.4 on, like the next three fields.
         rx_frame_err: u64,
         rx_over_err: u64,
         rx_crc_err: u64,
         collisions: u64,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortStatisticsProperty<'a>>,
     }
     0 => [
@@ -166,19 +167,19 @@ structure! {
 }
 
 tagged! {
-    /// What else a port counted (1.4 on).
+    /// A property of the port statistics (since 1.4).
     pub enum PortStatisticsProperty<'a> in Property, "port statistics property length", padded true, minimum 4 {
-        /// An Ethernet port.
+        /// The counters of an Ethernet port.
         Ethernet(EthernetCounters) "ethernet" = [0 in 4..],
-        /// An optical port.
+        /// The measurements of an optical port.
         Optical(OpticalCounters) "optical" = [1 in 4..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// What an Ethernet port counted.
+    /// The counters of an Ethernet port.
     pub struct EthernetCounters in Property {
         rx_frame_err: u64,
         rx_over_err: u64,
@@ -189,7 +190,7 @@ structure! {
 }
 
 structure! {
-    /// What an optical port measures.
+    /// The measurements of an optical port.
     pub struct OpticalCounters in Property {
         flags: u32,
         tx_freq_lmda: u32,

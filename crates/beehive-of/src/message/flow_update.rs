@@ -1,6 +1,7 @@
-//! What a flow monitor tells of a change: its length, the event, and what depends on the event.
+//! The macro that declares updates of flow monitors: a length, an event, and a body that depends on the
+//! event.
 
-/// Declares an update of flows and its body: a structure for some events, and bytes for those that have no name.
+/// Declares a flow update and its body: a structure for each known event, and bytes for unknown events.
 macro_rules! flow_update {
     (
         $(#[$update_meta:meta])*
@@ -14,9 +15,9 @@ macro_rules! flow_update {
         $(#[$update_meta])*
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub struct $update<$life> {
-            /// What happened.
+            /// The event.
             pub event: $event,
-            /// More about it.
+            /// The body, whose structure depends on the event.
             pub body: $body<$life>,
         }
 
@@ -25,7 +26,7 @@ macro_rules! flow_update {
         #[non_exhaustive]
         pub enum $body<$life> {
             $( $(#[$variant_meta])* $variant($structure), )+
-            /// Of another event.
+            /// The body of an unknown event.
             Unknown(&$life [u8]),
         }
 

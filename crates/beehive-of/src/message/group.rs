@@ -1,4 +1,4 @@
-//! Groups (1.1 on; 1.3.5, 7.3.4.3 and 7.3.5.8; 1.5.1, 7.3.4.3).
+//! Groups (since 1.1; 1.3.5, 7.3.4.3 and 7.3.5.8; 1.5.1, 7.3.4.3).
 
 use super::action::Actions;
 use super::experimenter::Experimenter;
@@ -13,10 +13,10 @@ structure! {
         command: GroupCommand,
         group_type: GroupType,
         group_id: GroupId,
-        /// The bucket before which, or the one that, the command is about (1.5).
+        /// The bucket that the command removes, or at which it inserts buckets (1.5).
         command_bucket_id: BucketId = BucketId::ALL,
         buckets: Buckets<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [command, group_type, 1, group_id, buckets],
@@ -24,43 +24,43 @@ structure! {
 }
 
 structure! {
-    /// One way that packets of a group can go.
+    /// A bucket of a group: a list of actions that the group may execute.
     pub struct Bucket<'a> in Group {
-        /// Share of the packets, for groups that select; a property in 1.5.
+        /// Relative weight, for groups of type select; a property in 1.5.
         weight: u16,
-        /// The port whose liveness is the bucket's; a property in 1.5.
+        /// The port whose liveness determines that of the bucket; a property in 1.5.
         watch_port: PortNo = PortNo::ANY,
-        /// The group whose liveness is the bucket's; a property in 1.5.
+        /// The group whose liveness determines that of the bucket; a property in 1.5.
         watch_group: GroupId = GroupId::ANY,
-        /// 1.5.
+        /// Since 1.5.
         bucket_id: BucketId,
         actions: Actions<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, BucketProperty<'a>>,
     }
     1..=4 => [len, weight, watch_port, watch_group, 4, actions],
     5.. => [len, size, bucket_id, actions as Sized, properties],
 }
 
-/// Buckets in order.
+/// A list of buckets, in order.
 pub type Buckets<'a> = List<'a, Bucket<'a>>;
 
 tagged! {
-    /// What else is known about a bucket (1.5).
+    /// A property of a bucket (1.5).
     pub enum BucketProperty<'a> in Group, "bucket property length", padded true, minimum 4 {
-        /// Share of the packets.
+        /// The relative weight.
         Weight(Weight) "weight" = [0 in 5..],
-        /// The port whose liveness is the bucket's.
+        /// The port whose liveness determines that of the bucket.
         WatchPort(WatchPort) "watch_port" = [1 in 5..],
-        /// The group whose liveness is the bucket's.
+        /// The group whose liveness determines that of the bucket.
         WatchGroup(WatchGroup) "watch_group" = [2 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }
 
 structure! {
-    /// Share of the packets.
+    /// The relative weight.
     pub struct Weight in Group { weight: u16 }
     _ => [weight, 2],
 }
@@ -78,29 +78,29 @@ structure! {
 }
 
 structure! {
-    /// Asks about a group, or all of them.
+    /// Requests the statistics of a group, or of all groups.
     pub struct GroupRequest in Group { group_id: GroupId = GroupId::ALL }
     1.. => [group_id, 4],
 }
 
 structure! {
-    /// Asks how groups are set up; about one of them from 1.5 on.
+    /// Requests the configuration of all groups, or from 1.5 on of one group.
     pub struct GroupDescriptionRequest in Group { group_id: GroupId = GroupId::ALL }
     1..=4 => [],
     5.. => [group_id, 4],
 }
 
 structure! {
-    /// What a group counted.
+    /// The counters of a group.
     pub struct GroupStatistics<'a> in Group {
         group_id: GroupId,
-        /// How many flows and groups use it.
+        /// Number of flows and groups that use the group.
         ref_count: u32,
         packet_count: u64,
         byte_count: u64,
-        /// Whole seconds that it lives (1.3 on).
+        /// Lifetime of the group, whole seconds (since 1.3).
         duration_sec: u32,
-        /// Nanoseconds beyond them (1.3 on).
+        /// Lifetime of the group, nanoseconds beyond the seconds (since 1.3).
         duration_nsec: u32,
         buckets: List<'a, BucketCounter>,
     }
@@ -109,7 +109,7 @@ structure! {
 }
 
 structure! {
-    /// What a bucket counted.
+    /// The counters of a bucket.
     pub struct BucketCounter in Group {
         packet_count: u64,
         byte_count: u64,
@@ -118,12 +118,12 @@ structure! {
 }
 
 structure! {
-    /// How a group is set up.
+    /// The configuration of a group.
     pub struct GroupDescription<'a> in Group {
         group_type: GroupType,
         group_id: GroupId,
         buckets: Buckets<'a>,
-        /// 1.5.
+        /// Since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [len, group_type, 1, group_id, buckets],
@@ -131,7 +131,8 @@ structure! {
 }
 
 structure! {
-    /// What groups can do (1.2 on); four numbers each for the types all, select, indirect and fast failover.
+    /// The group features (since 1.2), with limits for each of the types all, select, indirect and fast
+    /// failover.
     pub struct GroupFeatures in Group {
         types: GroupTypes,
         capabilities: GroupCapabilities,

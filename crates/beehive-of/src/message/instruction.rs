@@ -1,4 +1,4 @@
-//! Instructions (1.1 on; 1.3.5, 7.2.4).
+//! Instructions (since 1.1; 1.3.5, 7.2.4).
 
 use super::action::Actions;
 use super::experimenter::Experimenter;
@@ -10,32 +10,32 @@ use crate::schema::{Adaptor, Hex, List, Reader, Sink, Source, Tagged, Value, Wri
 use crate::version::Version;
 
 tagged! {
-    /// What a flow does with a packet.
+    /// An instruction of a flow.
     pub enum Instruction<'a> in Instruction, "instruction length", padded false, minimum 8 {
-        /// Goes on in a table.
+        /// Continues processing in another table.
         GotoTable(GotoTable) "goto_table" = [1 in 1..],
         /// Sets bits of the metadata.
         WriteMetadata(WriteMetadata) "write_metadata" = [2 in 1..],
-        /// Adds to the actions done at the end.
+        /// Adds actions to the action set, which is executed at the end.
         WriteActions(ActionList<'a>) "write_actions" = [3 in 1..],
-        /// Does actions at once.
+        /// Executes actions immediately.
         ApplyActions(ActionList<'a>) "apply_actions" = [4 in 1..],
-        /// Forgets the actions done at the end.
+        /// Clears the action set.
         ClearActions(Nothing) "clear_actions" = [5 in 1..],
-        /// Counts against a meter; an action from 1.5 on.
+        /// Applies a meter; an action from 1.5 on.
         Meter(Meter) "meter" = [6 in 3..=4],
-        /// Sends a notice when counters reach values.
+        /// Sends statistics when counters reach thresholds.
         StatTrigger(StatTrigger<'a>) "stat_trigger" = [7 in 5..],
-        /// An experimenter's.
+        /// An instruction of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 1..],
     }
 }
 
-/// Instructions in order.
+/// A list of instructions, in order.
 pub type Instructions<'a> = List<'a, Instruction<'a>>;
 
-/// The first instruction of which there is one before it: where it starts, and its name. Of experimenters' there may be
-/// several.
+/// Finds the first duplicate instruction and returns its offset and name. Experimenter instructions may be
+/// repeated.
 pub(super) fn twice(
     instructions: &Instructions<'_>,
     version: Version,
@@ -54,7 +54,8 @@ pub(super) fn twice(
     }
 }
 
-/// Instructions of which there is one of a kind (1.3.5, 5.9). Those of a message that was decoded go out as they came.
+/// Encodes instructions and refuses duplicates (1.3.5, 5.9). Instructions of a decoded message are copied
+/// unchanged.
 pub(crate) struct Once;
 
 impl<'a> Adaptor<'a, Instructions<'a>> for Once {
@@ -69,7 +70,7 @@ impl<'a> Adaptor<'a, Instructions<'a>> for Once {
         writer: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         if value.reader().is_none() && twice(value, writer.version())?.is_some() {
-            return Err(EncodeError::Value { field: "an instruction that is there twice" });
+            return Err(EncodeError::Value { field: "duplicate instruction" });
         }
         value.write(writer)
     }
@@ -88,7 +89,7 @@ impl<'a> Adaptor<'a, Instructions<'a>> for Once {
 }
 
 structure! {
-    /// Goes on in a table.
+    /// Continues processing in another table.
     pub struct GotoTable in Instruction { table_id: TableId }
     _ => [table_id, 3],
 }
@@ -103,25 +104,25 @@ structure! {
 }
 
 structure! {
-    /// Does actions.
+    /// Applies actions, or writes them to the action set.
     pub struct ActionList<'a> in Instruction { actions: Actions<'a> }
     _ => [4, actions],
 }
 
 structure! {
-    /// Has no argument.
+    /// An instruction without an argument.
     pub struct Nothing in Instruction {}
     _ => [4],
 }
 
 structure! {
-    /// Counts against a meter.
+    /// Applies a meter.
     pub struct Meter in Instruction { meter_id: MeterId }
     _ => [meter_id],
 }
 
 structure! {
-    /// Sends a notice when counters reach values.
+    /// Sends statistics when counters reach thresholds.
     pub struct StatTrigger<'a> in Instruction {
         flags: StatTriggerFlags,
         thresholds: FlowCounters<'a>,

@@ -1,4 +1,4 @@
-//! The match of every version: 1.0's and 1.1's fixed structures, and the list of fields from 1.2 on.
+//! The match in all versions: the fixed structures of 1.0 and 1.1, and the list of fields from 1.2 on.
 
 use super::standard::{StandardMatch10, StandardMatch11};
 use crate::any;
@@ -12,19 +12,19 @@ use crate::version::Version;
 /// The match type of a list of fields (`OFPMT_OXM`).
 pub(crate) const TYPE_OXM: u16 = 1;
 
-/// Which packets.
+/// A match.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Match<'a> {
-    /// A list of fields (1.2 on).
+    /// A list of fields (since 1.2).
     Fields(OxmFields<'a>),
-    /// 1.0's fixed structure.
+    /// The fixed structure of 1.0.
     V1_0(StandardMatch10),
-    /// 1.1's fixed structure.
+    /// The fixed structure of 1.1.
     V1_1(StandardMatch11),
-    /// A list of fields in a message of 1.1, whose specification has none: Open vSwitch tells flows so. Other versions take
-    /// it as [`Match::Fields`].
+    /// A list of fields in a message of 1.1. The specification has none there, but Open vSwitch reports flows
+    /// this way. In other versions it is encoded like [`Match::Fields`].
     Fields1_1(OxmFields<'a>),
-    /// A match without its version, to be encoded in any.
+    /// A version-independent match, to be encoded in any version.
     Any(&'a any::Match),
 }
 
@@ -35,11 +35,11 @@ impl Default for Match<'_> {
 }
 
 impl<'a> Match<'a> {
-    /// The match without its version; what has no name there is counted in `other`.
+    /// Converts to the version-independent match, which counts the fields it does not model in `other`.
     ///
     /// # Errors
     ///
-    /// A field is malformed or present twice.
+    /// Fails if a field is malformed or duplicated.
     pub fn generalise(&self) -> Result<any::Match, Error> {
         match self {
             Self::Fields(fields) | Self::Fields1_1(fields) => any::from_fields(fields),
@@ -49,7 +49,7 @@ impl<'a> Match<'a> {
         }
     }
 
-    /// The fields of a match that is a list; none for others.
+    /// Returns the list of fields; empty for other kinds of match.
     pub fn fields(&self) -> OxmFields<'a> {
         match self {
             Self::Fields(fields) | Self::Fields1_1(fields) => *fields,
@@ -58,7 +58,7 @@ impl<'a> Match<'a> {
     }
 }
 
-/// Reads the list of fields that a match of 1.2 on is, and its padding.
+/// Reads a match of 1.2 or later, a list of fields, and its padding.
 #[inline]
 fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<OxmFields<'a>, Error> {
     let outer = reader.enter(Part::Match);
@@ -66,6 +66,7 @@ fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<OxmFields<'a>, Error> {
     if reader.name("match type").u16()? != TYPE_OXM {
         return Err(reader.error_at(ErrorKind::Value, start));
     }
+
     let length = usize::from(reader.name("match length").u16()?);
     let mut inner = reader.inner(length, 4, start + 2, "match length")?;
     let fields = OxmFields::read(&mut inner)?;
@@ -116,7 +117,7 @@ impl<'a> Value<'a> for Match<'a> {
     fn show(&self, version: Version, sink: &mut dyn Sink) {
         match self {
             Self::Fields1_1(fields) if version == Version::V1_1 => {
-                // The fixed structure's names are others.
+                // Nest the list under a key of its own, because the names in the fixed structure differ.
                 sink.open_record();
                 sink.key("fields");
                 fields.show(version, sink);

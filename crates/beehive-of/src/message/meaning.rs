@@ -1,4 +1,4 @@
-//! What a message means, where its structure does not say: whether a switch would take it.
+//! Semantic checks of messages beyond their structure, as a switch does them.
 
 use super::extension::{Extended, NiciraMessage, NiciraRequest, OnfMessage, OnfRequest};
 use super::flow::FlowMod;
@@ -10,17 +10,17 @@ use super::number::{ExperimenterId, FlowModCommand, GroupId};
 use crate::error::{Answer, Error, ErrorKind, Part};
 use crate::version::Version;
 
-/// The error of a value that is none of those that there are.
+/// Returns the error for an invalid value.
 fn wrong(part: Part, offset: usize, field: &'static str) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Value, part, offset, field))
 }
 
 impl Message<'_> {
-    /// The error to answer with when the message, its kind of statistics, or its experimenter has no name here; `None` when all have.
-    /// Such a message is well-formed, so no check minds it.
+    /// Returns the error to answer with if the type of the message, its statistics kind or its experimenter
+    /// is unknown; `None` if all are known. Such a message is well-formed, so the checks accept it.
     ///
-    /// What has a name is for its receiver to answer, or to refuse with one of the same answers: a controller that knows no switch's
-    /// [`FlowMod`], for example, with [`Answer::BAD_TYPE`].
+    /// The receiver must answer a known message, or refuse it with one of the same answers. For example, a
+    /// controller answers a [`FlowMod`] with [`Answer::BAD_TYPE`].
     pub fn unknown_answer(&self) -> Option<Answer> {
         match self {
             Self::Unknown { .. } => Some(Answer::BAD_TYPE),
@@ -32,7 +32,7 @@ impl Message<'_> {
                 body: RequestBody::Experimenter(Extended::Unknown { experimenter, .. }),
                 ..
             }) => match *experimenter {
-                // Its type is larger than any that is known.
+                // The experimenter is known, but the type is larger than any known type.
                 ExperimenterId::NICIRA | ExperimenterId::ONF => Some(Answer::BAD_EXPERIMENTER_TYPE),
                 _ => Some(Answer::BAD_EXPERIMENTER),
             },
@@ -51,13 +51,13 @@ impl Message<'_> {
         }
     }
 
-    /// Checks what the message means, as a switch would: match fields and what they depend on, instructions of which there
-    /// may be one, commands, reasons; and of a message that is to be sent, that the version has the fields of a flow-mod.
-    /// [`Error::answer`] is the error message to answer with.
+    /// Checks the semantics of the message, as a switch does: match fields and their prerequisites, duplicate
+    /// instructions, commands and reasons; for a message to be sent, also that the version has all fields of
+    /// a flow-mod that are set. [`Error::answer`] is the error message to answer with.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// Returns the first error.
     pub fn check_meaning(&self, version: Version) -> Result<(), Error> {
         self.check(version)?;
         match self {
@@ -68,7 +68,7 @@ impl Message<'_> {
             Self::MeterMod(meter) if meter.command.0 > 2 => wrong(Part::Meter, 8, "meter-mod command"),
             Self::RoleRequest(role) if role.role.0 > 3 => wrong(Part::Role, 8, "role"),
             Self::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))) => {
-                // The upper bits are the table.
+                // The upper 8 bits of Nicira's command are the table.
                 check_command(FlowModCommand(flow.command.0 & 0xff), 24)?;
                 flow.match_fields.check_meaning(48)?;
                 check_instructions(&flow.instructions, version)
@@ -94,7 +94,7 @@ fn check_command(command: FlowModCommand, offset: usize) -> Result<(), Error> {
     if command.0 > 4 { wrong(Part::FlowMod, offset, "flow-mod command") } else { Ok(()) }
 }
 
-/// A field that is given and that the version does not have; none in what was decoded.
+/// Returns a field that is set, but does not exist in the version. Decoded messages never have one.
 fn missing(flow: &FlowMod<'_>, version: Version) -> Option<&'static str> {
     let old = version == Version::V1_0;
     [

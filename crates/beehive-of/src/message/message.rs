@@ -1,4 +1,4 @@
-//! A message of any type and version, both ways.
+//! The message type with every type of every version, its parser and its encoder.
 
 use core::cell::Cell;
 use core::fmt;
@@ -14,47 +14,47 @@ use super::multipart::{MultipartReply, MultipartRequest};
 use super::packet::{PacketIn, PacketOut};
 use super::port::{PortMod, PortStatus};
 use super::queue::{QueueConfig, QueueConfigRequest};
-use super::session::{Echo, Empty, ErrorMessage, Hello};
 use super::switch::{AsyncConfig, ControllerStatus, Features, RoleMessage, RoleStatus, SwitchConfig};
+use super::symmetric::{Echo, Empty, ErrorMessage, Hello};
 use super::table::{TableMod, TableStatus};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::frame::{Frame, Header};
 use crate::limits::HEADER_LENGTH;
 use crate::schema::{Checker, Reader, Sink, Source, Tagged, Text, Writer, choice};
-use crate::tree::{ComposeError, Node, Told, Tree};
+use crate::tree::{ComposeError, Node, TrackedSource, Tree};
 use crate::version::Version;
 
 choice! {
     /// A message.
     pub enum Message<'a> {
-        /// The first message of each side.
+        /// The first message that each side sends.
         Hello(Hello<'a>) "hello" = [0 in _],
-        /// What the peer could not do.
+        /// An error report.
         Error(ErrorMessage<'a>) "error" = [1 in _],
-        /// A test of the connection.
+        /// A liveness check of the connection.
         EchoRequest(Echo<'a>) "echo_request" = [2 in _],
-        /// The answer to it.
+        /// The reply to an echo request.
         EchoReply(Echo<'a>) "echo_reply" = [3 in _],
-        /// An experimenter's (1.0: vendor's).
+        /// A message of an experimenter (1.0: vendor).
         Experimenter(ExperimenterMessage<'a>) "experimenter" = [4 in _],
-        /// Asks what a switch can do.
+        /// Requests the features of a switch.
         FeaturesRequest(Empty) "features_request" = [5 in _],
-        /// What a switch can do.
+        /// The features of a switch.
         FeaturesReply(Features<'a>) "features_reply" = [6 in _],
-        /// Asks how a switch is set up.
+        /// Requests the configuration of a switch.
         GetConfigRequest(Empty) "get_config_request" = [7 in _],
-        /// How a switch is set up.
+        /// The configuration of a switch.
         GetConfigReply(SwitchConfig) "get_config_reply" = [8 in _],
-        /// Sets a switch up.
+        /// Sets the configuration of a switch.
         SetConfig(SwitchConfig) "set_config" = [9 in _],
-        /// A packet for the controller.
+        /// A packet that the switch sends to the controller.
         PacketIn(PacketIn<'a>) "packet_in" = [10 in _],
-        /// A flow is gone.
+        /// Reports that a flow was removed.
         FlowRemoved(FlowRemoved<'a>) "flow_removed" = [11 in _],
-        /// A port changed.
+        /// Reports that a port changed.
         PortStatus(PortStatus<'a>) "port_status" = [12 in _],
-        /// A packet from the controller.
+        /// A packet that the controller sends to the switch.
         PacketOut(PacketOut<'a>) "packet_out" = [13 in _],
         /// Changes a flow table.
         FlowMod(FlowMod<'a>) "flow_mod" = [14 in _],
@@ -66,59 +66,60 @@ choice! {
         TableMod(TableMod<'a>) "table_mod" = [17 in 1..],
         /// A statistics or multipart request.
         MultipartRequest(MultipartRequest<'a>) "multipart_request" = [16 in 0, 18 in 1..],
-        /// The answer to it.
+        /// A statistics or multipart reply.
         MultipartReply(MultipartReply<'a>) "multipart_reply" = [17 in 0, 19 in 1..],
-        /// Asks to do what came before first.
+        /// Asks the switch to finish all earlier messages before it processes later ones.
         BarrierRequest(Empty) "barrier_request" = [18 in 0, 20 in 1..],
-        /// What came before is done.
+        /// Reports that all messages before the barrier request are processed.
         BarrierReply(Empty) "barrier_reply" = [19 in 0, 21 in 1..],
-        /// Asks for the queues of a port.
+        /// Requests the queues of a port.
         QueueConfigRequest(QueueConfigRequest) "queue_get_config_request" = [20 in 0, 22 in 1..=3],
         /// The queues of a port.
         QueueConfigReply(QueueConfig<'a>) "queue_get_config_reply" = [21 in 0, 23 in 1..=3],
-        /// Asks for a role.
+        /// Requests a role.
         RoleRequest(RoleMessage) "role_request" = [24 in 2..],
-        /// The role.
+        /// The role that the switch granted.
         RoleReply(RoleMessage) "role_reply" = [25 in 2..],
-        /// Asks which messages are sent unasked.
+        /// Requests the configuration of asynchronous messages.
         GetAsyncRequest(Empty) "get_async_request" = [26 in 3..],
-        /// Which messages are sent unasked.
+        /// The configuration of asynchronous messages.
         GetAsyncReply(AsyncConfig<'a>) "get_async_reply" = [27 in 3..],
-        /// Sets which messages are sent unasked.
+        /// Sets which asynchronous messages the switch sends.
         SetAsync(AsyncConfig<'a>) "set_async" = [28 in 3..],
         /// Changes a meter.
         MeterMod(MeterMod<'a>) "meter_mod" = [29 in 3..],
-        /// The controller's role changed.
+        /// Reports that the controller's role changed.
         RoleStatus(RoleStatus<'a>) "role_status" = [30 in 4..],
-        /// A table became full or free.
+        /// Reports that a table crossed a vacancy threshold.
         TableStatus(TableStatus<'a>) "table_status" = [31 in 4..],
-        /// A request of another controller.
+        /// A forwarded request of another controller.
         RequestForward(RequestForward<'a>) "requestforward" = [32 in 4..],
         /// Opens, closes, commits or discards a bundle.
         BundleControl(BundleControl<'a>) "bundle_control" = [33 in 4..],
         /// Adds a message to a bundle.
         BundleAdd(BundleAdd<'a>) "bundle_add_message" = [34 in 4..],
-        /// What the switch knows about a controller changed.
+        /// Reports that the status of a controller changed.
         ControllerStatus(ControllerStatus<'a>) "controller_status" = [35 in 5..],
     }
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message that `frame` is. Lists inside of it are checked when iterated, or by [`Message::check`].
-    /// Hello, error and echo are read in any version but 0.
+    /// Parses the message in `frame`. Its lists are checked when they are iterated, or by [`Message::check`].
+    /// Hello, error and echo are parsed in any version except 0.
     ///
     /// # Errors
     ///
-    /// The message is malformed, or of a version that is not spoken here.
+    /// Fails if the message is malformed or its version is not supported.
     pub fn parse(frame: Frame<'a>) -> Result<Self, Error> {
         Self::read(frame, false)
     }
 
-    /// Reads the message that `frame` is, and wants its padding and reserved bits, outside of lists too, to be zero.
+    /// Parses the message in `frame`, including all its lists, and checks that padding and reserved bits are
+    /// zero.
     ///
     /// # Errors
     ///
-    /// As for [`Message::parse`]; or padding is not zero.
+    /// Fails like [`Message::parse`], and if padding is not zero.
     pub fn parse_strict(frame: Frame<'a>) -> Result<Self, Error> {
         let message = Self::read(frame, true)?;
         message.check(version_of(frame)?)?;
@@ -135,11 +136,11 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Checks every element of every list, however deep.
+    /// Checks every element of every list, at any depth.
     ///
     /// # Errors
     ///
-    /// The first malformed element.
+    /// Returns the error of the first malformed element.
     pub fn check(&self, version: Version) -> Result<(), Error> {
         let mut checker = Checker::default();
         self.show_body(version, &mut checker);
@@ -150,7 +151,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// The version cannot express the message or one of its fields, or the message is too long.
+    /// Fails if the version cannot express the message or one of its fields, or the message is too long.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let kind = self
             .kind(version)
@@ -161,7 +162,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Tells the message: its version, type and transaction, and its fields.
+    /// Writes the message to a sink: its version, type, transaction identifier and fields.
     pub fn show(&self, header: Header, sink: &mut dyn Sink) {
         sink.open_record();
         let version = Version::from_wire(header.version).unwrap_or(Version::V1_3);
@@ -175,42 +176,44 @@ impl<'a> Message<'a> {
             1..=6 => sink.text(format_args!("1.{}", header.version - 1)),
             other => sink.number(other.into()),
         }
+
         sink.key("type");
         match self {
             Self::Unknown { kind, .. } => sink.number((*kind).into()),
             known => sink.text(format_args!("{}", known.name())),
         }
+
         sink.key("xid");
         sink.number(header.xid.into());
         self.show_body(version, sink);
     }
 
-    /// The message as a tree of named values.
+    /// Returns the message as a tree of named values.
     ///
     /// # Errors
     ///
-    /// A list of the message is malformed.
+    /// Fails if a list of the message is malformed.
     pub fn tree(&self, header: Header) -> Result<Node, Error> {
         let mut tree = Tree::default();
         self.show(header, &mut tree);
         tree.finish()
     }
 
-    /// The message as text.
+    /// Returns the message as text.
     pub fn display(&self, header: Header) -> impl fmt::Display + use<'_, 'a> {
         Displayed { message: self, header }
     }
 
-    /// Appends the message that is told, with its version, type and transaction, as [`Message::show`] tells it. What may be left
-    /// out, and what it is then, is said in [`tree`](crate::tree#composing).
+    /// Composes a message from a source with the keys that [`Message::show`] writes, and appends it.
+    /// [`tree`](crate::tree#composing) describes the optional keys and their defaults.
     ///
     /// # Errors
     ///
-    /// A key is misspelt, or means nothing in this place and version; one that must be there is missing; a value is none of its
-    /// field; or the version cannot express what is told. The error says where; nothing is appended then.
+    /// Fails if a key is unknown at its place and in the version, a mandatory key is missing, a value is
+    /// invalid, or the version cannot express a value. The error contains the path; nothing is appended.
     pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), ComposeError> {
         let clock = Cell::new(0);
-        let told = Told::new(source, &clock);
+        let told = TrackedSource::new(source, &clock);
         let start = out.len();
         compose_any(&told, out).map_err(|error| told.blame(error))?;
         match told.unused() {
@@ -223,13 +226,13 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Appends the message that is told, of the version that is told.
+/// Appends the message composed from a source, in the version that the source contains.
 fn compose_any(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeError> {
     let wrong = EncodeError::Value { field: "version" };
     let told = source.field("version").ok_or(wrong)?;
     let wire = wire_version(told)?;
     let Some(version) = Version::from_wire(wire) else {
-        // Hello, error and echo are the same in all of them.
+        // The version is unknown, but hello, error and echo are the same in every version.
         let start = out.len();
         compose_message(source, Version::V1_3, out)?;
         let same = out.get(start + 1).is_some_and(|kind| *kind <= 3);
@@ -240,15 +243,16 @@ fn compose_any(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeErro
             }
             _ => {
                 out.truncate(start);
-                // The version is what is wrong, so it is looked at last.
+                // Access the version last, so that the error gets its path.
                 wire_version(told).and(Err(wrong))
             }
         };
     };
+
     compose_message(source, version, out)
 }
 
-/// The version that is told: `1.3`, or the number that it has in a header.
+/// Parses a version: `1.3`, or the number in the header.
 pub(crate) fn wire_version(told: &dyn Source) -> Result<u8, EncodeError> {
     match told.text().and_then(|text| text.strip_prefix("1.")) {
         Some(minor) => minor.parse::<u8>().ok().and_then(|minor| minor.checked_add(1)),
@@ -258,7 +262,7 @@ pub(crate) fn wire_version(told: &dyn Source) -> Result<u8, EncodeError> {
     .ok_or(EncodeError::Value { field: "version" })
 }
 
-/// Appends the message of a version that is told.
+/// Appends the message composed from a source, in `version`.
 pub(crate) fn compose_message(
     source: &dyn Source,
     version: Version,
@@ -276,12 +280,14 @@ pub(crate) fn compose_message(
             .ok_or(EncodeError::Value { field: "xid" })?,
         None => 0,
     };
+
     crate::encode::message(out, version.wire(), message_type, xid, |out| {
         Message::compose_body(kind, source, &mut Writer::new(version, out))
     })
 }
 
-/// The version to read a frame in: hello, error and echo are the same in all of them.
+/// Returns the version to parse a frame in. Hello, error and echo of an unknown version are parsed as 1.3,
+/// because they are the same in every version.
 fn version_of(frame: Frame<'_>) -> Result<Version, Error> {
     let header = frame.header();
     match frame.version() {

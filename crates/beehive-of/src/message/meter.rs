@@ -1,4 +1,4 @@
-//! Meters (1.3 on; 1.3.5, 7.3.4.5 and 7.3.5.13).
+//! Meters (since 1.3; 1.3.5, 7.3.4.5 and 7.3.5.13).
 
 use super::experimenter::ExperimenterBand;
 use super::number::{BandTypes, MeterCapabilities, MeterCommand, MeterFlags, MeterId};
@@ -19,22 +19,22 @@ structure! {
 }
 
 tagged! {
-    /// What happens to packets above a rate.
+    /// A meter band: what happens to packets above a rate.
     pub enum Band<'a> in Meter, "meter band length", padded false, minimum 16 {
-        /// They are dropped.
+        /// Drops the packets.
         Drop(DropBand) "drop" = [1 in 3..],
-        /// The drop precedence in their code point is raised.
+        /// Increases the drop precedence in their DSCP field.
         DscpRemark(DscpRemarkBand) "dscp_remark" = [2 in 3..],
-        /// What an experimenter says.
+        /// A band of an experimenter.
         Experimenter(ExperimenterBand<'a>) "experimenter" = [0xffff in 3..],
     }
 }
 
-/// Bands in order.
+/// A list of bands, in order.
 pub type Bands<'a> = List<'a, Band<'a>>;
 
 structure! {
-    /// Drops packets above a rate, in kbit/s or packets a second.
+    /// Drops packets above a rate, in kbit/s or packets per second.
     pub struct DropBand in Meter {
         rate: u32,
         burst_size: u32,
@@ -43,27 +43,27 @@ structure! {
 }
 
 structure! {
-    /// Raises the drop precedence of packets above a rate.
+    /// Increases the drop precedence of packets above a rate.
     pub struct DscpRemarkBand in Meter {
         rate: u32,
         burst_size: u32,
-        /// By how much.
+        /// The number of levels by which to increase it.
         prec_level: u8,
     }
     _ => [rate, burst_size, prec_level, 3],
 }
 
 structure! {
-    /// Asks about a meter, or all of them.
+    /// Requests a meter, or all meters.
     pub struct MeterRequest in Meter { meter_id: MeterId = MeterId::ALL }
     3.. => [meter_id, 4],
 }
 
 structure! {
-    /// What a meter counted.
+    /// The counters of a meter.
     pub struct MeterStatistics<'a> in Meter {
         meter_id: MeterId,
-        /// How many flows use it.
+        /// Number of flows that use the meter.
         flow_count: u32,
         packet_in_count: u64,
         byte_in_count: u64,
@@ -77,7 +77,7 @@ structure! {
 }
 
 structure! {
-    /// What a band counted.
+    /// The counters of a band.
     pub struct BandCounter in Meter {
         packet_band_count: u64,
         byte_band_count: u64,
@@ -86,7 +86,7 @@ structure! {
 }
 
 structure! {
-    /// How a meter is set up.
+    /// The configuration of a meter.
     pub struct MeterConfig<'a> in Meter {
         flags: MeterFlags,
         meter_id: MeterId,
@@ -95,7 +95,7 @@ structure! {
     3.. => [len, flags, meter_id, bands],
 }
 
-/// The last number of a structure and its padding, which Open vSwitch leaves out.
+/// The last number of a structure and its padding, which Open vSwitch omits.
 struct Trailing;
 
 impl Adaptor<'_, u32> for Trailing {
@@ -125,14 +125,14 @@ impl Adaptor<'_, u32> for Trailing {
 }
 
 structure! {
-    /// What meters can do.
+    /// The meter features.
     pub struct MeterFeatures in Meter {
         max_meter: u32,
         band_types: BandTypes,
         capabilities: MeterCapabilities,
         max_bands: u8,
         max_color: u8,
-        /// 1.5.
+        /// Since 1.5.
         features: u32,
     }
     3..=4 => [max_meter, band_types, capabilities, max_bands, max_color, 2],

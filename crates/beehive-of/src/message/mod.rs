@@ -1,9 +1,9 @@
-//! Every message of OpenFlow 1.0 to 1.5, complete: nothing that is on the wire is lost.
+//! Every message of OpenFlow 1.0 to 1.5, decoded and encoded without loss.
 //!
-//! The version is a parameter: a structure has the fields of all versions, and those that a version lacks have their
-//! default value there. [`Message::parse`] and [`Message::encode_into`] go both ways; [`Message::show`] tells a message
-//! as named values, for text and other notations, and [`Message::compose`] makes one of them. For what controllers do
-//! all day, without versions, see [`any`](crate::any).
+//! The version is a parameter: a structure has the fields of all versions, and those that a version lacks
+//! have their default value in it. [`Message::parse`] decodes and [`Message::encode_into`] encodes a message;
+//! [`Message::show`] writes it as named values, for text and other notations, and [`Message::compose`]
+//! composes a message from named values. For version-independent messages, see [`any`](crate::any).
 
 mod action;
 mod bundle;
@@ -12,13 +12,13 @@ mod canonical_action;
 mod canonical_field;
 mod canonical_instructions;
 mod canonical_sequence;
+mod embedded;
 mod experimenter;
 mod extension;
 mod flow;
 mod flow_statistics;
 mod flow_update;
 mod group;
-mod inner;
 mod instruction;
 mod match_;
 mod meaning;
@@ -30,12 +30,12 @@ mod multipart;
 mod number;
 mod oxs;
 mod packet;
-mod parts;
 mod port;
 mod queue;
-mod session;
+mod split_multipart;
 mod standard;
 mod switch;
+mod symmetric;
 mod table;
 
 pub use action::{
@@ -44,12 +44,12 @@ pub use action::{
 };
 pub use bundle::*;
 pub use canonical::Canonical;
+pub use embedded::InnerMessage;
 pub use experimenter::*;
 pub use extension::*;
 pub use flow::*;
 pub use flow_statistics::*;
 pub use group::*;
-pub use inner::InnerMessage;
 pub use instruction::{
     ActionList, GotoTable, Instruction, Instructions, Meter as MeterInstruction, Nothing, StatTrigger,
     WriteMetadata,
@@ -64,9 +64,9 @@ pub use oxs::{Counter, Counters, FlowCounters};
 pub use packet::*;
 pub use port::*;
 pub use queue::*;
-pub use session::*;
 pub use standard::{StandardMatch10, StandardMatch11};
 pub use switch::*;
+pub use symmetric::*;
 pub use table::*;
 
 pub(crate) use match_::TYPE_OXM;

@@ -1,4 +1,4 @@
-//! Flow monitors (1.4 on; 1.4.1, 7.3.5.17).
+//! Flow monitors (since 1.4; 1.4.1, 7.3.5.17).
 
 use super::flow_update::flow_update;
 use super::instruction::Instructions;
@@ -8,7 +8,7 @@ use crate::port_number::PortNo;
 use crate::schema::{Hex, structure};
 
 structure! {
-    /// Asks to be told of changes of flows.
+    /// Requests notifications of changes to flows.
     pub struct FlowMonitorRequest<'a> in Statistics {
         monitor_id: u32,
         out_port: PortNo = PortNo::ANY,
@@ -22,15 +22,15 @@ structure! {
 }
 
 flow_update! {
-    /// What happened to a flow.
+    /// A change to a monitored flow.
     pub struct FlowUpdate of FlowEvent;
-    /// What is told about a change of a flow; what, depends on the event.
+    /// The body of a flow update, which depends on the event.
     pub enum FlowUpdateBody<'a> {
-        /// The flow.
+        /// The flow after the change.
         Full(FullUpdate<'a>) = INITIAL | ADDED | REMOVED | MODIFIED,
-        /// The controller's own request did it.
+        /// The transaction of the controller's own request that caused the change.
         Abbreviated(AbbreviatedUpdate) = ABBREV,
-        /// The switch has too much to tell, or has told it all.
+        /// The switch paused or resumed the updates, because there were too many.
         Pause(Pause) = PAUSED | RESUMED,
     }
     default PAUSED, Pause
@@ -52,13 +52,13 @@ structure! {
 }
 
 structure! {
-    /// The transaction that changed a flow.
+    /// The transaction identifier of the request that changed a flow.
     pub struct AbbreviatedUpdate in Statistics { xid: u32 }
     _ => [xid],
 }
 
 structure! {
-    /// Says no more.
+    /// An empty body.
     pub struct Pause in Statistics {}
     _ => [4],
 }

@@ -1,4 +1,4 @@
-//! Statistics (1.0 to 1.2) and multipart (1.3 on) messages: one kind of request and one of reply for each number.
+//! Statistics (1.0 to 1.2) and multipart (since 1.3) messages, with a request and a reply for each kind.
 
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::extension::{ExperimenterReply, ExperimenterRequest};
@@ -12,8 +12,8 @@ use super::monitor::{FlowMonitorRequest, FlowUpdate};
 use super::number::{MultipartFlags, MultipartKind};
 use super::port::Ports;
 use super::queue::{QueueDescription, QueueRequest, QueueStatistics};
-use super::session::Empty;
 use super::switch::ControllerStatus;
+use super::symmetric::Empty;
 use super::table::{TableDescription, TableFeatures, TableStatistics};
 use crate::encode::EncodeError;
 use crate::error::{Error, Part};
@@ -21,97 +21,97 @@ use crate::schema::{List, Reader, Scalar, Sink, Source, Tagged, Value, Writer, c
 use crate::version::Version;
 
 choice! {
-    /// What is asked for.
+    /// The body of a request.
     pub enum RequestBody<'a> {
-        /// What the switch is.
+        /// The description of the switch.
         Description(Empty) "description" = [0 in _],
-        /// Flows.
+        /// Flows and their counters.
         Flow(FlowRequest<'a>) "flow" = [1 in _],
-        /// Sums over flows.
+        /// Sums of the counters of flows.
         Aggregate(FlowRequest<'a>) "aggregate" = [2 in _],
-        /// What tables counted.
+        /// The counters of tables.
         Table(Empty) "table" = [3 in _],
-        /// What ports counted.
+        /// The counters of ports.
         Port(PortRequest) "port" = [4 in _],
-        /// What queues counted.
+        /// The counters of queues.
         Queue(QueueRequest) "queue" = [5 in _],
-        /// What groups counted.
+        /// The counters of groups.
         Group(GroupRequest) "group" = [6 in 1..],
-        /// How groups are set up.
+        /// The configurations of groups.
         GroupDescription(GroupDescriptionRequest) "group_description" = [7 in 1..],
-        /// What groups can do.
+        /// The group features.
         GroupFeatures(Empty) "group_features" = [8 in 2..],
-        /// What meters counted.
+        /// The counters of meters.
         Meter(MeterRequest) "meter" = [9 in 3..],
-        /// How meters are set up.
+        /// The configurations of meters.
         MeterConfig(MeterRequest) "meter_config" = [10 in 3..],
-        /// What meters can do.
+        /// The meter features.
         MeterFeatures(Empty) "meter_features" = [11 in 3..],
-        /// What tables can do, or are to do.
+        /// The table features; the request can also set them.
         TableFeatures(TableFeaturesList<'a>) "table_features" = [12 in 3..],
-        /// Ports.
+        /// The descriptions of ports.
         PortDescription(PortDescriptionRequest) "port_description" = [13 in 3..],
-        /// How tables are set up.
+        /// The configurations of tables.
         TableDescription(Empty) "table_description" = [14 in 4..],
-        /// How queues are set up.
+        /// The configurations of queues.
         QueueDescription(QueueRequest) "queue_description" = [15 in 4..],
-        /// To be told of changes of flows.
+        /// Requests to monitor flows.
         FlowMonitor(FlowMonitors<'a>) "flow_monitor" = [16 in 4..],
-        /// What flows counted.
+        /// The counters of flows.
         FlowStatistics(FlowRequest<'a>) "flow_statistics" = [17 in 5..],
-        /// What the switch knows about controllers.
+        /// The status of controllers.
         ControllerStatus(Empty) "controller_status" = [18 in 5..],
-        /// What bundles can do.
+        /// The bundle features.
         BundleFeatures(BundleFeaturesRequest<'a>) "bundle_features" = [19 in 5..],
-        /// An experimenter's.
+        /// A body of an experimenter.
         Experimenter(ExperimenterRequest<'a>) "experimenter" = [0xffff in _],
     }
 }
 
 choice! {
-    /// What is told.
+    /// The body of a reply.
     pub enum ReplyBody<'a> {
-        /// What the switch is.
+        /// The description of the switch.
         Description(SwitchDescription) "description" = [0 in _],
-        /// Flows.
+        /// Flows and their counters.
         Flow(Flows<'a>) "flow" = [1 in _],
-        /// Sums over flows.
+        /// Sums of the counters of flows.
         Aggregate(Aggregate<'a>) "aggregate" = [2 in _],
-        /// What tables counted.
+        /// The counters of tables.
         Table(TableStatisticsList<'a>) "table" = [3 in _],
-        /// What ports counted.
+        /// The counters of ports.
         Port(PortStatisticsList<'a>) "port" = [4 in _],
-        /// What queues counted.
+        /// The counters of queues.
         Queue(QueueStatisticsList<'a>) "queue" = [5 in _],
-        /// What groups counted.
+        /// The counters of groups.
         Group(GroupStatisticsList<'a>) "group" = [6 in 1..],
-        /// How groups are set up.
+        /// The configurations of groups.
         GroupDescription(GroupDescriptions<'a>) "group_description" = [7 in 1..],
-        /// What groups can do.
+        /// The group features.
         GroupFeatures(GroupFeatures) "group_features" = [8 in 2..],
-        /// What meters counted.
+        /// The counters of meters.
         Meter(MeterStatisticsList<'a>) "meter" = [9 in 3..],
-        /// How meters are set up.
+        /// The configurations of meters.
         MeterConfig(MeterConfigs<'a>) "meter_config" = [10 in 3..],
-        /// What meters can do.
+        /// The meter features.
         MeterFeatures(MeterFeatures) "meter_features" = [11 in 3..],
-        /// What tables can do.
+        /// The table features.
         TableFeatures(TableFeaturesList<'a>) "table_features" = [12 in 3..],
-        /// Ports.
+        /// The descriptions of ports.
         PortDescription(PortList<'a>) "port_description" = [13 in 3..],
-        /// How tables are set up.
+        /// The configurations of tables.
         TableDescription(TableDescriptions<'a>) "table_description" = [14 in 4..],
-        /// How queues are set up.
+        /// The configurations of queues.
         QueueDescription(QueueDescriptions<'a>) "queue_description" = [15 in 4..],
-        /// Changes of flows.
+        /// Updates of monitored flows.
         FlowMonitor(FlowUpdates<'a>) "flow_monitor" = [16 in 4..],
-        /// What flows counted.
+        /// The counters of flows.
         FlowStatistics(FlowStatisticsList<'a>) "flow_statistics" = [17 in 5..],
-        /// What the switch knows about controllers.
+        /// The status of controllers.
         ControllerStatus(ControllerStatuses<'a>) "controller_status" = [18 in 5..],
-        /// What bundles can do.
+        /// The bundle features.
         BundleFeatures(BundleFeatures<'a>) "bundle_features" = [19 in 5..],
-        /// An experimenter's.
+        /// A body of an experimenter.
         Experimenter(ExperimenterReply<'a>) "experimenter" = [0xffff in _],
     }
 }
@@ -129,44 +129,44 @@ macro_rules! lists {
 }
 
 lists! {
-    /// Flows.
+    /// Flows and their counters.
     Flows { flows: List<'a, FlowEntry<'a>> }
-    /// What tables counted.
+    /// The counters of tables.
     TableStatisticsList { tables: List<'a, TableStatistics> }
-    /// What ports counted.
+    /// The counters of ports.
     PortStatisticsList { ports: List<'a, PortStatistics<'a>> }
-    /// What queues counted.
+    /// The counters of queues.
     QueueStatisticsList { queues: List<'a, QueueStatistics<'a>> }
-    /// What groups counted.
+    /// The counters of groups.
     GroupStatisticsList { groups: List<'a, GroupStatistics<'a>> }
-    /// How groups are set up.
+    /// The configurations of groups.
     GroupDescriptions { groups: List<'a, GroupDescription<'a>> }
-    /// What meters counted.
+    /// The counters of meters.
     MeterStatisticsList { meters: List<'a, MeterStatistics<'a>> }
-    /// How meters are set up.
+    /// The configurations of meters.
     MeterConfigs { meters: List<'a, MeterConfig<'a>> }
-    /// What tables can do.
+    /// The table features.
     TableFeaturesList { tables: List<'a, TableFeatures<'a>> }
-    /// Ports.
+    /// The descriptions of ports.
     PortList { ports: Ports<'a> }
-    /// How tables are set up.
+    /// The configurations of tables.
     TableDescriptions { tables: List<'a, TableDescription<'a>> }
-    /// How queues are set up.
+    /// The configurations of queues.
     QueueDescriptions { queues: List<'a, QueueDescription<'a>> }
-    /// Flow monitors.
+    /// Requests to monitor flows.
     FlowMonitors { monitors: List<'a, FlowMonitorRequest<'a>> }
-    /// Changes of flows.
+    /// Updates of monitored flows.
     FlowUpdates { updates: List<'a, FlowUpdate<'a>> }
-    /// What flows counted.
+    /// The counters of flows.
     FlowStatisticsList { flows: List<'a, FlowStatistics<'a>> }
-    /// What the switch knows about controllers.
+    /// The status of controllers.
     ControllerStatuses { controllers: List<'a, ControllerStatus<'a>> }
 }
 
 /// A statistics or multipart message: flags, and a body of one of its kinds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Multipart<T> {
-    /// Whether another part follows.
+    /// The flags: whether another part follows.
     pub flags: MultipartFlags,
     /// The body.
     pub body: T,
@@ -198,6 +198,7 @@ impl<'a, T: Tagged<'a> + Copy + PartialEq + core::fmt::Debug + 'a> Value<'a> for
         if reader.version() != Version::V1_0 {
             reader.name("multipart").skip(4)?;
         }
+
         let body = T::read_body(kind, reader)?;
         reader.enter(outer);
         Ok(Self { flags, body })
@@ -224,6 +225,7 @@ impl<'a, T: Tagged<'a> + Copy + PartialEq + core::fmt::Debug + 'a> Value<'a> for
             Some(told) => MultipartFlags::parse(told).ok_or(EncodeError::Value { field: "flags" })?,
             None => MultipartFlags::default(),
         };
+
         head(kind, flags, writer)?;
         T::compose_body(kind, source, writer)
     }

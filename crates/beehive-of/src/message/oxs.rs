@@ -1,4 +1,4 @@
-//! Counters as a list of fields (1.5.1, 7.2.4): OXS.
+//! OXS: counters as a list of fields (1.5.1, 7.2.4).
 
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
@@ -16,14 +16,14 @@ const NAMES: [(u8, &str, usize); 5] = [
     (5, "byte_count", 8),
 ];
 
-/// One counter.
+/// A counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counter<'a> {
-    /// Its class.
+    /// The class.
     pub class: u16,
-    /// Its number in the class.
+    /// The number in the class.
     pub number: u8,
-    /// Its value; a duration is seconds and nanoseconds of 32 bits each.
+    /// The value. A duration is seconds and nanoseconds of 32 bits each.
     pub value: &'a [u8],
 }
 
@@ -72,6 +72,7 @@ impl<'a> Value<'a> for Counter<'a> {
         if reader.is_strict() && header & 0x100 != 0 {
             return Err(reader.name("reserved bit of a counter").error_at(ErrorKind::Padding, start + 2));
         }
+
         let length = (header & 0xff) as usize;
         let mut inner = reader.inner(length, 0, start + 3, "counter length")?;
         Ok(Self {
@@ -108,6 +109,7 @@ fn compose_entry(name: &str, source: &dyn Source, writer: &mut Writer<'_>) -> Re
     if name == "counter" {
         return put_digits(source.text().ok_or(wrong)?, writer);
     }
+
     let (number, _, length) = NAMES.into_iter().find(|(_, named, _)| *named == name).ok_or(wrong)?;
     let value = match source.number() {
         Some(value) if number > 1 => value,
@@ -123,16 +125,16 @@ fn compose_entry(name: &str, source: &dyn Source, writer: &mut Writer<'_>) -> Re
     Counter { class: CLASS, number, value }.write(writer)
 }
 
-/// The counters of a flow, or the values of counters that fire a trigger (`ofp_stats`).
+/// The counters of a flow, or the thresholds of a trigger (`ofp_stats`).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FlowCounters<'a>(pub List<'a, Counter<'a>>);
 
 impl<'a> FlowCounters<'a> {
-    /// The counter with this number of the specification's own class, as a number.
+    /// Returns the value of the counter with this number of the standard class; `None` if it is absent.
     ///
     /// # Errors
     ///
-    /// A counter before it is malformed.
+    /// Fails if a counter before it is malformed.
     pub fn get(&self, number: u8) -> Result<Option<u64>, Error> {
         for counter in self.0 {
             let counter = counter?;
@@ -199,5 +201,5 @@ fn framed(
     Ok(())
 }
 
-/// The counters in order, for those that build a slice of them.
+/// A list of counters, in order.
 pub type Counters<'a> = List<'a, Counter<'a>>;

@@ -7,21 +7,21 @@ use crate::port_number::PortNo;
 use crate::schema::{Port16, Sized, structure};
 
 structure! {
-    /// A packet for the controller.
+    /// A packet that the switch sends to the controller.
     pub struct PacketIn<'a> in Message {
         buffer_id: BufferId = BufferId::NONE,
         /// Length of the packet in bytes.
         total_len: u16,
-        /// The port it came in on; in the match from 1.2 on.
+        /// The port that received the packet; in the match from 1.2 on.
         in_port: PortNo,
-        /// The physical port below it (1.1); in the match from 1.2 on.
+        /// The underlying physical port (1.1); in the match from 1.2 on.
         in_phy_port: PortNo,
         reason: PacketInReason,
         table_id: TableId,
         cookie: u64,
-        /// What the switch knows about the packet (1.2 on).
+        /// The pipeline fields of the packet (since 1.2).
         match_fields: Match<'a>,
-        /// The packet, or the start of it.
+        /// The packet, possibly truncated.
         data: &'a [u8],
     }
     0 => [buffer_id, total_len, in_port as Port16, reason, 1, data],
@@ -31,15 +31,15 @@ structure! {
 }
 
 structure! {
-    /// A packet from the controller.
+    /// A packet that the controller sends to the switch.
     pub struct PacketOut<'a> in Message {
         buffer_id: BufferId = BufferId::NONE,
-        /// The port that it is held to have come in on; in the match from 1.5 on.
+        /// The port that the switch assumes to have received the packet; in the match from 1.5 on.
         in_port: PortNo,
-        /// What is held to be known about the packet (1.5).
+        /// The pipeline fields to assume for the packet (1.5).
         match_fields: Match<'a>,
         actions: Actions<'a>,
-        /// The packet, when the switch does not keep it.
+        /// The packet, unless it is in the switch's buffer.
         data: &'a [u8],
     }
     0 => [buffer_id, in_port as Port16, size, actions as Sized, data],

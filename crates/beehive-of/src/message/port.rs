@@ -14,18 +14,18 @@ structure! {
         hw_addr: MacAddress,
         name: Fixed<16>,
         config: PortConfig,
-        /// What the switch observes: bit 0 says that there is no link.
+        /// The state that the switch observes; bit 0 means that there is no link.
         state: u32,
-        /// What the link does now; a property from 1.4 on, as are the next five.
+        /// The current rate and medium; a property from 1.4 on, like the next five fields.
         curr: u32,
         advertised: u32,
         supported: u32,
         peer: u32,
-        /// Current bit rate in kbit/s (1.1 on).
+        /// Current bit rate in kbit/s (since 1.1).
         curr_speed: u32,
-        /// Highest bit rate in kbit/s (1.1 on).
+        /// Maximum bit rate in kbit/s (since 1.1).
         max_speed: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, name, config, state, curr, advertised, supported, peer],
@@ -35,23 +35,23 @@ structure! {
     4.. => [port_no, len, 2, hw_addr, 2, name, config, state, properties],
 }
 
-/// Ports in order.
+/// A list of ports, in order.
 pub type Ports<'a> = List<'a, Port<'a>>;
 
 tagged! {
-    /// What else is known about a port (1.4 on).
+    /// A property of a port (since 1.4).
     pub enum PortProperty<'a> in Property, "port property length", padded true, minimum 4 {
-        /// An Ethernet port.
+        /// The rates and media of an Ethernet port.
         Ethernet(EthernetPort) "ethernet" = [0 in 4..],
-        /// An optical port.
+        /// The features of an optical port.
         Optical(OpticalPort) "optical" = [1 in 4..],
-        /// The pipeline fields that packets may bring in.
+        /// The pipeline fields that packets may have when they enter the pipeline at this port.
         PipelineInput(PipelineFields<'a>) "pipeline_input" = [2 in 5..],
-        /// The pipeline fields that packets may take out.
+        /// The pipeline fields that packets keep when they leave the pipeline at this port.
         PipelineOutput(PipelineFields<'a>) "pipeline_output" = [3 in 5..],
-        /// The ports that packets sent here may come in on.
+        /// The ports that may receive packets that are sent to this port.
         Recirculate(RecirculatePorts<'a>) "recirculate" = [4 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
@@ -70,7 +70,8 @@ structure! {
 }
 
 structure! {
-    /// What an optical port can be tuned to; frequencies and wavelengths as `supported` says.
+    /// The tuning range of an optical port. `supported` determines whether values are frequencies or
+    /// wavelengths.
     pub struct OpticalPort in Property {
         supported: u32,
         tx_min_freq_lmda: u32,
@@ -89,19 +90,19 @@ structure! {
 }
 
 structure! {
-    /// Pipeline fields.
+    /// A list of pipeline fields.
     pub struct PipelineFields<'a> in Property { fields: List<'a, FieldId> }
     _ => [fields],
 }
 
 structure! {
-    /// Ports that packets may come in on.
+    /// A list of ports that may receive recirculated packets.
     pub struct RecirculatePorts<'a> in Property { ports: List<'a, PortNo> }
     _ => [ports],
 }
 
 structure! {
-    /// A port changed.
+    /// Reports that a port changed.
     pub struct PortStatus<'a> in Message {
         reason: PortReason,
         port: Port<'a>,
@@ -113,14 +114,14 @@ structure! {
     /// Changes a port.
     pub struct PortMod<'a> in Port {
         port_no: PortNo,
-        /// Must be the port's.
+        /// The Ethernet address of the port, which the switch verifies.
         hw_addr: MacAddress,
         config: PortConfig,
-        /// Which bits of `config` change.
+        /// The bits of `config` to change.
         mask: PortConfig,
-        /// What to advertise; a property from 1.4 on.
+        /// The features to advertise; a property from 1.4 on.
         advertise: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, PortModProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, config, mask, advertise, 4],
@@ -129,25 +130,25 @@ structure! {
 }
 
 tagged! {
-    /// What else to change of a port (1.4 on).
+    /// A property of a port modification (since 1.4).
     pub enum PortModProperty<'a> in Property, "port modification property length", padded true, minimum 4 {
-        /// Of an Ethernet port.
+        /// For an Ethernet port.
         Ethernet(EthernetPortMod) "ethernet" = [0 in 4..],
-        /// Of an optical port.
+        /// For an optical port.
         Optical(OpticalPortMod) "optical" = [1 in 4..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// What an Ethernet port is to advertise.
+    /// The features that an Ethernet port shall advertise.
     pub struct EthernetPortMod in Property { advertise: u32 }
     _ => [advertise],
 }
 
 structure! {
-    /// How an optical port is to be tuned; the offset is a signed number in 32 bits.
+    /// The tuning of an optical port. The offset is a signed 32-bit number.
     pub struct OpticalPortMod in Property {
         configure: u32,
         freq_lmda: u32,

@@ -7,7 +7,7 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Port16, structure, tagged};
 
 structure! {
-    /// Asks for the queues of a port (up to 1.3).
+    /// Requests the queues of a port (up to 1.3).
     pub struct QueueConfigRequest in Queue { port: PortNo }
     0 => [port as Port16, 2],
     1..=3 => [port, 4],
@@ -27,7 +27,7 @@ structure! {
     /// A queue (up to 1.3).
     pub struct Queue<'a> in Queue {
         queue_id: QueueId,
-        /// 1.2 on.
+        /// Since 1.2.
         port: PortNo,
         properties: List<'a, QueueProperty<'a>>,
     }
@@ -36,26 +36,26 @@ structure! {
 }
 
 tagged! {
-    /// What is known about a queue (up to 1.3).
+    /// A property of a queue (up to 1.3).
     pub enum QueueProperty<'a> in Queue, "queue property length", padded false, minimum 8 {
-        /// The least rate.
+        /// The guaranteed minimum rate.
         MinRate(Rate) "min_rate" = [1 in 0..=3],
-        /// The highest rate.
+        /// The maximum rate.
         MaxRate(Rate) "max_rate" = [2 in 2..=3],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(ExperimenterQueue<'a>) "experimenter" = [0xffff in 2..=3],
     }
 }
 
 structure! {
-    /// A rate in tenths of a percent; more than 1000 is none.
+    /// A rate in tenths of a percent; a value above 1000 disables it.
     pub struct Rate in Queue { rate: u16 }
     0..=3 => [4, rate, 6],
     4.. => [rate, 2],
 }
 
 structure! {
-    /// Asks about a queue of a port, or all of them.
+    /// Requests a queue of a port, or all queues.
     pub struct QueueRequest in Queue {
         port: PortNo = PortNo::ANY,
         queue_id: QueueId = QueueId::ALL,
@@ -65,18 +65,18 @@ structure! {
 }
 
 structure! {
-    /// What a queue counted.
+    /// The counters of a queue.
     pub struct QueueStatistics<'a> in Queue {
         port: PortNo,
         queue_id: QueueId,
         tx_bytes: u64,
         tx_packets: u64,
         tx_errors: u64,
-        /// Whole seconds that it lives (1.3 on).
+        /// Lifetime of the queue, whole seconds (since 1.3).
         duration_sec: u32,
-        /// Nanoseconds beyond them (1.3 on).
+        /// Lifetime of the queue, nanoseconds beyond the seconds (since 1.3).
         duration_nsec: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     0 => [port as Port16, 2, queue_id, tx_bytes, tx_packets, tx_errors],
@@ -88,7 +88,7 @@ structure! {
 }
 
 structure! {
-    /// How a queue is set up (1.4 on).
+    /// The configuration of a queue (since 1.4).
     pub struct QueueDescription<'a> in Queue {
         port: PortNo,
         queue_id: QueueId,
@@ -98,13 +98,13 @@ structure! {
 }
 
 tagged! {
-    /// What is known about a queue (1.4 on).
+    /// A property of a queue (since 1.4).
     pub enum QueueDescriptionProperty<'a> in Property, "queue property length", padded true, minimum 4 {
-        /// The least rate.
+        /// The guaranteed minimum rate.
         MinRate(Rate) "min_rate" = [1 in 4..],
-        /// The highest rate.
+        /// The maximum rate.
         MaxRate(Rate) "max_rate" = [2 in 4..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }

@@ -1,4 +1,4 @@
-//! The fixed matches of 1.0 (5.2.3) and 1.1 (A.2.3): every field is there, and bits say which of them count.
+//! The fixed matches of 1.0 (5.2.3) and 1.1 (A.2.3), which contain every field and a bit set of wildcards.
 
 use core::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::schema::{NAME_OF_FIELD_10, NAME_OF_FIELD_11, Port16, Scalar, Sink, So
 structure! {
     /// The match of 1.0.
     pub struct StandardMatch10 in Match {
-        /// Which fields do not count, and how many bits of the addresses.
+        /// The fields to ignore, and the number of trailing bits to ignore in each IPv4 address.
         wildcards: u32 = wildcard::ALL_10,
         in_port: PortNo,
         dl_src: MacAddress,
@@ -32,14 +32,14 @@ structure! {
 }
 
 structure! {
-    /// The match of 1.1. The bits of a mask that are set do not count.
+    /// The match of 1.1. Set bits in a mask mean bits to ignore.
     pub struct StandardMatch11 in Match {
-        /// `OFPMT_STANDARD`: 0.
+        /// The match type: `OFPMT_STANDARD` (0).
         kind: u16,
-        /// 88.
+        /// The length of the match in bytes: 88.
         length: u16 = 88,
         in_port: PortNo,
-        /// Which fields do not count.
+        /// The fields to ignore.
         wildcards: u32 = wildcard::ALL_11,
         dl_src: MacAddress,
         dl_src_mask: MacAddress = MacAddress::BROADCAST,
@@ -68,7 +68,7 @@ structure! {
     ],
 }
 
-/// The bits that say that a field does not count (`ofp_flow_wildcards`).
+/// The wildcard bits (`ofp_flow_wildcards`).
 pub(crate) mod wildcard {
     pub(crate) const IN_PORT: u32 = 1;
     pub(crate) const DL_VLAN: u32 = 1 << 1;
@@ -80,15 +80,15 @@ pub(crate) mod wildcard {
     pub(crate) const TP_DST: u32 = 1 << 7;
     pub(crate) const NW_SRC_SHIFT: u32 = 8;
     pub(crate) const NW_DST_SHIFT: u32 = 14;
-    /// The six bits that count the bits of an address that do not count.
+    /// Mask of the six-bit count of ignored address bits.
     pub(crate) const NW_BITS: u32 = 0x3f;
     pub(crate) const DL_VLAN_PCP: u32 = 1 << 20;
     pub(crate) const NW_TOS: u32 = 1 << 21;
-    /// 1.0: everything, with 32 ignored bits in both addresses.
+    /// All wildcards of 1.0, with 32 ignored bits in both addresses.
     pub(crate) const ALL_10: u32 = 0x30_00ff | 32 << NW_SRC_SHIFT | 32 << NW_DST_SHIFT;
-    /// 1.1: everything that has a bit.
+    /// All wildcard bits of 1.1.
     pub(crate) const ALL_11: u32 = 0x3ff;
-    /// The bits of 1.1.
+    /// The wildcard bits of 1.1.
     pub(crate) mod v11 {
         pub(crate) const IN_PORT: u32 = 1;
         pub(crate) const DL_VLAN: u32 = 1 << 1;
@@ -103,7 +103,7 @@ pub(crate) mod wildcard {
     }
 }
 
-/// Tells and composes the fields that count, each by its name.
+/// Generates functions that show and compose the fields that are not wildcarded, by name.
 macro_rules! counting {
     ($name:ident { $($field:ident $bit:expr;)* }) => {
         fn show_plain(&self, sink: &mut dyn Sink) {
@@ -142,7 +142,7 @@ impl StandardMatch10 {
         tp_dst wildcard::TP_DST;
     } }
 
-    /// How many bits of the addresses do not count.
+    /// Returns the number of ignored bits of the source and the destination address.
     fn ignored(&self) -> (u32, u32) {
         (
             self.wildcards >> wildcard::NW_SRC_SHIFT & wildcard::NW_BITS,
@@ -165,6 +165,7 @@ impl StandardMatch10 {
                 }
             }
         }
+
         sink.close_record();
     }
 
@@ -174,6 +175,7 @@ impl StandardMatch10 {
             if fields.compose_plain(name, value)? {
                 return Some(());
             }
+
             let (address, prefix) = address_of(value.text()?)?;
             let shift = match name {
                 "nw_src" => {
@@ -190,6 +192,7 @@ impl StandardMatch10 {
             fields.wildcards = fields.wildcards & !(wildcard::NW_BITS << shift) | ignored << shift;
             Some(())
         })?;
+
         Ok(fields)
     }
 }
@@ -219,6 +222,7 @@ impl StandardMatch11 {
                 sink.text(format_args!("{address}/{}", MacAddress(mask.0.map(|byte| !byte))));
             }
         }
+
         for (name, address, mask) in
             [("nw_src", self.nw_src, self.nw_src_mask), ("nw_dst", self.nw_dst, self.nw_dst_mask)]
         {
@@ -227,10 +231,12 @@ impl StandardMatch11 {
                 sink.text(format_args!("{address}/{}", !mask));
             }
         }
+
         if self.metadata_mask != u64::MAX {
             sink.key("metadata");
             sink.text(format_args!("{:#x}/{:#x}", self.metadata, !self.metadata_mask));
         }
+
         sink.close_record();
     }
 
@@ -240,6 +246,7 @@ impl StandardMatch11 {
             if fields.compose_plain(name, value)? {
                 return Some(());
             }
+
             let text = value.text()?;
             let (address, mask) =
                 text.split_once('/').map_or((text, None), |(address, mask)| (address, Some(mask)));
@@ -251,6 +258,7 @@ impl StandardMatch11 {
                 let mask = mask.map_or(Some(Ipv4Addr::BROADCAST), |mask| mask.parse().ok())?;
                 Some((address.parse().ok()?, !mask))
             };
+
             match name {
                 "dl_src" => (fields.dl_src, fields.dl_src_mask) = ethernet()?,
                 "dl_dst" => (fields.dl_dst, fields.dl_dst_mask) = ethernet()?,
@@ -263,13 +271,15 @@ impl StandardMatch11 {
                 }
                 _ => return None,
             }
+
             Some(())
         })?;
+
         Ok(fields)
     }
 }
 
-/// The names of the fields of 1.0.
+/// The names of the match fields of 1.0.
 pub(crate) const MATCH_NAMES_10: &[&str] = &[
     "in_port",
     "dl_src",
@@ -304,7 +314,8 @@ pub(crate) const MATCH_NAMES_11: &[&str] = &[
     "metadata",
 ];
 
-/// Hands over every entry of a record; `nameless` is the field in the error of a name that is not among `names`.
+/// Calls `each` with every entry of a record. The error for a name that is not among `names` has the field
+/// `nameless`.
 fn entries(
     source: &dyn Source,
     names: &[&str],
@@ -320,7 +331,7 @@ fn entries(
     Ok(())
 }
 
-/// An address and the text of its prefix length; that of all bits when there is none.
+/// Splits an address from the text of its prefix length, which defaults to 32.
 fn address_of(text: &str) -> Option<(Ipv4Addr, &str)> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
     Some((address.parse().ok()?, prefix))

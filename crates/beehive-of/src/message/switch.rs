@@ -1,4 +1,4 @@
-//! What a switch is and how it is set up: features, configuration, roles, asynchronous messages, controllers.
+//! Features, configuration, roles, asynchronous messages and controllers of a switch.
 
 use super::experimenter::Experimenter;
 use super::number::{
@@ -9,15 +9,15 @@ use super::port::Ports;
 use crate::schema::{Hex, List, structure, tagged};
 
 structure! {
-    /// What a switch can do (1.0.0, 5.3.1; 1.3.5, 7.3.1).
+    /// The features of a switch (1.0.0, 5.3.1; 1.3.5, 7.3.1).
     pub struct Features<'a> in Message {
         datapath_id: u64,
         n_buffers: u32,
         n_tables: u8,
-        /// Which of a switch's connections this is (1.3 on).
+        /// The identifier of this connection of the switch; 0 is the main one (since 1.3).
         auxiliary_id: u8,
         capabilities: Capabilities,
-        /// The actions it can do, bit n for action type n (1.0).
+        /// The supported actions, bit n for action type n (1.0).
         actions: u32,
         /// Up to 1.2; a multipart message from 1.3 on.
         ports: Ports<'a>,
@@ -28,7 +28,7 @@ structure! {
 }
 
 structure! {
-    /// How a switch treats fragments and packets for the controller.
+    /// How a switch handles IP fragments and table misses.
     pub struct SwitchConfig in Message {
         flags: ConfigFlags,
         miss_send_len: PacketLength,
@@ -37,10 +37,10 @@ structure! {
 }
 
 structure! {
-    /// A controller's role (1.2 on; 1.3.5, 7.3.9).
+    /// A controller's role (since 1.2; 1.3.5, 7.3.9).
     pub struct RoleMessage in Role {
         role: ControllerRole,
-        /// The controller's number at the switch (1.5).
+        /// The controller's short identifier at the switch (1.5).
         short_id: u16,
         generation_id: u64,
     }
@@ -49,7 +49,7 @@ structure! {
 }
 
 structure! {
-    /// A controller's role changed (1.4 on).
+    /// Reports that the controller's role changed (since 1.4).
     pub struct RoleStatus<'a> in Role {
         role: ControllerRole,
         reason: RoleReason,
@@ -60,24 +60,25 @@ structure! {
 }
 
 tagged! {
-    /// A property that only experimenters have.
+    /// A property where only experimenters define any.
     pub enum ExperimenterProperty<'a> in Property, "property length", padded true, minimum 4 {
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// Which messages a switch sends unasked (1.3 on; 1.3.5, 7.3.10): bit n of a mask for reason n.
+    /// Which asynchronous messages a switch sends (since 1.3; 1.3.5, 7.3.10): bit n of a mask for reason n.
     pub struct AsyncConfig<'a> in Message {
-        /// 1.3; properties from 1.4 on. For masters and equals, then for slaves.
+        /// 1.3 only; properties since 1.4. The first mask of each pair is for masters and equals, the second
+        /// for slaves.
         packet_in_mask: u32,
         packet_in_mask_slave: u32,
         port_status_mask: u32,
         port_status_mask_slave: u32,
         flow_removed_mask: u32,
         flow_removed_mask_slave: u32,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, AsyncProperty<'a>>,
     }
     3 => [
@@ -88,7 +89,7 @@ structure! {
 }
 
 tagged! {
-    /// Which messages of a kind a switch sends unasked (1.4 on).
+    /// The reasons for which a switch sends asynchronous messages of one type (since 1.4).
     pub enum AsyncProperty<'a> in Property, "asynchronous configuration property length", padded true, minimum 4 {
         /// Packet-in to slaves.
         PacketInSlave(Mask) "packet_in_slave" = [0 in _],
@@ -122,21 +123,21 @@ tagged! {
         ControllerStatusSlave(Mask) "cont_status_slave" = [14 in _],
         /// Controller-status to masters and equals.
         ControllerStatusMaster(Mask) "cont_status_master" = [15 in _],
-        /// An experimenter's to slaves.
+        /// Messages of an experimenter to slaves.
         ExperimenterSlave(Experimenter<'a>) "experimenter_slave" = [0xfffe in 4..],
-        /// An experimenter's to masters and equals.
+        /// Messages of an experimenter to masters and equals.
         ExperimenterMaster(Experimenter<'a>) "experimenter_master" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// Bit n for reason n.
+    /// A set of reasons, bit n for reason n.
     pub struct Mask in Property { mask: u32 }
     _ => [mask],
 }
 
 structure! {
-    /// What a switch knows about a controller (1.5.1, 7.3.5.19).
+    /// The status of a controller, as the switch knows it (1.5.1, 7.3.5.19).
     pub struct ControllerStatus<'a> in Message {
         short_id: u16,
         role: ControllerRole,
@@ -148,17 +149,17 @@ structure! {
 }
 
 tagged! {
-    /// What else is known about a controller.
+    /// A property of a controller's status.
     pub enum ControllerProperty<'a> in Property, "controller status property length", padded true, minimum 4 {
-        /// Where it is.
+        /// The address of the controller.
         Uri(Uri<'a>) "uri" = [0 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }
 
 structure! {
-    /// Where a controller is, in text.
+    /// The address of a controller as a URI.
     pub struct Uri<'a> in Property { uri: &'a [u8] }
     _ => [uri],
 }

@@ -1,4 +1,5 @@
-//! Flow tables: modification, statistics, features and descriptions (1.3.5, 7.3.4.1 and 7.3.5.5; 1.4.1, 7.3.4.1).
+//! Flow tables: modification, statistics, features and descriptions (1.3.5, 7.3.4.1 and 7.3.5.5; 1.4.1,
+//! 7.3.4.1).
 
 use super::experimenter::Experimenter;
 use super::number::{
@@ -8,11 +9,11 @@ use crate::oxm::{FieldId, OxmFields};
 use crate::schema::{Fixed, Hex, List, structure, tagged};
 
 structure! {
-    /// Changes a table (1.1 on).
+    /// Changes a table (since 1.1).
     pub struct TableMod<'a> in Table {
         table_id: TableId,
         config: TableConfig,
-        /// 1.4 on.
+        /// Since 1.4.
         properties: List<'a, TableProperty<'a>>,
     }
     1..=3 => [table_id, 3, config],
@@ -20,25 +21,25 @@ structure! {
 }
 
 tagged! {
-    /// How a table is set up (1.4 on).
+    /// The configuration of a table (since 1.4).
     pub enum TableProperty<'a> in Property, "table property length", padded true, minimum 4 {
-        /// Which flows are evicted.
+        /// The eviction criteria.
         Eviction(Eviction) "eviction" = [2 in 4..],
-        /// When it tells how full it is.
+        /// The vacancy thresholds.
         Vacancy(Vacancy) "vacancy" = [3 in 4..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// Which flows are evicted.
+    /// The eviction criteria.
     pub struct Eviction in Property { flags: EvictionFlags }
     _ => [flags],
 }
 
 structure! {
-    /// When a table tells how full it is, in percent of free space.
+    /// The thresholds at which a table reports its free space, in percent.
     pub struct Vacancy in Property {
         vacancy_down: u8,
         vacancy_up: u8,
@@ -48,7 +49,7 @@ structure! {
 }
 
 structure! {
-    /// How a table is set up (1.4 on).
+    /// The configuration of a table (since 1.4).
     pub struct TableDescription<'a> in Table {
         table_id: TableId,
         config: TableConfig,
@@ -58,7 +59,7 @@ structure! {
 }
 
 structure! {
-    /// A table became full or free (1.4 on).
+    /// Reports that a table crossed a vacancy threshold (since 1.4).
     pub struct TableStatus<'a> in Table {
         reason: TableReason,
         table: TableDescription<'a>,
@@ -67,13 +68,13 @@ structure! {
 }
 
 structure! {
-    /// What a table counted, and up to 1.2 what it can do.
+    /// The counters of a table, and up to 1.2 its capabilities.
     pub struct TableStatistics in Table {
         table_id: TableId,
         name: Fixed<32>,
-        /// 1.0 and 1.1: which fields can be ignored; 1.2: bits of fields.
+        /// The fields that can be wildcarded: wildcard bits in 1.0 and 1.1, a set of fields in 1.2.
         wildcards: u64,
-        /// 1.1: which fields can be matched; 1.2: bits of fields.
+        /// The fields that can be matched: wildcard bits in 1.1, a set of fields in 1.2.
         match_fields: u64,
         write_actions: u32,
         apply_actions: u32,
@@ -100,7 +101,7 @@ structure! {
     3.. => [table_id, 3, active_count, lookup_count, matched_count],
 }
 
-/// A number in 32 bits.
+/// Encodes a number in 32 bits.
 pub(crate) struct Word;
 
 impl crate::schema::Adaptor<'_, u64> for Word {
@@ -132,12 +133,12 @@ impl crate::schema::Adaptor<'_, u64> for Word {
 }
 
 structure! {
-    /// What a table can do (1.3 on).
+    /// The features of a table (since 1.3).
     pub struct TableFeatures<'a> in Table {
         table_id: TableId,
-        /// 1.5.
+        /// Since 1.5.
         command: TableFeaturesCommand,
-        /// 1.5.
+        /// Since 1.5.
         features: TableFeatureFlags,
         name: Fixed<32>,
         /// The bits of the metadata that can be matched.
@@ -156,15 +157,15 @@ structure! {
 }
 
 tagged! {
-    /// What a table can do; those for the flow that matches nothing end in `miss`.
+    /// A property of a table's features. The names of those for the table-miss flow end in `miss`.
     pub enum TableFeatureProperty<'a> in Table, "table feature property length", padded true, minimum 4 {
-        /// Instructions.
+        /// Supported instructions.
         Instructions(Kinds<'a>) "instructions" = [0 in 3..],
-        /// Instructions of the table-miss flow.
+        /// Supported instructions of the table-miss flow.
         InstructionsMiss(Kinds<'a>) "instructions_miss" = [1 in 3..],
-        /// Tables to go on in.
+        /// Tables to which goto-table can go.
         NextTables(Tables<'a>) "next_tables" = [2 in 3..],
-        /// Tables that the table-miss flow can go on in.
+        /// Tables to which the table-miss flow can go.
         NextTablesMiss(Tables<'a>) "next_tables_miss" = [3 in 3..],
         /// Actions that can be written.
         WriteActions(Kinds<'a>) "write_actions" = [4 in 3..],
@@ -176,66 +177,66 @@ tagged! {
         ApplyActionsMiss(Kinds<'a>) "apply_actions_miss" = [7 in 3..],
         /// Fields that can be matched.
         Match(FieldIds<'a>) "match" = [8 in 3..],
-        /// Fields that can be left out.
+        /// Fields that can be wildcarded.
         Wildcards(FieldIds<'a>) "wildcards" = [10 in 3..],
         /// Fields that can be set by written actions.
         WriteSetField(FieldIds<'a>) "write_setfield" = [12 in 3..],
         /// Fields that the table-miss flow's written actions can set.
         WriteSetFieldMiss(FieldIds<'a>) "write_setfield_miss" = [13 in 3..],
-        /// Fields that can be set at once.
+        /// Fields that applied actions can set.
         ApplySetField(FieldIds<'a>) "apply_setfield" = [14 in 3..],
-        /// Fields that the table-miss flow can set at once.
+        /// Fields that the table-miss flow's applied actions can set.
         ApplySetFieldMiss(FieldIds<'a>) "apply_setfield_miss" = [15 in 3..],
-        /// Tables that this one is kept in step with.
+        /// Tables from which this table is synchronised.
         SyncFrom(Tables<'a>) "table_sync_from" = [16 in 4..],
         /// Fields that written actions can copy to.
         WriteCopyField(FieldIds<'a>) "write_copyfield" = [18 in 5..],
         /// Fields that the table-miss flow's written actions can copy to.
         WriteCopyFieldMiss(FieldIds<'a>) "write_copyfield_miss" = [19 in 5..],
-        /// Fields that can be copied to at once.
+        /// Fields that applied actions can copy to.
         ApplyCopyField(FieldIds<'a>) "apply_copyfield" = [20 in 5..],
-        /// Fields that the table-miss flow can copy to at once.
+        /// Fields that the table-miss flow's applied actions can copy to.
         ApplyCopyFieldMiss(FieldIds<'a>) "apply_copyfield_miss" = [21 in 5..],
-        /// Types of packets.
+        /// The supported packet types.
         PacketTypes(PacketTypes<'a>) "packet_types" = [22 in 5..],
-        /// An experimenter's.
+        /// A property of an experimenter.
         Experimenter(Experimenter<'a>) "experimenter" = [0xfffe in 3..],
-        /// An experimenter's for the table-miss flow.
+        /// A property of an experimenter for the table-miss flow.
         ExperimenterMiss(Experimenter<'a>) "experimenter_miss" = [0xffff in 3..],
     }
 }
 
 structure! {
-    /// Kinds of instructions or actions.
+    /// A list of instruction or action types.
     pub struct Kinds<'a> in Table { kinds: List<'a, Kind<'a>> }
     _ => [kinds],
 }
 
 structure! {
-    /// A kind of instruction or action.
+    /// The type of an instruction or action.
     pub struct Kind<'a> in Table {
-        /// The number of the instruction or action.
+        /// The type number.
         kind: u16,
-        /// An experimenter's number and data.
+        /// The experimenter number and data; empty for other types.
         body: &'a [u8],
     }
     _ => [kind, len, body],
 }
 
 structure! {
-    /// Tables.
+    /// A list of table numbers.
     pub struct Tables<'a> in Table { tables: &'a [u8] }
     _ => [tables],
 }
 
 structure! {
-    /// Fields.
+    /// A list of match fields.
     pub struct FieldIds<'a> in Table { fields: List<'a, FieldId> }
     _ => [fields],
 }
 
 structure! {
-    /// Types of packets.
+    /// The supported packet types.
     pub struct PacketTypes<'a> in Table { types: OxmFields<'a> }
     _ => [types],
 }

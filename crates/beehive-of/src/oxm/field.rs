@@ -1,4 +1,4 @@
-//! One field on the wire (`oxm_header` and what follows it).
+//! A match field on the wire: its header (`oxm_header`), value and mask.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Part};
 use crate::schema::{NAME_OF_FIELD, Reader, Sink, Source, Value, Writer, put_digits};
 use crate::version::Version;
 
-/// Which field, without a value: 32 bits, and the experimenter's number for those of class 0xffff.
+/// The identity of a field without its value: a 32-bit header, and the experimenter number for class 0xffff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct FieldId {
     /// The class.
@@ -19,14 +19,14 @@ pub struct FieldId {
     pub number: u8,
     /// Whether it has a mask.
     pub masked: bool,
-    /// The length of what follows the header (value, mask and experimenter's number), in bytes.
+    /// The length of value, mask and experimenter number together, in bytes.
     pub length: u8,
     /// The experimenter, for class 0xffff.
     pub experimenter: u32,
 }
 
 impl FieldId {
-    /// A field that has a name, without a mask.
+    /// Returns the identity of a registered field, without a mask.
     pub const fn of(known: &Known) -> Self {
         let id = Self {
             class: known.class,
@@ -38,21 +38,21 @@ impl FieldId {
         Self { length: known.kind.length() + id.overhead(), ..id }
     }
 
-    /// The field in the registry, if it has a name.
+    /// Looks the field up in the registry.
     pub fn known(&self) -> Option<&'static Known> {
         match (self.class, self.number, self.value_length()) {
-            // The number of the cookie, too.
+            // Nicira also uses this number for the cookie, which is longer.
             (class::NXM_NX, 30, 1) => named_field("mpls_ttl"),
             _ => known(self.class, self.number, self.experimenter),
         }
     }
 
-    /// Whether it is the other field, with whatever mask.
+    /// Returns whether both are the same field, ignoring mask and length.
     pub(crate) const fn has_number_of(&self, other: &Self) -> bool {
         self.class == other.class && self.number == other.number && self.experimenter == other.experimenter
     }
 
-    /// How many bits the field's value has: fewer than its bytes for some.
+    /// Returns the number of significant bits of the value, which can be less than its bytes hold.
     pub const fn bits(&self) -> u16 {
         match (self.class, self.number) {
             (class::BASIC, 6) => 13,
@@ -76,17 +76,17 @@ impl FieldId {
         }
     }
 
-    /// The length of the value without its mask, in bytes.
+    /// Returns the length of the value without its mask, in bytes.
     pub const fn value_length(&self) -> u8 {
         self.length.saturating_sub(self.overhead()) >> self.masked as u8
     }
 
-    /// Whether the value is as long as the switch was told, which may be not at all: an option of a tunnel.
+    /// Returns whether the field is a tunnel option, whose length is configured in the switch and may be 0.
     pub const fn is_option(&self) -> bool {
         self.class == class::NXM_NX && matches!(self.number, 40..=103)
     }
 
-    /// How many bytes of the length are the experimenter's number.
+    /// Returns how many bytes of the length the experimenter number takes.
     const fn overhead(&self) -> u8 {
         if self.class == class::EXPERIMENTER { 4 } else { 0 }
     }
@@ -124,11 +124,12 @@ impl fmt::Display for FieldId {
     }
 }
 
-/// The field that a name as [`FieldId`] displays it stands for.
+/// Parses a name as [`FieldId`] displays it.
 fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     if let Some(known) = named_field(name) {
         return Some((FieldId::of(known), Some(known)));
     }
+
     let (space, name) = name.split_once('_')?;
     let (group, number) = name.split_once('_')?;
     let number = number.parse().ok().filter(|number: &u8| *number < 0x80)?;
@@ -142,7 +143,7 @@ fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     })
 }
 
-/// A field without a value, as table features list it.
+/// A field without a value, as in the lists of table features.
 impl<'a> Value<'a> for FieldId {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let mut id = Self::read_header(reader.name("match field"))?;
@@ -179,7 +180,7 @@ impl<'a> Value<'a> for FieldId {
 }
 
 impl FieldId {
-    /// The field that is told.
+    /// Parses the field from a source.
     pub(super) fn told(source: &dyn Source) -> Result<Self, EncodeError> {
         let wrong = EncodeError::Value { field: "match field" };
         let text = source.text().ok_or(wrong)?;
@@ -191,6 +192,7 @@ impl FieldId {
             Some(length) => length.parse().map_err(|_| wrong)?,
             None => (id.length.saturating_sub(id.overhead()) << u8::from(masked)) + id.overhead(),
         };
+
         Ok(id)
     }
 }
@@ -206,17 +208,17 @@ pub struct OxmField<'a> {
     pub experimenter: u32,
     /// The value.
     pub value: &'a [u8],
-    /// The bits of the value that count, if not all; as long as the value.
+    /// The bits of the value to compare, as long as the value; `None` compares all.
     pub mask: Option<&'a [u8]>,
 }
 
 impl<'a> OxmField<'a> {
-    /// A field of the specification's own class.
+    /// Creates a field of the standard class without a mask.
     pub const fn basic(number: u8, value: &'a [u8]) -> Self {
         Self { class: class::BASIC, number, experimenter: 0, value, mask: None }
     }
 
-    /// The field without its value.
+    /// Returns the identity of the field.
     pub fn id(&self) -> FieldId {
         let experimenter = if self.class == class::EXPERIMENTER { 4 } else { 0 };
         let length = (self.value.len() << usize::from(self.mask.is_some())) + experimenter;
@@ -229,7 +231,7 @@ impl<'a> OxmField<'a> {
         }
     }
 
-    /// What the value is.
+    /// Returns the kind of the value; raw bytes if its length does not fit the registered kind.
     fn kind(&self) -> FieldKind {
         match self.id().known() {
             Some(known) if known.kind.allows(self.value.len()) => known.kind,
@@ -237,13 +239,14 @@ impl<'a> OxmField<'a> {
         }
     }
 
-    /// Whether the value has a length that its name stands for.
+    /// Returns whether the value has the length that its name implies.
     fn has_usual_length(&self) -> bool {
         let usual = self.id().known().map_or(FieldKind::Bytes(VALUE_LENGTH_MAX), |known| known.kind);
         usual.allows(self.value.len())
     }
 
-    /// Tells the field as an entry of a record. An unusual length is told with the name, as that of a field without a value.
+    /// Writes the field to a sink as an entry of a record. If its length is not the one that its name
+    /// implies, the key contains the length.
     pub(crate) fn show_entry(&self, sink: &mut dyn Sink) {
         let (mut name, id) = (Short::default(), self.id());
         let _ = match self.has_usual_length() {
@@ -254,7 +257,7 @@ impl<'a> OxmField<'a> {
         sink.text(format_args!("{}", Shown(self)));
     }
 
-    /// Appends the field with a name and a value that are told.
+    /// Appends the field composed from a name and a value.
     pub(crate) fn compose_entry(
         name: &str,
         source: &dyn Source,
@@ -267,6 +270,7 @@ impl<'a> OxmField<'a> {
             let id = FieldId { length: length.parse().map_err(|_| wrong)?, ..id };
             return compose_digits(id, source.text().ok_or(wrong)?, writer);
         }
+
         let (mut id, known) = parse_name(name).ok_or(nameless)?;
         let kind = known.map_or(FieldKind::Bytes(VALUE_LENGTH_MAX), |known| known.kind);
         let (mut value, mut mask) = ([0; 128], [0; 128]);
@@ -303,15 +307,16 @@ impl<'a> OxmField<'a> {
         if masked {
             writer.put(mask.get(128 - value_length..).ok_or(wrong)?);
         }
+
         Ok(())
     }
 }
 
-/// The longest value that a field can have with a mask and an experimenter, in bytes: of those without a name it is told
-/// without its length.
+/// Maximum length of the value of a field with a mask and an experimenter, in bytes. Unregistered fields up
+/// to this length are shown without their length.
 const VALUE_LENGTH_MAX: u8 = 124;
 
-/// Appends a field of an unusual length, told as digits.
+/// Appends a field whose key contains its length and whose value is hexadecimal digits.
 fn compose_digits(id: FieldId, text: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
     let wrong = EncodeError::Value { field: "match field" };
     let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
@@ -327,10 +332,11 @@ fn compose_digits(id: FieldId, text: &str, writer: &mut Writer<'_>) -> Result<()
     if masked.is_some_and(|masked| masked != length) || length + masked.unwrap_or(0) != told {
         return Err(wrong);
     }
+
     Ok(())
 }
 
-/// The value of a field, and its mask after a slash.
+/// Displays the value of a field, and its mask after a slash.
 struct Shown<'f, 'a>(&'f OxmField<'a>);
 
 impl fmt::Display for Shown<'_, '_> {
@@ -340,7 +346,7 @@ impl fmt::Display for Shown<'_, '_> {
         match self.0.mask {
             Some(mask) => {
                 formatter.write_str("/")?;
-                // A mask is no port, whatever the value is.
+                // A mask is not a port number, even if the value is.
                 match kind {
                     FieldKind::Port => FieldKind::Hex(4).format(mask, formatter),
                     kind => kind.format(mask, formatter),
@@ -351,7 +357,7 @@ impl fmt::Display for Shown<'_, '_> {
     }
 }
 
-/// A short text without an allocation; what does not fit is left out.
+/// A short string without an allocation. Text that does not fit is dropped.
 #[derive(Default)]
 struct Short {
     bytes: [u8; 32],
@@ -385,6 +391,7 @@ impl<'a> Value<'a> for OxmField<'a> {
         if id.class == class::EXPERIMENTER {
             experimenter = inner.u32()?;
         }
+
         let payload = inner.take_rest();
         let wrong = |kind| Error::new(kind, Part::Match, start + 3, "match field length");
         let (value, mask) = if id.masked {
@@ -396,9 +403,11 @@ impl<'a> Value<'a> for OxmField<'a> {
         } else {
             (payload, None)
         };
+
         if value.is_empty() && id.class != class::EXPERIMENTER && !id.is_option() {
             return Err(wrong(ErrorKind::LengthTooSmall));
         }
+
         reader.enter(outer);
         Ok(Self { class: id.class, number: id.number, experimenter, value, mask })
     }
@@ -411,6 +420,7 @@ impl<'a> Value<'a> for OxmField<'a> {
         if (self.mask.is_some() && mask != self.value.len()) || length > usize::from(u8::MAX) {
             return Err(wrong);
         }
+
         id.write(writer)?;
         writer.put(self.value);
         writer.put(self.mask.unwrap_or(&[]));

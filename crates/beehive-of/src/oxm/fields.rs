@@ -1,4 +1,4 @@
-//! A list of fields.
+//! A list of match fields, and the check of its meaning.
 
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
@@ -10,16 +10,16 @@ use super::class::{BASIC, NXM_OF};
 use super::field::OxmField;
 use super::registry::Need;
 
-/// Fields in order, told as one record: the name of each with its value.
+/// Fields in order, shown as one record with the name and the value of each.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct OxmFields<'a>(pub List<'a, OxmField<'a>>);
 
 impl<'a> OxmFields<'a> {
-    /// The field with this number of the specification's own class.
+    /// Returns the field with this number of the standard class.
     ///
     /// # Errors
     ///
-    /// A field before it is malformed.
+    /// Fails if a field before it is malformed.
     pub fn basic(&self, number: u8) -> Result<Option<OxmField<'a>>, Error> {
         for field in self.0 {
             let field = field?;
@@ -30,31 +30,36 @@ impl<'a> OxmFields<'a> {
         Ok(None)
     }
 
-    /// Checks what the fields mean: known lengths, masks where they are allowed, no bits outside of masks, no field
-    /// twice, and that what each depends on came before it (1.3.5, 7.2.3.6 and table 12). `offset` is for errors.
+    /// Checks the semantics of the fields: lengths, masks only where they are allowed, no value bits outside
+    /// of masks, no duplicates, and that the prerequisites of each field come before it (1.3.5, 7.2.3.6 and
+    /// table 12). Errors report `offset`.
     ///
     /// # Errors
     ///
-    /// The first field that is wrong.
+    /// Returns the error of the first invalid field.
     pub fn check_meaning(&self, offset: usize) -> Result<(), Error> {
         let wrong = |kind, what| Error::new(kind, Part::Match, offset, what);
         for (index, field) in self.0.iter().enumerate() {
             let field = field?;
-            // Each is compared with those before it.
+
+            // Each field is compared with all earlier ones, so their number is limited.
             if index >= MATCH_FIELDS_MAX {
                 return Err(wrong(ErrorKind::Value, "match field (too many)"));
             }
+
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
                 if earlier.id().standard().has_number_of(&field.id().standard()) {
                     return Err(wrong(ErrorKind::Duplicate, "match field"));
                 }
             }
+
             if let Some(mask) = field.mask
                 && field.value.iter().zip(mask).any(|(value, mask)| value & !mask != 0)
             {
                 return Err(wrong(ErrorKind::Value, "match field (bits outside of its mask)"));
             }
+
             let Some(known) = field.id().known() else { continue };
             if !known.kind.allows(field.value.len()) {
                 return Err(wrong(ErrorKind::LengthWrong, known.name));
@@ -65,26 +70,30 @@ impl<'a> OxmFields<'a> {
             if known.needs.is_empty() {
                 continue;
             }
+
             let mut met = false;
             for earlier in self.0.iter().take(index) {
                 let earlier = earlier?;
                 met |= known.needs.iter().any(|need| earlier.meets(need));
             }
+
             if !met {
                 return Err(wrong(ErrorKind::Missing, known.name));
             }
         }
+
         Ok(())
     }
 }
 
 impl OxmField<'_> {
-    /// Whether this is what another field depends on, by any of the names that it has.
+    /// Returns whether this field satisfies a prerequisite, also if it is the Nicira or ONF equivalent of the
+    /// field.
     fn meets(&self, need: &Need) -> bool {
         let value = self.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let number = match self.id().standard() {
             id if id.class == BASIC => id.number,
-            // Nicira's tag has the bit that says that there is one where the specification's has it.
+            // Nicira's `vlan_tci` has its "tag present" bit at the same position as the standard `vlan_vid`.
             id if (id.class, id.number) == (NXM_OF, 4) => 6,
             _ => return false,
         };

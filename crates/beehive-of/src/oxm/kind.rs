@@ -1,4 +1,4 @@
-//! How the value of a field is written for people.
+//! The types of field values, and their text notation.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -6,10 +6,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use crate::address::MacAddress;
 use crate::port_number::PortNo;
 
-/// What the value of a field is, and how many bytes it has.
+/// The type of a field's value and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldKind {
-    /// A port's number, 4 bytes.
+    /// A port number, 4 bytes.
     Port,
     /// An Ethernet address.
     Mac,
@@ -17,16 +17,16 @@ pub enum FieldKind {
     Ipv4,
     /// An IPv6 address.
     Ipv6,
-    /// A number of so many bytes, in decimal notation.
+    /// A number with this many bytes, shown in decimal.
     Decimal(u8),
-    /// A number of so many bytes, in hexadecimal notation.
+    /// A number with this many bytes, shown in hexadecimal.
     Hex(u8),
-    /// Up to so many bytes.
+    /// At most this many bytes.
     Bytes(u8),
 }
 
 impl FieldKind {
-    /// The length of the value in bytes; the longest for those that vary.
+    /// Returns the length of the value in bytes; the maximum if it varies.
     pub const fn length(self) -> u8 {
         match self {
             Self::Port | Self::Ipv4 => 4,
@@ -36,7 +36,7 @@ impl FieldKind {
         }
     }
 
-    /// Whether a value may have this length.
+    /// Returns whether a value may have this length.
     pub const fn allows(self, length: usize) -> bool {
         match self {
             Self::Bytes(most) => length <= most as usize,
@@ -48,7 +48,7 @@ impl FieldKind {
     ///
     /// # Errors
     ///
-    /// The formatter's.
+    /// Returns the error of the formatter.
     pub fn format(self, value: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = || value.iter().take(8).fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         match self {
@@ -73,13 +73,14 @@ impl FieldKind {
         }
     }
 
-    /// Reads a value from text into the end of `into`; returns its length.
+    /// Parses a value from text into the last bytes of `into`. Returns its length.
     pub fn parse(self, text: &str, into: &mut [u8; 128]) -> Option<usize> {
         let length = usize::from(self.length());
         let mut put = |bytes: &[u8]| -> Option<usize> {
             into.get_mut(128 - bytes.len()..)?.copy_from_slice(bytes);
             Some(bytes.len())
         };
+
         match self {
             Self::Port => match PortNo::from_name(text) {
                 Some(port) => put(&port.0.to_be_bytes()),
@@ -100,6 +101,7 @@ impl FieldKind {
                 if bytes > length || (exact && digits.is_empty()) {
                     return None;
                 }
+
                 let length = if exact { length } else { bytes };
                 let to = into.get_mut(128 - length..)?;
                 to.fill(0);
@@ -107,13 +109,14 @@ impl FieldKind {
                     let value = char::from(*digit).to_digit(16)? as u8;
                     *to.get_mut(length - 1 - place / 2)? |= value << (4 * (place % 2));
                 }
+
                 Some(length)
             }
         }
     }
 }
 
-/// A number in decimal notation, or in hexadecimal after `0x`.
+/// Parses a number, decimal or hexadecimal after `0x`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),

@@ -1,17 +1,17 @@
-//! Match fields: the registry of those that have names, and fields on the wire (1.3.5, 7.2.3).
+//! Match fields: the registry of named fields, and fields on the wire (1.3.5, 7.2.3).
 
+mod equivalent;
 mod field;
 mod fields;
 mod kind;
-mod narrow;
+mod narrow_field_id;
 mod registry;
-mod same;
 
 pub use field::{FieldId, OxmField};
 pub use fields::OxmFields;
 pub use kind::FieldKind;
 pub(crate) use kind::number;
-pub(crate) use narrow::Narrow;
+pub(crate) use narrow_field_id::Narrow;
 pub use registry::{FIELDS, Known, known, named_field};
 
 /// Classes of fields (`ofp_oxm_class`).
@@ -21,16 +21,16 @@ pub mod class {
     pub const NXM_NX: u16 = 0x0001;
     pub const BASIC: u16 = 0x8000;
     pub const PACKET_REGISTERS: u16 = 0x8001;
-    /// Ericsson's, as Open vSwitch has it.
+    /// The class that Open vSwitch uses for Ericsson's fields.
     pub const ERICSSON: u16 = 0x1000;
     pub const EXPERIMENTER: u16 = 0xffff;
 }
 
-/// Whose fields of class 0xffff have names.
+/// The experimenters with registered fields of class 0xffff.
 #[allow(missing_docs)]
 pub mod experimenter {
     pub const NICIRA: u32 = 0x0000_2320;
     pub const ONF: u32 = 0x4f4e_4600;
-    /// Those of network service headers.
+    /// The fields of network service headers.
     pub const NSH: u32 = 0x005a_d650;
 }

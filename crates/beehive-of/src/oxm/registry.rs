@@ -1,35 +1,35 @@
-//! The fields that have names: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
+//! The registry of named fields: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
 
 use super::class::{BASIC, ERICSSON, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
 
-/// A field that has a name.
+/// A registered field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// Its class.
+    /// The class.
     pub class: u16,
-    /// Whose it is, for class 0xffff; 0 for others.
+    /// The experimenter, for class 0xffff; 0 for other classes.
     pub experimenter: u32,
-    /// Its number in the class.
+    /// The number in the class.
     pub number: u8,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What its value is.
+    /// The type of the value.
     pub kind: FieldKind,
-    /// Whether a match may have a mask for it.
+    /// Whether the field may have a mask in a match.
     pub maskable: bool,
-    /// The number after `1.` of the first version that has it.
+    /// The minor number of the first version that has the field.
     pub since: u8,
-    /// What a match must also have: `any` of these fields with one of these values; nothing when empty.
+    /// The prerequisites: a match must also have one of these fields with its value. Empty if there are none.
     pub needs: &'static [Need],
 }
 
-/// A field and a value that another one depends on (prerequisite).
+/// A prerequisite: a field and its value on which another field depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Need {
-    /// The number of the field in the specification's class.
+    /// The number of the field in the standard class.
     pub number: u8,
-    /// Its value; `None` for any, with a VLAN tag present.
+    /// The required value; `None` requires any VLAN tag.
     pub value: Option<u16>,
 }
 
@@ -42,7 +42,7 @@ const TAGGED: &[Need] = &[Need { number: 6, value: None }];
 const IP: &[Need] = &[need(5, 0x0800), need(5, 0x86dd)];
 const IPV4: &[Need] = &[need(5, 0x0800)];
 const IPV6: &[Need] = &[need(5, 0x86dd)];
-// Open vSwitch takes those of RARP for the same fields.
+// Open vSwitch also uses the ARP fields for RARP.
 const ARP: &[Need] = &[need(5, 0x0806), need(5, 0x8035)];
 const TCP: &[Need] = &[need(10, 6)];
 const UDP: &[Need] = &[need(10, 17)];
@@ -72,7 +72,7 @@ macro_rules! fields {
     (@mask exact) => { false };
 }
 
-/// Every field that has a name. Those of a class are in the order of their numbers.
+/// All registered fields. Within a class they are sorted by number.
 pub const FIELDS: &[Known] = fields! {
     BASIC of 0 {
         0 "in_port" Port, exact, 2, NONE;
@@ -306,10 +306,11 @@ pub const FIELDS: &[Known] = fields! {
     }
 };
 
-/// The field with this number of a class, if it has a name; of an experimenter, for class 0xffff. Nicira has given the
-/// number 30 twice: it is the cookie here, and [`FieldId::known`](super::FieldId::known) tells the two by their length.
+/// Looks up a field by class, number and, for class 0xffff, experimenter. Nicira assigned number 30 twice:
+/// this function returns the cookie, and [`FieldId::known`](super::FieldId::known) distinguishes the two by
+/// length.
 pub fn known(class: u16, number: u8, experimenter: u32) -> Option<&'static Known> {
-    // Numbers 0 to 39 of the specification's own class are their places.
+    // Fast path: for numbers 0 to 39 of the standard class the number is the index.
     match FIELDS.get(usize::from(number)) {
         Some(field) if field.class == class && field.number == number => Some(field),
         _ => FIELDS
@@ -318,7 +319,7 @@ pub fn known(class: u16, number: u8, experimenter: u32) -> Option<&'static Known
     }
 }
 
-/// The field with this name.
+/// Looks up a field by name.
 pub fn named_field(name: &str) -> Option<&'static Known> {
     FIELDS.iter().find(|field| field.name == name)
 }
@@ -335,7 +336,7 @@ mod tests {
             assert_eq!(named_field(field.name), Some(field), "{}", field.name);
             assert!(
                 FIELDS.iter().skip(index + 1).all(|other| other.name != field.name),
-                "{} is there twice",
+                "{} is duplicated",
                 field.name
             );
         }

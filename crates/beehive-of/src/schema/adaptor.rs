@@ -1,4 +1,4 @@
-//! Values that have another form on the wire of some versions.
+//! Adaptors for values that some versions encode in a different format.
 
 use super::list::List;
 use super::reader::Reader;
@@ -11,18 +11,18 @@ use crate::error::Error;
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// The form that a value of type `T` has in some versions.
+/// An alternative encoding of a value of type `T`.
 pub(crate) trait Adaptor<'a, T> {
     /// Reads the value.
     fn read(reader: &mut Reader<'a>) -> Result<T, Error>;
 
-    /// Appends the value; `field` is its name.
+    /// Appends the value. `field` is its name, for errors.
     fn write(value: &T, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 
-    /// Tells the value.
+    /// Writes the value to a sink.
     fn show(value: &T, version: Version, sink: &mut dyn Sink);
 
-    /// Appends the value that is told.
+    /// Appends the value that a source contains.
     fn compose(source: &dyn Source, field: &'static str, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 }
 
@@ -30,7 +30,7 @@ fn told<T: Scalar>(source: &dyn Source, field: &'static str) -> Result<T, Encode
     T::parse(source).ok_or(EncodeError::Value { field })
 }
 
-/// A port in the 16 bits of 1.0.
+/// A port number in the 16 bits of 1.0.
 pub(crate) struct Port16;
 
 impl Adaptor<'_, PortNo> for Port16 {
@@ -83,7 +83,7 @@ where
     }
 }
 
-/// A value whose length an earlier field announces.
+/// A value whose length in bytes is in an earlier field.
 pub(crate) struct Sized;
 
 impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
@@ -113,7 +113,7 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Sized {
     }
 }
 
-/// A value whose length an earlier field announces, and padding to a multiple of 8 bytes.
+/// A value whose length in bytes is in an earlier field, padded to a multiple of 8 bytes.
 pub(crate) struct Padded;
 
 impl<'a, T: Value<'a>> Adaptor<'a, T> for Padded {
@@ -144,7 +144,7 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Padded {
     }
 }
 
-/// A list of 16-bit numbers, so many as an earlier field announces.
+/// A list of 16-bit numbers whose count is in an earlier field.
 pub(crate) struct Words;
 
 impl<'a> Adaptor<'a, List<'a, u16>> for Words {
@@ -174,7 +174,7 @@ impl<'a> Adaptor<'a, List<'a, u16>> for Words {
     }
 }
 
-/// Actions inside of an action: only so deep, for whoever walks them keeps a place for each level.
+/// Actions nested in an action. The depth is limited, because code that traverses them recurses.
 pub(crate) struct Nested;
 
 impl<'a, T: Value<'a>> Adaptor<'a, T> for Nested {
@@ -202,7 +202,7 @@ impl<'a, T: Value<'a>> Adaptor<'a, T> for Nested {
     }
 }
 
-/// A number that is told in hexadecimal notation.
+/// A number that is shown in hexadecimal.
 pub(crate) struct Hex;
 
 impl Adaptor<'_, u64> for Hex {

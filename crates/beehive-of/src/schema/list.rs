@@ -1,4 +1,4 @@
-//! A list of elements that is either a slice to encode or the undecoded part of a message.
+//! A list of elements: a slice to encode, or an undecoded part of a message.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -12,7 +12,7 @@ use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::version::Version;
 
-/// Elements of a message: made from a slice to encode them, or found in a decoded message.
+/// A list of elements of a message. It borrows a slice to encode, or the bytes of a decoded message.
 pub struct List<'a, T> {
     source: Source<'a, T>,
 }
@@ -41,27 +41,28 @@ impl<T> Clone for Source<'_, T> {
 impl<T> Copy for Source<'_, T> {}
 
 impl<'a, T: Value<'a>> List<'a, T> {
-    /// The list without elements.
+    /// The empty list.
     pub const EMPTY: Self = Self { source: Source::Slice(&[]) };
 
-    /// The elements of a slice.
+    /// Creates a list of the elements of a slice.
     #[inline]
     pub const fn new(elements: &'a [T]) -> Self {
         Self { source: Source::Slice(elements) }
     }
 
-    /// The elements that all of what is left to read holds.
+    /// Creates a list of the elements in the rest of `reader`.
     #[inline]
     pub(crate) const fn wire(reader: Reader<'a>) -> Self {
         Self { source: Source::Wire(reader) }
     }
 
-    /// The elements that `bytes` of a version hold.
+    /// Creates a list of the elements in `bytes`, which are encoded in `version`.
     pub(crate) const fn of_bytes(version: Version, bytes: &'a [u8]) -> Self {
         Self::wire(Reader::new(version, bytes, 0, Part::Message))
     }
 
-    /// The same bytes as elements of another type; an empty list when the elements are those of a slice.
+    /// Returns a list of elements of another type in the same bytes, or an empty list if this list is a
+    /// slice.
     #[inline]
     pub(crate) const fn reinterpret<U: Value<'a>>(&self) -> List<'a, U> {
         match self.source {
@@ -70,13 +71,13 @@ impl<'a, T: Value<'a>> List<'a, T> {
         }
     }
 
-    /// The elements in order; the first malformed one ends them.
+    /// Iterates over the elements in order. The iterator ends after the first malformed one.
     #[inline]
     pub const fn iter(&self) -> Elements<'a, T> {
         Elements { source: self.source }
     }
 
-    /// What is read of a message; `None` for the elements of a slice.
+    /// Returns the reader of the encoded elements; `None` if the list is a slice.
     #[inline]
     pub(crate) const fn reader(&self) -> Option<&Reader<'a>> {
         match &self.source {
@@ -85,7 +86,7 @@ impl<'a, T: Value<'a>> List<'a, T> {
         }
     }
 
-    /// Whether there is no element.
+    /// Returns whether the list has no elements.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         match self.source {
@@ -94,16 +95,16 @@ impl<'a, T: Value<'a>> List<'a, T> {
         }
     }
 
-    /// Reads every element once; not the lists inside of them.
+    /// Decodes every element to check it, but not the lists nested in the elements.
     ///
     /// # Errors
     ///
-    /// The first malformed element.
+    /// Returns the error of the first malformed element.
     pub fn check(&self) -> Result<(), Error> {
         self.iter().try_for_each(|element| element.map(drop))
     }
 
-    /// Appends the elements; those of a message of the same version as they are there.
+    /// Appends the elements. Bytes of a message of the same version are copied unchanged.
     #[inline]
     pub(crate) fn append(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         match self.source {
@@ -198,13 +199,13 @@ impl<'a, T: Value<'a>> fmt::Debug for List<'a, T> {
     }
 }
 
-/// The elements of a [`List`], in order; fused.
+/// A fused iterator over the elements of a [`List`].
 pub struct Elements<'a, T> {
     source: Source<'a, T>,
 }
 
 impl<'a, T: Value<'a>> Elements<'a, T> {
-    /// Where the next element starts in its message, in bytes; 0 for those of a slice.
+    /// Returns the offset of the next element in its message, in bytes; 0 if the list is a slice.
     #[inline]
     pub const fn offset(&self) -> usize {
         match &self.source {
@@ -229,15 +230,18 @@ impl<'a, T: Value<'a>> Iterator for Elements<'a, T> {
                 if reader.is_empty() {
                     return None;
                 }
+
                 let start = reader.offset();
                 let read = match T::read(reader) {
-                    // An element that takes no bytes would be read for ever.
+                    // An element that consumes no bytes would cause an infinite loop.
                     Ok(_) if reader.offset() == start => Err(reader.error(ErrorKind::LengthTooSmall)),
                     read => read,
                 };
+
                 if read.is_err() {
                     reader.take_rest();
                 }
+
                 Some(read)
             }
         }

@@ -1,9 +1,9 @@
-//! How structures of the protocol are declared: fields and, for every range of versions, the order they have on the wire.
+//! The declarative schema of protocol structures: their fields and a wire layout for each range of versions.
 //!
-//! A structure is declared once, with its fields and a layout per range of versions. The declaration gives a type that
-//! is read from bytes, written to them, shown as named values and composed from named values, so that no structure of
-//! any version is known to one direction and not to another. What a layout lacks has its default value when read; to
-//! write another value is an error that names the field.
+//! A structure is declared once, with its fields and a layout per range of versions. The declaration
+//! generates a type with a decoder, an encoder, and conversions to and from named values, so that the four
+//! always support the same structures and versions. A field that a layout lacks gets its default value when
+//! decoded; encoding another value is an error that names the field.
 
 mod adaptor;
 mod list;

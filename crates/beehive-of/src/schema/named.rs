@@ -1,11 +1,11 @@
-//! Numbers that have names, and sets of bits that have names.
+//! Enumerations and bit sets on the wire, with a name for each value or bit.
 
 use core::fmt;
 
 use super::sink::Sink;
 use super::source::Source;
 
-/// A name in lower case.
+/// Displays a name in lower case.
 struct Lower<'n>(&'n str);
 
 impl fmt::Display for Lower<'_> {
@@ -15,7 +15,7 @@ impl fmt::Display for Lower<'_> {
     }
 }
 
-/// Tells a number by its name, if it has one.
+/// Writes the name of a number to a sink, or the number if it has no name.
 pub(crate) fn show_named(value: u64, names: &[(u64, &str)], sink: &mut dyn Sink) {
     match names.iter().find(|(named, _)| *named == value) {
         Some((_, name)) => sink.text(format_args!("{}", Lower(name))),
@@ -23,7 +23,7 @@ pub(crate) fn show_named(value: u64, names: &[(u64, &str)], sink: &mut dyn Sink)
     }
 }
 
-/// The number that a name or digits stand for.
+/// Parses a name or a number.
 pub(crate) fn parse_named(source: &dyn Source, names: &[(u64, &str)]) -> Option<u64> {
     let by_name = |text: &str| names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text));
     match source.text().and_then(by_name) {
@@ -32,7 +32,7 @@ pub(crate) fn parse_named(source: &dyn Source, names: &[(u64, &str)]) -> Option<
     }
 }
 
-/// Tells a set of bits as the list of their names, and in hexadecimal those that have none.
+/// Writes a bit set to a sink as a list of names, and the bits without a name in hexadecimal.
 pub(crate) fn show_bits(value: u64, names: &[(u64, &str)], sink: &mut dyn Sink) {
     let mut left = value;
     sink.open_list();
@@ -42,28 +42,32 @@ pub(crate) fn show_bits(value: u64, names: &[(u64, &str)], sink: &mut dyn Sink) 
             left &= !bits;
         }
     }
+
     if left != 0 {
         sink.text(format_args!("{left:#x}"));
     }
+
     sink.close_list();
 }
 
-/// The set of the bits in a list.
+/// Parses a list of names and numbers to a bit set.
 pub(crate) fn parse_bits(source: &dyn Source, names: &[(u64, &str)]) -> Option<u64> {
-    // One of them alone need be no list.
+    // A single bit need not be in a list.
     if source.text().is_some() || source.number().is_some() {
         return parse_named(source, names);
     }
+
     let mut bits = 0;
     let mut index = 0;
     while let Some(item) = source.item(index) {
         bits |= parse_named(item, names)?;
         index += 1;
     }
+
     Some(bits)
 }
 
-/// Declares a number whose values have names; values without one are kept as they are.
+/// Declares a number whose values have names. Values without a name are preserved.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -101,7 +105,7 @@ macro_rules! named {
     };
 }
 
-/// Lets a number be narrowed on the wire of versions that give it fewer bits. All ones stay all ones.
+/// Implements conversions to and from narrower integers, for versions that encode the number in fewer bits.
 macro_rules! narrowing {
     ($name:ident u8) => {};
     ($name:ident u64) => {};
@@ -129,7 +133,7 @@ macro_rules! narrowing {
     };
 }
 
-/// Declares a set of bits that have names; bits without one are kept.
+/// Declares a bit set whose bits have names. Bits without a name are preserved.
 macro_rules! bits {
     (
         $(#[$meta:meta])*
@@ -145,13 +149,13 @@ macro_rules! bits {
 
             const NAMES: &[(u64, &str)] = &[ $( ($number as u64, stringify!($value)) ),* ];
 
-            /// Both sets together.
+            /// Returns the union of both sets.
             #[must_use]
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
-            /// Whether all of `other` is in the set.
+            /// Returns whether all bits of `other` are set.
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }

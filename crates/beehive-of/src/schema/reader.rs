@@ -1,87 +1,87 @@
-//! Reading structures from the bytes of a message, every read checked.
+//! A bounds-checked reader of the bytes of a message.
 
 use crate::error::{Error, ErrorKind, Part};
 use crate::limits::ACTION_DEPTH_MAX;
 use crate::version::Version;
 
-/// The part of a message that is not read yet; knows where in the message it is, for errors.
+/// The unread part of a message, with its offset for errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// Where `rest` starts in the message.
+    /// Offset of `rest` in the message.
     offset: usize,
     version: Version,
     part: Part,
     field: &'static str,
-    /// The length that a field announced for a later one, in bytes.
+    /// Length or count of a later field, from the field that announced it.
     announced: usize,
     /// Whether padding must be zero.
     strict: bool,
-    /// How many actions this is inside of.
+    /// Number of actions that enclose this position.
     depth: u8,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`, which start at `offset` of a message of `version`.
+    /// Creates a reader of `bytes`, which start at `offset` in a message of `version`.
     pub(crate) const fn new(version: Version, bytes: &'a [u8], offset: usize, part: Part) -> Self {
         Self { rest: bytes, offset, version, part, field: "message", announced: 0, strict: false, depth: 0 }
     }
 
-    /// The reader that wants padding to be zero.
+    /// Makes the reader refuse padding that is not zero.
     pub(crate) const fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// The message's version.
+    /// Returns the message's version.
     #[inline]
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// What is not read yet.
+    /// Returns the unread bytes.
     #[inline]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Where the next read starts in the message, in bytes.
+    /// Returns the offset of the next read in the message, in bytes.
     #[inline]
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Whether everything is read.
+    /// Returns whether everything is read.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Whether padding must be zero.
+    /// Returns whether padding must be zero.
     pub(crate) const fn is_strict(&self) -> bool {
         self.strict
     }
 
-    /// Enters a part of the message, for errors; returns the one it was in.
+    /// Sets the part of the message to report in errors. Returns the previous one.
     #[inline]
     pub(crate) fn enter(&mut self, part: Part) -> Part {
         core::mem::replace(&mut self.part, part)
     }
 
-    /// Names the field that is read next, for errors.
+    /// Sets the name of the next field to report in errors.
     #[inline]
     pub(crate) fn name(&mut self, field: &'static str) -> &mut Self {
         self.field = field;
         self
     }
 
-    /// An error in the field that is read, at the next byte.
+    /// Creates an error in the current field, at the next byte.
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind) -> Error {
         Error::new(kind, self.part, self.offset, self.field)
     }
 
-    /// An error in the field that is read, at `offset`.
+    /// Creates an error in the current field, at `offset`.
     #[cold]
     pub(crate) fn error_at(&self, kind: ErrorKind, offset: usize) -> Error {
         Error::new(kind, self.part, offset, self.field)
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         self.error_at(ErrorKind::Truncated, self.offset + self.rest.len())
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         match self.rest.split_first_chunk::<N>() {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `length` bytes.
+    /// Reads the next `length` bytes.
     #[inline]
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         match self.rest.split_at_checked(length) {
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All that is left.
+    /// Reads all remaining bytes.
     #[inline]
     pub(crate) fn take_rest(&mut self) -> &'a [u8] {
         let rest = self.rest;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         rest
     }
 
-    /// Skips padding, which a strict reader wants to be zero.
+    /// Skips padding. A strict reader fails if it is not zero.
     #[inline]
     pub(crate) fn skip(&mut self, length: usize) -> Result<(), Error> {
         let start = self.offset;
@@ -138,32 +138,32 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Skips bytes, whatever they are.
+    /// Skips bytes without checking that they are zero.
     #[inline]
     pub(crate) fn skip_any(&mut self, length: usize) -> Result<(), Error> {
         self.take(length).map(drop)
     }
 
-    /// Skips what pads an element to a multiple of 8 bytes: less than that.
+    /// Skips the padding at the end of an element, which must be less than 8 bytes.
     #[inline]
     pub(crate) fn fill(&mut self) -> Result<(), Error> {
         if self.rest.len() < 8 { self.skip(self.rest.len()) } else { self.finish() }
     }
 
-    /// The next 16 bits.
+    /// Reads the next 16 bits.
     #[inline]
     pub(crate) fn u16(&mut self) -> Result<u16, Error> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// The next 32 bits.
+    /// Reads the next 32 bits.
     #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A reader of the next `length` bytes, which this one skips. What `length` measures starts `before` bytes ago; the
-    /// length itself is at `at`.
+    /// Splits off a reader of a structure and skips the structure. `length` counts from `before` bytes before
+    /// the current position; `at` is the offset of the length field, for errors.
     #[inline]
     pub(crate) fn inner(
         &mut self,
@@ -187,8 +187,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the length of the structure that started at `start`, and reads no further than its end from now on; what
-    /// follows it is returned.
+    /// Reads the length of the structure that started at `start`, and limits the reader to the structure.
+    /// Returns the bytes after it, for [`go_on`](Self::go_on).
     #[inline]
     pub(crate) fn read_length(&mut self, start: usize) -> Result<&'a [u8], Error> {
         let at = self.offset;
@@ -197,36 +197,36 @@ impl<'a> Reader<'a> {
         Ok(core::mem::replace(self, inner).rest)
     }
 
-    /// Reads what follows the structure that was read to its end.
+    /// Continues with the bytes after a structure that was read to its end.
     #[inline]
     pub(crate) fn go_on(&mut self, after: &'a [u8]) {
         self.rest = after;
     }
 
-    /// Reads the length that a later field has.
+    /// Reads and stores the length or count of a later field.
     #[inline]
     pub(crate) fn read_announcement(&mut self) -> Result<(), Error> {
         self.announced = usize::from(self.u16()?);
         Ok(())
     }
 
-    /// What was announced for a later field.
+    /// Returns the stored length or count.
     #[inline]
     pub(crate) const fn announcement(&self) -> usize {
         self.announced
     }
 
-    /// Announces something for a later field.
+    /// Stores a length or count for a later field.
     #[inline]
     pub(crate) fn announce(&mut self, announced: usize) {
         self.announced = announced;
     }
 
-    /// Goes inside of an action.
+    /// Enters the nested actions of an action.
     ///
     /// # Errors
     ///
-    /// It is too deep.
+    /// Fails if actions are nested too deeply.
     pub(crate) fn deepen(&mut self) -> Result<(), Error> {
         if self.depth >= ACTION_DEPTH_MAX {
             return Err(Error::new(
@@ -236,38 +236,39 @@ impl<'a> Reader<'a> {
                 "depth of nested actions",
             ));
         }
+
         self.depth += 1;
         Ok(())
     }
 
-    /// Comes out of an action.
+    /// Leaves the nested actions of an action.
     pub(crate) fn surface(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The reader of what is between here and where `later` is in the same message.
+    /// Returns a reader of the bytes between this position and that of `later` in the same message.
     pub(crate) fn up_to(mut self, later: &Self) -> Self {
         self.rest = self.rest.get(..later.offset.saturating_sub(self.offset)).unwrap_or(&[]);
         self
     }
 
-    /// A reader of the bytes whose length was announced, which this one skips.
+    /// Splits off a reader of as many bytes as announced, and skips them.
     #[inline]
     pub(crate) fn announced(&mut self) -> Result<Self, Error> {
         self.inner(self.announced, 0, self.offset, self.field)
     }
 
-    /// Nothing may be left.
+    /// Fails if unread bytes are left.
     #[inline]
     pub(crate) fn finish(&self) -> Result<(), Error> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(Error::new(ErrorKind::LengthWrong, self.part, self.offset, "length (bytes are left over)"))
+            Err(Error::new(ErrorKind::LengthWrong, self.part, self.offset, "length (unread bytes remain)"))
         }
     }
 
-    /// The error for a structure that the version does not have.
+    /// Creates the error for a structure that the version lacks.
     #[cold]
     pub(crate) fn not_in_version(&self, structure: &'static str) -> Error {
         Error::new(ErrorKind::Value, self.part, self.offset, structure)

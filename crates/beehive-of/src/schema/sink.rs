@@ -1,68 +1,68 @@
-//! Where messages are told to: text here, other notations elsewhere.
+//! The visitor that receives the values of a message, and its text implementation.
 
 use core::fmt;
 
 use crate::error::Error;
 
-/// Takes in the values of a message, in order; every field of a record is announced by [`Sink::key`].
+/// Receives the values of a message in order. [`Sink::key`] precedes every field of a record.
 pub trait Sink {
-    /// A number.
+    /// Receives a number.
     fn number(&mut self, value: u64);
 
-    /// Words, or a number that is better read in another notation.
+    /// Receives text, or a number in a notation other than decimal.
     fn text(&mut self, value: fmt::Arguments<'_>);
 
-    /// Bytes.
+    /// Receives bytes.
     fn bytes(&mut self, value: &[u8]);
 
-    /// True or false.
+    /// Receives a boolean.
     fn flag(&mut self, value: bool);
 
-    /// Nothing.
+    /// Receives the absence of a value.
     fn nothing(&mut self);
 
-    /// The name of the field that comes next.
+    /// Receives the name of the next field.
     fn key(&mut self, name: &str);
 
-    /// A record begins.
+    /// Begins a record.
     fn open_record(&mut self);
 
-    /// The record ends.
+    /// Ends the innermost record.
     fn close_record(&mut self);
 
-    /// A list begins.
+    /// Begins a list.
     fn open_list(&mut self);
 
-    /// The list ends.
+    /// Ends the innermost list.
     fn close_list(&mut self);
 
-    /// The rest of a list is malformed.
+    /// Receives the error of a list whose rest is malformed.
     fn error(&mut self, error: Error);
 }
 
-/// Text: `name=value` pairs at the top; lists in brackets, records inside of others in parentheses.
+/// Writes text: `name=value` pairs for the root record, lists in brackets, and nested records in parentheses.
 #[derive(Debug)]
 pub struct Text<W> {
     out: W,
     result: fmt::Result,
     depth: usize,
-    /// Whether a value comes before the next one, in the same list or record.
+    /// Whether the current list or record has a value already.
     follows: bool,
     /// Whether the next value belongs to a key.
     keyed: bool,
 }
 
 impl<W: fmt::Write> Text<W> {
-    /// Writes to `out`.
+    /// Creates a sink that writes to `out`.
     pub fn new(out: W) -> Self {
         Self { out, result: Ok(()), depth: 0, follows: false, keyed: false }
     }
 
-    /// Whether everything was written.
+    /// Returns whether everything was written.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// Returns the first error of the writer.
     pub fn finish(self) -> fmt::Result {
         self.result
     }
@@ -157,7 +157,7 @@ impl<W: fmt::Write> Sink for Text<W> {
     }
 }
 
-/// Keeps the first error and forgets all else.
+/// A sink that keeps the first error and discards everything else.
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
     pub(crate) error: Option<Error>,

@@ -1,4 +1,4 @@
-//! The declaration of a structure: fields, then a layout for every range of versions.
+//! The macro that declares a structure: its fields, then a layout for each range of versions.
 //!
 //! ```text
 //! structure! {
@@ -17,12 +17,11 @@
 //! }
 //! ```
 //!
-//! Besides fields a layout has numbers (so many bytes of padding), `len` (the length of the structure in 16 bits, which
-//! ends it), `size` (the length of the field that is `as Sized`, in 16 bits) and `fill` (what pads an element to 8
-//! bytes). The number of a layout is that of the
-//! version after `1.`.
+//! Besides fields, a layout can contain a number (bytes of padding), `len` (the length of the structure in 16
+//! bits; the structure ends there), `size` (the length of the later field that is `as Sized`, in 16 bits) and
+//! `fill` (padding of an element to 8 bytes). Layouts are selected by the minor version: 3 is OpenFlow 1.3.
 
-/// Declares a structure; see the module.
+/// Declares a structure. See the module documentation.
 macro_rules! structure {
     (
         $(#[$meta:meta])*
@@ -68,7 +67,7 @@ macro_rules! structure {
                 let mut value = Self::default();
                 let outer = reader.enter($crate::error::Part::$part);
                 let start = reader.offset();
-                // What follows the structure, when it says where it ends.
+                // The bytes after the structure, if it has a length field.
                 let mut after: Option<&$life [u8]> = None;
                 match reader.version().minor() {
                     $( $versions => {
@@ -90,7 +89,8 @@ macro_rules! structure {
                 writer: &mut $crate::schema::Writer<'_>,
             ) -> Result<(), $crate::encode::EncodeError> {
                 let default = Self::default();
-                // What is written is set to its default here: what is left over cannot be expressed.
+                // Each written field is reset to its default. A field that differs afterwards is not in the
+                // layout.
                 let mut left = *self;
                 let start = writer.position();
                 let mut length_at = None;
@@ -144,7 +144,7 @@ macro_rules! structure {
         }
 
         impl $($generics)* $name $($generics)* {
-            /// Tells the fields that the version has.
+            /// Writes the fields that the version has to a sink.
             #[allow(unused_variables, unreachable_patterns)]
             pub(crate) fn show_fields(
                 &self,
@@ -266,7 +266,7 @@ use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
 
-/// The name that a field is told by: `match` is a word of the language, so that no field can have it.
+/// Returns the name that a field is shown with. `match` is a keyword, so no Rust field can have that name.
 pub(crate) const fn told_name(field: &'static str) -> &'static str {
     match field.as_bytes() {
         b"match_fields" => "match",
@@ -274,7 +274,7 @@ pub(crate) const fn told_name(field: &'static str) -> &'static str {
     }
 }
 
-/// Composes a field of the type of `default`, and names it in errors about a scalar.
+/// Composes a field. `_default` only determines its type. Errors about a scalar get the name of the field.
 pub(crate) fn compose_field<'a, T: Value<'a>>(
     _default: &T,
     told: &dyn Source,
@@ -287,7 +287,7 @@ pub(crate) fn compose_field<'a, T: Value<'a>>(
     })
 }
 
-/// Composes a field of the type of `default` in another form.
+/// Composes a field with an adaptor. `_default` only determines its type.
 pub(crate) fn compose_adapted<'a, A: Adaptor<'a, T>, T>(
     _default: &T,
     told: &dyn Source,

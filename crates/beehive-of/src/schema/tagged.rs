@@ -1,4 +1,5 @@
-//! The declaration of a choice between structures by their number: actions, instructions, properties.
+//! Macros that declare a tagged union, such as actions, instructions and properties: the type number selects
+//! the structure.
 
 use super::reader::Reader;
 use super::sink::Sink;
@@ -8,46 +9,47 @@ use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::version::Version;
 
-/// How the elements of a choice are framed: all start with a number and a length of 16 bits each.
+/// How the elements of a tagged union are framed. All start with a type number and a length of 16 bits each.
 #[derive(Clone, Copy)]
 pub(crate) struct Framing {
-    /// The part of the message that they are.
+    /// The part of the message, for errors.
     pub(crate) part: Part,
     /// The name of the length field, for errors.
     pub(crate) length: &'static str,
-    /// Whether padding to a multiple of 8 bytes follows that the length does not count; otherwise it is a multiple.
+    /// Whether the length excludes the padding to a multiple of 8 bytes. Otherwise the length must be a
+    /// multiple of 8.
     pub(crate) padded: bool,
-    /// The least length, in bytes.
+    /// The minimum length, in bytes.
     pub(crate) minimum: usize,
 }
 
-/// A choice between structures.
+/// A tagged union of structures.
 pub trait Tagged<'a>: core::marker::Sized {
-    /// Reads the structure with this number to the end of the reader.
+    /// Reads the structure with this type number to the end of the reader.
     fn read_body(kind: u16, reader: &mut Reader<'a>) -> Result<Self, Error>;
 
-    /// The number in a version.
+    /// Returns the type number in a version.
     fn kind(&self, version: Version) -> Option<u16>;
 
-    /// The name of the structure.
+    /// Returns the name of the structure.
     fn name(&self) -> &'static str;
 
     /// Appends the structure.
     fn write_body(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 
-    /// Tells the fields of the structure.
+    /// Writes the fields of the structure to a sink.
     fn show_body(&self, version: Version, sink: &mut dyn Sink);
 
-    /// The number, in a version, of the structure with this name.
+    /// Returns the type number, in a version, of the structure with this name.
     fn kind_of(name: &str, version: Version) -> Option<u16>;
 
-    /// Appends the structure with this number that is told.
+    /// Appends the structure with this type number, composed from a source.
     fn compose_body(kind: u16, source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 }
 
-/// A choice that is an element of a list, framed by its number and its length.
+/// A tagged union that is an element of a list, framed by its type number and its length.
 pub(crate) trait Framed<'a>: Tagged<'a> {
-    /// How it is framed.
+    /// The framing of the elements.
     const FRAMING: Framing;
 }
 
@@ -61,6 +63,7 @@ pub(crate) fn read_element<'a, T: Framed<'a>>(reader: &mut Reader<'a>) -> Result
         let end = start + reader.rest().len();
         return Err(Error::new(ErrorKind::Truncated, framing.part, end, framing.length));
     }
+
     let kind = reader.name("type").u16()?;
     let length = usize::from(reader.name(framing.length).u16()?);
     if length < framing.minimum {
@@ -69,9 +72,10 @@ pub(crate) fn read_element<'a, T: Framed<'a>>(reader: &mut Reader<'a>) -> Result
     if !framing.padded && !length.is_multiple_of(8) {
         return Err(reader.error_at(ErrorKind::LengthWrong, start + 2));
     }
+
     let mut inner = reader.inner(length, 4, start + 2, framing.length)?;
     let element = T::read_body(kind, &mut inner).map_err(|error| match error.kind() {
-        // What is too short for its structure has the length of another one.
+        // An element that is too short for its structure has a wrong length field.
         ErrorKind::Truncated if error.part() == framing.part => {
             Error::new(ErrorKind::LengthWrong, framing.part, start + 2, framing.length)
         }
@@ -79,10 +83,11 @@ pub(crate) fn read_element<'a, T: Framed<'a>>(reader: &mut Reader<'a>) -> Result
     })?;
     inner.finish()?;
     if framing.padded {
-        // Some senders leave out the padding of the last element.
+        // Some senders omit the padding of the last element.
         let padding = crate::field::padded(length) - length;
         reader.skip(padding.min(reader.rest().len()))?;
     }
+
     reader.enter(outer);
     Ok(element)
 }
@@ -117,7 +122,8 @@ pub(crate) fn write_element<'a, T: Framed<'a>>(
     frame(T::FRAMING, kind, writer, |writer| element.write_body(writer))
 }
 
-/// Appends one element that is told: a record whose field `type` is the name or the number of its structure.
+/// Appends one element composed from a record, whose field `type` is the name or the type number of its
+/// structure.
 pub(crate) fn compose_element<'a, T: Framed<'a>>(
     source: &dyn Source,
     writer: &mut Writer<'_>,
@@ -129,7 +135,7 @@ pub(crate) fn compose_element<'a, T: Framed<'a>>(
     frame(T::FRAMING, kind, writer, |writer| T::compose_body(kind, source, writer))
 }
 
-/// Declares a choice between structures: each with its name in text and its number in versions.
+/// Declares a tagged union: each structure has a name in text, and a type number per range of versions.
 macro_rules! choice {
     (
         $(#[$meta:meta])*
@@ -143,15 +149,15 @@ macro_rules! choice {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Debug)]
         #[non_exhaustive]
-        // Each is read from a message, looked at and dropped; a box would cost what the codec does not.
+        // Elements are short-lived values on the stack. Boxing the large variants would add an allocation.
         #[allow(clippy::large_enum_variant)]
         pub enum $name<$life> {
             $( $(#[$variant_meta])* $variant($type), )*
-            /// One that has no name here; kept as it is.
+            /// An element of an unknown type, preserved unchanged.
             Unknown {
-                /// Its number.
+                /// Its type number.
                 kind: u16,
-                /// What follows the length.
+                /// The bytes after the length field.
                 body: &$life [u8],
             },
         }
@@ -163,10 +169,11 @@ macro_rules! choice {
         }
 
         impl $name<'_> {
-            /// The name of every one that has a name, as [`Sink`](crate::schema::Sink)s are told it.
+            /// The names of all structures, as a [`Sink`](crate::schema::Sink) receives them.
             pub const NAMES: &'static [&'static str] = &[$($text),*];
 
-            /// The number that the one with this name has in a version; `None` where the version does not have it.
+            /// Returns the type number, in a version, of the structure with this name; `None` if the version
+            /// lacks it.
             pub fn number(name: &str, version: $crate::version::Version) -> Option<u16> {
                 <Self as $crate::schema::Tagged<'_>>::kind_of(name, version)
             }
@@ -260,7 +267,7 @@ macro_rules! choice {
     };
 }
 
-/// Declares a choice that is an element of a list.
+/// Declares a tagged union that is an element of a list.
 macro_rules! tagged {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! What every part of a structure can do: be read, written, shown and composed.
+//! The operations of every part of a structure: read, write, show and compose.
 
 use core::fmt;
 
@@ -12,40 +12,41 @@ use crate::error::Error;
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// A part of a message: a number, an address, a structure, a list. Implemented here only, for lists trust it.
+/// A part of a message: a number, an address, a structure or a list. Only this crate implements it, because
+/// lists rely on its correctness.
 pub trait Value<'a>: Copy + PartialEq + fmt::Debug + 'a {
     /// Reads the value.
     ///
     /// # Errors
     ///
-    /// It is malformed.
+    /// Fails if the value is malformed.
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error>;
 
     /// Appends the value.
     ///
     /// # Errors
     ///
-    /// The version cannot express it.
+    /// Fails if the version cannot express the value.
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 
-    /// Tells the value, as the version names it.
+    /// Writes the value to a sink, with the names of the version.
     fn show(&self, version: Version, sink: &mut dyn Sink);
 
-    /// Appends the value that is told.
+    /// Appends the value that a source contains.
     ///
     /// # Errors
     ///
-    /// What is told is no such value, or the version cannot express it.
+    /// Fails if the source does not contain such a value or the version cannot express it.
     fn compose(source: &dyn Source, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 }
 
-/// A value of its own, without parts.
+/// A value without parts.
 pub(crate) trait Scalar: Sized {
-    /// The value that is told.
+    /// Parses the value.
     fn parse(source: &dyn Source) -> Option<Self>;
 }
 
-/// Appends a scalar that is told.
+/// Appends a scalar parsed from a source.
 pub(crate) fn compose_scalar<'a, T: Scalar + Value<'a>>(
     source: &dyn Source,
     writer: &mut Writer<'_>,
@@ -53,7 +54,7 @@ pub(crate) fn compose_scalar<'a, T: Scalar + Value<'a>>(
     T::parse(source).ok_or(EncodeError::Value { field: "value" })?.write(writer)
 }
 
-/// Implements [`Value`] for a scalar, from the bytes that it has on the wire and how it is told.
+/// Implements [`Value`] for a scalar, given its conversion to and from bytes and how to show it.
 macro_rules! scalar {
     ($type:ty, $length:expr, $from:expr, $to:expr, $show:expr) => {
         impl<'a> $crate::schema::Value<'a> for $type {
@@ -150,7 +151,7 @@ impl Scalar for PortNo {
     }
 }
 
-/// Bytes to the end of what contains them.
+/// All bytes to the end of the container.
 impl<'a> Value<'a> for &'a [u8] {
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
@@ -173,21 +174,23 @@ impl<'a> Value<'a> for &'a [u8] {
     }
 }
 
-/// Appends the bytes that hexadecimal digits stand for.
+/// Decodes hexadecimal digits and appends the bytes.
 pub(crate) fn put_digits(digits: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(EncodeError::Value { field: "bytes" });
     if !rest.is_empty() {
         return Err(EncodeError::Value { field: "bytes" });
     }
+
     for [high, low] in pairs {
         let byte = digit(*high)? << 4 | digit(*low)?;
         writer.put(&[byte as u8]);
     }
+
     Ok(())
 }
 
-/// Bytes of a fixed number, shown as digits.
+/// A fixed number of bytes, shown as text with escapes.
 impl<'a, const N: usize> Value<'a> for Fixed<N> {
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
@@ -201,7 +204,7 @@ impl<'a, const N: usize> Value<'a> for Fixed<N> {
     }
 
     fn show(&self, _version: Version, sink: &mut dyn Sink) {
-        // Text ends at its first zero, unless something follows it.
+        // Trailing zeros are padding; zeros before other bytes are part of the text.
         let end = self.0.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let used = self.0.get(..end).unwrap_or(&[]);
         sink.text(format_args!("{}", used.escape_ascii()));
@@ -218,7 +221,7 @@ impl<'a, const N: usize> Value<'a> for Fixed<N> {
     }
 }
 
-/// Appends the bytes that `escape_ascii` made text of.
+/// Appends the bytes of a text, reversing `escape_ascii`.
 fn put_unescaped(text: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
     let wrong = EncodeError::Value { field: "text" };
     let mut bytes = text.bytes();
@@ -239,10 +242,11 @@ fn put_unescaped(text: &str, writer: &mut Writer<'_>) -> Result<(), EncodeError>
         };
         writer.put(&[byte]);
     }
+
     Ok(())
 }
 
-/// Text of at most `N` bytes, padded with zeros to them.
+/// Text of at most `N` bytes, padded with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fixed<const N: usize>(pub [u8; N]);
 
@@ -253,7 +257,7 @@ impl<const N: usize> Default for Fixed<N> {
 }
 
 impl<const N: usize> Fixed<N> {
-    /// The first `N` - 1 bytes of `text`, and zeros.
+    /// Creates the text from the first `N` - 1 bytes of `text`.
     pub fn new(text: &str) -> Self {
         let mut bytes = [0; N];
         for (to, from) in bytes.iter_mut().take(N.saturating_sub(1)).zip(text.bytes()) {
@@ -262,7 +266,7 @@ impl<const N: usize> Fixed<N> {
         Self(bytes)
     }
 
-    /// The bytes before the first zero; they need not be UTF-8.
+    /// Returns the bytes before the first zero, which are not necessarily UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.split(|byte| *byte == 0).next().unwrap_or(&[])
     }

@@ -1,4 +1,4 @@
-//! Writing structures into a reused buffer.
+//! The writer that structures are encoded with.
 
 use bytes::{BufMut, BytesMut};
 
@@ -10,30 +10,30 @@ use crate::version::Version;
 pub struct Writer<'w> {
     out: &'w mut BytesMut,
     version: Version,
-    /// Where the length of a later field is to be written.
+    /// Position of the reserved 16 bits for the length or count of a later field.
     announcement: Option<usize>,
 }
 
 impl<'w> Writer<'w> {
-    /// Appends to `out`.
+    /// Creates a writer that appends to `out`.
     #[inline]
     pub(crate) fn new(version: Version, out: &'w mut BytesMut) -> Self {
         Self { out, version, announcement: None }
     }
 
-    /// The version that is written.
+    /// Returns the version to encode in.
     #[inline]
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// The length of the buffer, in bytes.
+    /// Returns the length of the buffer, in bytes.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.out.len()
     }
 
-    /// The buffer.
+    /// Returns the buffer.
     #[inline]
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         self.out
@@ -45,13 +45,13 @@ impl<'w> Writer<'w> {
         self.out.put_slice(bytes);
     }
 
-    /// Appends padding.
+    /// Appends `length` zero bytes.
     #[inline]
     pub(crate) fn zeros(&mut self, length: usize) {
         self.out.put_bytes(0, length);
     }
 
-    /// Appends 16 bits whose value comes later; returns where they are.
+    /// Reserves 16 bits to be filled in later. Returns their position.
     #[inline]
     pub(crate) fn reserve(&mut self) -> usize {
         let at = self.out.len();
@@ -71,19 +71,19 @@ impl<'w> Writer<'w> {
         crate::encode::pad_to_8(self.out, start);
     }
 
-    /// Appends 16 bits for the length of a later field.
+    /// Reserves 16 bits for the length or count of a later field.
     #[inline]
     pub(crate) fn announce(&mut self) {
         self.announcement = Some(self.reserve());
     }
 
-    /// Appends the field whose length was announced, and writes the length there.
+    /// Appends the announced field and writes its length to the reserved place.
     #[inline]
     pub(crate) fn announced(
         &mut self,
         field: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        // What is inside of the field may announce lengths of its own.
+        // Take the position first: parts of the field may announce lengths of their own.
         let at = self.announcement.take();
         let start = self.position();
         field(self)?;
@@ -93,7 +93,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Appends the list of 16-bit numbers that was announced, and writes how many they are there.
+    /// Appends the announced list of 16-bit numbers and writes their count to the reserved place.
     pub(crate) fn announced_words(
         &mut self,
         list: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
@@ -108,7 +108,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// The error that names what the version cannot express.
+    /// Creates the error that names what the version cannot express.
     #[cold]
     pub(crate) fn unsupported(&self, field: &'static str) -> EncodeError {
         EncodeError::unsupported(self.version, field)

@@ -1,16 +1,17 @@
-//! The names of actions, which of them have no argument, and the order of instructions.
+//! The names of actions, the actions without an argument, and the order of instructions.
 
 use super::error::{Fault, Problem};
 use super::token::Token;
 
-/// The place of the actions that are done at once among the instructions.
+/// The position of applied actions among the instructions.
 pub(super) const APPLY: u8 = 1;
 
-/// The places of the two instructions that 1.0 has, as Nicira's actions.
+/// The positions of the two instructions that exist in 1.0, as Nicira actions.
 pub(super) const METADATA: u8 = 4;
 pub(super) const GOTO: u8 = 5;
 
-/// The place of an instruction among those of a flow: they are done in this order, and 1.1 has each once.
+/// Returns the position of an instruction in the order of execution. From 1.1 on a flow has each instruction
+/// at most once.
 pub(super) fn place(name: &str) -> u8 {
     match name {
         "meter" => 0,
@@ -22,7 +23,7 @@ pub(super) fn place(name: &str) -> u8 {
     }
 }
 
-/// The names of actions, which Open vSwitch takes in any case.
+/// The names of the actions with an argument. Open vSwitch ignores their case.
 const NAMES: &[&str] = &[
     "output",
     "controller",
@@ -79,7 +80,7 @@ const NAMES: &[&str] = &[
     "check_pkt_larger",
 ];
 
-/// The names of those that have no argument.
+/// The names of the actions without an argument.
 const ALONE: &[&str] = &[
     "drop",
     "strip_vlan",
@@ -95,12 +96,12 @@ const ALONE: &[&str] = &[
     "pop_pbb",
 ];
 
-/// Whether an action has this name.
+/// Returns whether an action with an argument has this name.
 pub(super) fn is_action(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// An action with its name in small letters, and without the argument that it cannot have.
+/// Returns the token with its name in lower case. Fails if the action cannot have its argument.
 pub(super) fn known(token: Token<'_>) -> Result<Token<'_>, Fault<'_>> {
     let same = |name: &&&str| name.eq_ignore_ascii_case(token.name);
     let name = NAMES.iter().chain(ALONE).find(same).copied().unwrap_or(token.name);
@@ -108,6 +109,7 @@ pub(super) fn known(token: Token<'_>) -> Result<Token<'_>, Fault<'_>> {
     if !token.rest.is_empty() && name != "check_pkt_larger" {
         return Err(token.fault(Problem::Parentheses));
     }
+
     match token.value {
         Some("") if token.parenthesised && ALONE.contains(&name) => Ok(Token { value: None, ..token }),
         Some(value) if ALONE.contains(&name) => Err(Fault::new(value, Problem::Value)),

@@ -1,4 +1,4 @@
-//! What a flow does, from text.
+//! Parses actions and instructions.
 
 use alloc::vec::Vec;
 
@@ -20,16 +20,18 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Value as _, Writer};
 use crate::version::Version;
 
-/// Actions and instructions as they are read: what the flow's packets are says how some are written.
+/// The state of parsing actions and instructions. The encoding of some actions depends on the match of the
+/// flow.
 pub(super) struct Program {
     pub(super) version: Version,
-    /// Whether packets have a VLAN tag, as far as the actions went.
+    /// Whether packets have a VLAN tag after the actions parsed so far.
     tagged: bool,
     eth_type: Option<u16>,
     protocol: Option<u8>,
-    /// How many actions this is inside of.
+    /// Number of actions that enclose the current one.
     depth: u8,
-    /// Whether it is inside of connection tracking, which alone sets what it knows.
+    /// Whether the current action is in the `exec` of a `ct` action, which alone can set `ct_mark` and
+    /// `ct_label`.
     tracks: bool,
 }
 
@@ -71,15 +73,18 @@ impl Program {
                 dropped = true;
                 continue;
             }
+
             count += 1;
             match token.name {
                 "conjunction" => conjunctions += 1,
                 "note" => {}
                 _ => others = Some(token),
             }
+
             let place = place(token.name);
             match last {
-                // 1.0 goes on in another table by an action, which may not be done after it.
+                // OpenFlow 1.0 has no goto-table. It is the `resubmit` action there and must not follow
+                // `write_metadata`.
                 Some(METADATA) if place == GOTO && version == Version::V1_0 => {
                     return Err(token.fault(Problem::Order));
                 }
@@ -87,6 +92,7 @@ impl Program {
                 Some(last) if place == last && place != APPLY => return Err(token.fault(Problem::Twice)),
                 _ => last = Some(place),
             }
+
             let mut bytes = BytesMut::new();
             let Some((order, instruction)) = self.instruction(&token, &mut bytes)? else {
                 self.action(&token, &mut apply)?;
@@ -97,13 +103,17 @@ impl Program {
                 .map_err(|error| token.fault(Problem::Version(error)))?;
             instructions.push((order, encoded));
         }
+
         if dropped && count > 0 {
             return Err(Fault::new(text, Problem::Value));
         }
-        // What a conjunction decides is done by another flow.
+
+        // A flow with `conjunction` must not have other actions: the flow that matches `conj_id` executes
+        // them.
         if let Some(other) = others.filter(|_| conjunctions > 0) {
             return Err(other.fault(Problem::Place));
         }
+
         if version == Version::V1_0 {
             out.extend_from_slice(&apply);
             return Ok(());
@@ -115,15 +125,17 @@ impl Program {
                 .map_err(|error| Fault::new(text, Problem::Version(error)))?;
             instructions.push((APPLY, encoded));
         }
-        // What is applied was read in between.
+
+        // Applied actions can be written before and after other instructions, so sort them.
         instructions.sort_by_key(|(place, _)| *place);
         for (_, encoded) in instructions {
             out.extend_from_slice(&encoded);
         }
+
         Ok(())
     }
 
-    /// The instruction that a token is, and its place among them; `None` when it is none.
+    /// Parses an instruction and returns it with its position; `None` if the token is an action.
     fn instruction<'t, 'b>(
         &mut self,
         token: &Token<'t>,
@@ -133,40 +145,45 @@ impl Program {
         if self.version == Version::V1_0 {
             return Ok(None);
         }
+
         Ok(Some(match token.name {
             "meter" if self.version < Version::V1_5 => {
                 let meter_id = meter(token)?;
                 (0, Instruction::Meter(MeterInstruction { meter_id }))
             }
+
             "clear_actions" => (2, Instruction::ClearActions(Nothing {})),
             "write_actions" => {
                 self.actions(token.value.unwrap_or(""), bytes)?;
                 let actions = List::of_bytes(self.version, bytes);
                 (3, Instruction::WriteActions(ActionList { actions }))
             }
+
             "write_metadata" => {
                 let (metadata, mask) = metadata(token)?;
                 (4, Instruction::WriteMetadata(WriteMetadata { metadata, mask }))
             }
+
             "goto_table" => {
                 let table_id = TableId(decimal(token.want()?).ok_or(wrong)?);
                 (5, Instruction::GotoTable(GotoTable { table_id }))
             }
+
             _ => return Ok(None),
         }))
     }
 
-    /// Refuses to go inside of one action more than a decoder would.
+    /// Fails if the nesting of actions would exceed the limit of the decoder.
     pub(super) fn check_depth<'t>(&self, text: &'t str) -> Result<(), Fault<'t>> {
         if self.depth < ACTION_DEPTH_MAX { Ok(()) } else { Err(Fault::new(text, Problem::Parentheses)) }
     }
 
-    /// Whether this is inside of no action.
+    /// Returns whether the current action is not nested in another one.
     pub(super) fn is_outermost(&self) -> bool {
         self.depth == 0
     }
 
-    /// Appends the actions that are inside of an action.
+    /// Appends the actions nested in an action.
     pub(super) fn actions<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         self.check_depth(text)?;
         self.depth += 1;
@@ -175,7 +192,7 @@ impl Program {
         read
     }
 
-    /// Appends the actions of a list; `drop` is no action, and alone.
+    /// Appends the actions of a list. `drop` is not encoded and must be alone.
     fn listed<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let (mut dropped, mut count) = (false, 0);
         for token in Tokens(text) {
@@ -189,15 +206,17 @@ impl Program {
                 }
             }
         }
+
         if dropped && count > 0 { Err(Fault::new(text, Problem::Value)) } else { Ok(()) }
     }
 
-    /// Refuses to set what connection tracking knows where it is not done.
+    /// Fails if a connection tracking field is set outside of the `exec` of `ct`.
     pub(super) fn check_tracked<'t>(&self, field: FieldId, token: &Token<'t>) -> Result<(), Fault<'t>> {
         if is_tracked(field) && !self.tracks { Err(token.fault(Problem::Place)) } else { Ok(()) }
     }
 
-    /// Appends the actions that connection tracking does to what it tracked, and nothing else.
+    /// Appends the actions in the `exec` of `ct`. Only `nat` and settings of connection tracking fields are
+    /// allowed.
     pub(super) fn tracked<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         for token in Tokens(text) {
             let token = known(token?)?;
@@ -219,12 +238,13 @@ impl Program {
         Ok(())
     }
 
-    /// Appends one action, or what it takes to say it in the version.
+    /// Appends one action, or the several actions that express it in the version.
     pub(super) fn action<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let version = self.version;
         if token.name == "enqueue" && version >= Version::V1_1 {
             return self.enqueue(token, out);
         }
+
         let told = match self.plain(token)? {
             Some(action) => put(action, out, version),
             None => match token.name {
@@ -240,10 +260,11 @@ impl Program {
                 _ => return self.nicira(token, out),
             },
         };
+
         told.map_err(|error| token.fault(Problem::Version(error)))
     }
 
-    /// What 1.0 says in one action: the queue, the port, and no queue again.
+    /// Appends the equivalent of 1.0's `enqueue` from 1.1 on: set the queue, output, pop the queue.
     fn enqueue<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let Enqueue { port, queue_id } = enqueue(token)?;
         let pop = Extended::Nicira(NiciraAction::PopQueue(NiciraNothing {}));
@@ -254,7 +275,7 @@ impl Program {
             .map_err(|error| token.fault(Problem::Version(error)))
     }
 
-    /// The actions that are the same in every version that has them.
+    /// Parses an action that is a single action in the version. Returns `None` for other actions.
     fn plain<'t>(&mut self, token: &Token<'t>) -> Result<Option<Action<'static>>, Fault<'t>> {
         let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
         let old = self.version == Version::V1_0;
@@ -262,10 +283,12 @@ impl Program {
         if token.value.is_none()
             && let Some(port) = port(token.name)
         {
-            // A number is never told how much the controller gets.
+            // For a port written as a number, `ovs-ofctl` sets the maximum length to 0, also for the
+            // controller.
             let number = token.name.starts_with(|letter: char| letter.is_ascii_digit());
             return output(token, port, number.then_some(0)).map(Some);
         }
+
         Ok(Some(match (token.name, token.value) {
             ("controller", Some(length)) if is_number(length) => {
                 output(token, PortNo::CONTROLLER, Some(small(length).ok_or(wrong)?))?
@@ -356,6 +379,7 @@ impl Program {
         if !writable(id) {
             return Err(Fault::new(name, Problem::ReadOnly));
         }
+
         self.check_tracked(id, token)?;
         let kind = id.known().map(|known| known.kind).ok_or(wrong)?;
         let most = most(id);
@@ -363,10 +387,11 @@ impl Program {
             .filter(|value| value.value <= most && value.mask.is_none_or(|mask| mask <= most))
             .filter(|value| (id.class, id.number) != (class::NXM_OF, 5) || value.value % 4 == 0)
             .ok_or(Fault::new(text, Problem::Value))?;
+
         self.set(id, value, out).map_err(|problem| Fault::new(token.whole, problem))
     }
 
-    /// Appends what sets a field, in the version's way.
+    /// Appends the actions that set a field in the version.
     fn set(&mut self, id: FieldId, value: Value, out: &mut BytesMut) -> Result<(), Problem> {
         let version = self.version;
         let unsupported = Problem::Version;
@@ -402,10 +427,12 @@ impl Program {
                 })))),
                 _ => None,
             };
+
             if let Some(action) = action {
                 return put(action, out, version).map_err(unsupported);
             }
         }
+
         let early = version < Version::V1_2 || (value.mask.is_some() && version < Version::V1_5);
         if early && id.class == class::EXPERIMENTER {
             return with_field(id, value, |field| {
@@ -414,15 +441,17 @@ impl Program {
             })
             .map_err(unsupported);
         }
-        // Only 1.5 has masks, and 1.2 fields: before, runs of bits are loaded.
+
+        // `set_field` exists since 1.2, and with a mask since 1.5. Earlier versions load runs of bits.
         if early {
             return load_runs(id, value, out, version).map_err(unsupported);
         }
+
         with_field(id, value, |field| put(Action::SetField(SetField { field }), out, version))
             .map_err(unsupported)
     }
 
-    /// The actions of 1.0 and 1.1 that set a field, in any version.
+    /// Appends an action of 1.0 or 1.1 that sets a field, translated to the version.
     fn modify<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let text = token.want()?;
         let wrong = Fault::new(text, Problem::Value);
@@ -475,14 +504,16 @@ impl Program {
             }
             _ => {}
         }
+
         if matches!(id.number, 6 | 7) && token.name.starts_with("mod_") {
-            // 1.0 adds a tag where there is none.
+            // 1.0 adds a missing tag. Later versions need an explicit `push_vlan`.
             if !self.tagged && self.version >= Version::V1_1 {
                 put(Action::PushVlan(EtherType { eth_type: 0x8100 }), out, self.version)
                     .map_err(|error| token.fault(Problem::Version(error)))?;
             }
             self.tagged = true;
         }
+
         self.set(id, value, out).map_err(|problem| token.fault(problem))
     }
 
@@ -501,7 +532,7 @@ impl Program {
     }
 }
 
-/// The port and the queue of `enqueue:port:queue`.
+/// Parses `enqueue:port:queue`.
 fn enqueue<'t>(token: &Token<'t>) -> Result<Enqueue, Fault<'t>> {
     let text = token.want()?;
     let wrong = Fault::new(text, Problem::Value);
@@ -510,7 +541,7 @@ fn enqueue<'t>(token: &Token<'t>) -> Result<Enqueue, Fault<'t>> {
     Ok(Enqueue { port, queue_id: QueueId(small(queue.trim()).ok_or(wrong)?) })
 }
 
-/// Sets an option of a tunnel, by what the version has.
+/// Appends the action that sets a tunnel option in the version.
 pub(super) fn set_option(
     field: OxmField<'_>,
     out: &mut BytesMut,
@@ -518,7 +549,7 @@ pub(super) fn set_option(
 ) -> Result<(), EncodeError> {
     let set = match version {
         Version::V1_0 | Version::V1_1 => false,
-        // Before 1.5 only whole fields are set.
+        // `set_field` with a mask exists since 1.5.
         Version::V1_5 => true,
         _ => field.mask.is_none(),
     };
@@ -526,10 +557,11 @@ pub(super) fn set_option(
         true => Action::SetField(SetField { field }),
         false => Action::Experimenter(Extended::Nicira(NiciraAction::RegLoad2(RegLoad2 { field }))),
     };
+
     put(action, out, version)
 }
 
-/// Sets every run of bits that count, of at most 64 bits, by an action of its own.
+/// Appends a `load` action for each run of at most 64 set bits in the mask.
 pub(super) fn load_runs(
     id: FieldId,
     value: Value,
@@ -545,6 +577,7 @@ pub(super) fn load_runs(
             offset += 1;
             continue;
         }
+
         let count = (rest.trailing_ones() as u16).min(64).min(width - offset);
         let run = Subfield { field: id, offset, count };
         let bits = run.packed().ok_or(EncodeError::Value { field: "set_field" })?;
@@ -553,6 +586,7 @@ pub(super) fn load_runs(
         put(Action::Experimenter(Extended::Nicira(action)), out, version)?;
         offset += count;
     }
+
     Ok(())
 }
 
@@ -564,14 +598,14 @@ fn output<'t>(token: &Token<'t>, port: PortNo, max_len: Option<u16>) -> Result<A
     Ok(Action::Output(Output { port, max_len: PacketLength(max_len.unwrap_or(length)) }))
 }
 
-/// A meter; no flow has none or all.
+/// Parses a meter number. 0 and the reserved numbers are invalid.
 fn meter<'t>(token: &Token<'t>) -> Result<MeterId, Fault<'t>> {
     let text = token.want()?;
     let number = small::<u32>(text).filter(|number| !matches!(number, 0 | 0xffff_0001..));
     number.map(MeterId).ok_or(Fault::new(text, Problem::Value))
 }
 
-/// Whether connection tracking sets the field: the mark and the label of a connection.
+/// Returns whether the field is `ct_mark` or `ct_label`.
 fn is_tracked(field: FieldId) -> bool {
     (field.class, field.number) == (class::NXM_NX, 107) || (field.class, field.number) == (class::NXM_NX, 108)
 }
@@ -580,7 +614,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// A value with a mask, of 64 bits.
+/// Parses a 64-bit value with an optional mask.
 pub(super) fn metadata<'t>(token: &Token<'t>) -> Result<(u64, u64), Fault<'t>> {
     let text = token.want()?;
     let wrong = Fault::new(text, Problem::Value);

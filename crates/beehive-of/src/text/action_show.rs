@@ -1,4 +1,4 @@
-//! What a flow does, to text.
+//! Displays actions and instructions.
 
 use core::fmt;
 
@@ -12,16 +12,17 @@ use crate::oxm::{FieldKind, OxmField};
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// Tells actions as text, separated by commas; `drop` when there are none. They are what a flow of 1.0 does; see
+/// Displays actions, separated by commas; `drop` if there are none. A flow of 1.0 has actions only; see
 /// [`show_program`](super::show_program) for flows of any version.
 pub fn show_actions<'a>(actions: &Actions<'a>, version: Version) -> impl fmt::Display + use<'a> {
     ShownActions { actions: *actions, version }
 }
 
-/// Tells instructions as text: the actions that are done at once, then the others; `drop` when there are none.
+/// Displays instructions, separated by commas; `drop` if there are none.
 ///
-/// Flows of 1.0 have actions and no instructions, so of them this says `drop`, whatever they do: use
-/// [`show_program`](super::show_program), or [`show_entry`](super::show_entry) for an entry of statistics, where the version may be any.
+/// A flow of 1.0 has actions instead of instructions, so this function always displays `drop` for it. Use
+/// [`show_program`](super::show_program), or [`show_entry`](super::show_entry) for an entry of flow
+/// statistics, if the version can be 1.0.
 pub fn show_instructions<'a>(
     instructions: &Instructions<'a>,
     version: Version,
@@ -48,7 +49,7 @@ impl fmt::Display for ShownActions<'_> {
     }
 }
 
-/// Writes actions after a separator; returns the one for what follows.
+/// Writes actions after a separator. Returns the separator for the next element.
 pub(super) fn list(
     actions: &Actions<'_>,
     version: Version,
@@ -74,10 +75,12 @@ impl fmt::Display for ShownInstructions<'_> {
                 Ok(instruction) => instruction,
                 Err(error) => return write!(formatter, "{separator}<{error}>"),
             };
+
             if let Instruction::ApplyActions(apply) = instruction {
                 separator = list(&apply.actions, self.version, separator, formatter)?;
                 continue;
             }
+
             formatter.write_str(separator)?;
             separator = ",";
             match instruction {
@@ -97,6 +100,7 @@ impl fmt::Display for ShownInstructions<'_> {
                 _ => formatter.write_str("unknown()")?,
             }
         }
+
         if separator.is_empty() { formatter.write_str("drop") } else { Ok(()) }
     }
 }
@@ -118,14 +122,14 @@ fn show_experimenter(
     formatter.write_str(")")
 }
 
-/// A field that is set: `set_field:value->name`.
+/// Writes `set_field:value->name`.
 pub(super) fn show_set_field(field: &OxmField<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let id = field.id();
     match (name_of(id), id.known()) {
         (Some(name), Some(_)) if id.is_option() => write!(formatter, "set_field:{}->{name}", Bytes(field)),
         (Some(name), Some(known)) if known.kind.allows(field.value.len()) => {
             let kind = match (id.class, id.number, known.kind) {
-                // A value that is set shows its tag's bit, in decimal notation.
+                // The VLAN identifier is shown in decimal, including its "tag present" bit.
                 (crate::oxm::class::BASIC, 6, _) => FieldKind::Decimal(2),
                 (_, _, kind) => kind,
             };
@@ -149,7 +153,7 @@ fn show_output(output: &Output, formatter: &mut fmt::Formatter<'_>) -> fmt::Resu
 fn show(action: &Action<'_>, version: Version, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     match action {
         Action::Output(output) => show_output(output, formatter),
-        // 1.1's sets the identifier of a tag that is there; 1.0's adds one.
+        // Different names: the action of 1.1 requires a tag, and that of 1.0 adds a missing one.
         Action::SetVlanId(set) if version == Version::V1_0 => {
             write!(formatter, "mod_vlan_vid:{}", set.vlan_id)
         }

@@ -1,4 +1,4 @@
-//! Connection tracking and translation of addresses, from text.
+//! Parses the actions `ct` (connection tracking) and `nat` (network address translation).
 
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -14,20 +14,22 @@ use crate::message::*;
 use crate::schema::List;
 
 impl Program {
-    /// `ct(..)`.
+    /// Appends `ct(..)`.
     pub(super) fn connection<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
-        // What it does is inside of it, even if that is nothing.
+        // Check the depth even if no actions are nested in it.
         self.check_depth(token.whole)?;
         let mut tracked = ConnectionTracking::default();
         let mut bytes = BytesMut::new();
         let mut seen = Vec::new();
-        // What only those that are committed can have.
+
+        // The part that requires `commit`, if there is one.
         let mut committed = None;
         for part in Tokens(token.value.unwrap_or("")) {
             let part = part?;
             if matches!(part.name, "table" | "zone" | "alg" | "nat") && seen.contains(&part.name) {
                 return Err(part.fault(Problem::Twice));
             }
+
             seen.push(part.name);
             let wrong = Fault::new(part.value.unwrap_or(part.whole), Problem::Value);
             match (part.name, part.value) {
@@ -37,7 +39,7 @@ impl Program {
                     committed = Some(part);
                 }
                 ("table", Some(text)) => {
-                    // The last one says that there is none.
+                    // 255 means "no table".
                     let table = decimal(text).map(TableId).filter(|table| *table != TableId::ALL);
                     tracked.recirc_table = table.ok_or(wrong)?;
                 }
@@ -68,16 +70,18 @@ impl Program {
                 _ => return Err(part.fault(Problem::Name)),
             }
         }
+
         if let Some(part) = committed.filter(|_| !tracked.flags.contains(ConnectionFlags::COMMIT)) {
             return Err(part.fault(Problem::Place));
         }
+
         tracked.actions = List::of_bytes(self.version, &bytes);
         let action = NiciraAction::ConnectionTracking(tracked);
         put(Action::Experimenter(Extended::Nicira(action)), out, self.version)
             .map_err(|error| token.fault(Problem::Version(error)))
     }
 
-    /// `nat(..)`, which only connection tracking does.
+    /// Appends `nat(..)`, which is valid in `ct` only.
     pub(super) fn nat<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let action = NiciraAction::Nat(nat(token.value.unwrap_or(""))?);
         put(Action::Experimenter(Extended::Nicira(action)), out, self.version)
@@ -85,7 +89,7 @@ impl Program {
     }
 }
 
-/// `src=first-last:port-port,random`.
+/// Parses `src=first-last:port-port,random`.
 fn nat(text: &str) -> Result<Nat, Fault<'_>> {
     let mut nat = Nat::default();
     let ends = |nat: &Nat| nat.flags.contains(NatFlags::SRC) || nat.flags.contains(NatFlags::DST);
@@ -106,13 +110,14 @@ fn nat(text: &str) -> Result<Nat, Fault<'_>> {
             _ => return Err(part.fault(Problem::Name)),
         }
     }
-    // How a port is chosen is of an end, and there is one way.
+
+    // `hash`, `random` and `persistent` require `src` or `dst`, and `hash` excludes `random`.
     let both = nat.flags.contains(NatFlags::PROTO_HASH) && nat.flags.contains(NatFlags::PROTO_RANDOM);
     let none = nat.flags != NatFlags::default() && !ends(&nat);
     if both || none { Err(Fault::new(text, Problem::Place)) } else { Ok(nat) }
 }
 
-/// An address, and what follows it.
+/// The address at the start of a range.
 enum Address {
     V4(Ipv4Addr),
     V6(Ipv6Addr),
@@ -123,6 +128,7 @@ fn address(text: &str) -> Option<(Address, &str)> {
         let (inner, rest) = inner.split_once(']')?;
         return Some((Address::V6(inner.parse().ok()?), rest));
     }
+
     let until = |more: fn(char) -> bool| {
         let end = text.find(|letter| !more(letter)).unwrap_or(text.len());
         text.split_at_checked(end)
@@ -131,17 +137,19 @@ fn address(text: &str) -> Option<(Address, &str)> {
     if let Some(address) = ipv4(short) {
         return Some((Address::V4(address), rest));
     }
+
     let (long, rest) = until(|letter| letter.is_ascii_hexdigit() || matches!(letter, ':' | '.'))?;
     Some((Address::V6(long.parse().ok()?), rest))
 }
 
-/// `first-last:port-port`, both with their last ones left out or not less than the first ones.
+/// Parses `first-last:port-port`. Both last values are optional and must not be less than the first.
 fn nat_range(text: &str, nat: &mut Nat) -> Option<()> {
     let (first, rest) = address(text)?;
     let (last, rest) = match rest.strip_prefix('-') {
         Some(rest) => address(rest).map(|(last, rest)| (Some(last), rest))?,
         None => (None, rest),
     };
+
     match (first, last) {
         (Address::V4(first), None) => nat.ipv4_min = Some(first),
         (Address::V4(first), Some(Address::V4(last))) if first <= last => {
@@ -153,14 +161,17 @@ fn nat_range(text: &str, nat: &mut Nat) -> Option<()> {
         }
         _ => return None,
     }
+
     let Some(ports) = rest.strip_prefix(':') else { return rest.is_empty().then_some(()) };
     let (first, last) = ports.split_once('-').map_or((ports, None), |(first, last)| (first, Some(last)));
-    // Port 0 would be no port.
+
+    // Port 0 is invalid, because it means that there is no port.
     let first: u16 = decimal(first).filter(|port| *port != 0)?;
     nat.port_min = Some(first);
     nat.port_max = match last {
         Some(last) => Some(decimal(last).filter(|last| *last >= first)?),
         None => None,
     };
+
     Some(())
 }

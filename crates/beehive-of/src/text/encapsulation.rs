@@ -1,4 +1,4 @@
-//! Headers that are put around a packet and taken off, both ways: `encap(nsh(md_type=1))`, `decap()`.
+//! Parses and displays the actions that add and remove headers: `encap(nsh(md_type=1))`, `decap()`.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,25 +9,26 @@ use super::token::Tokens;
 use super::value::{decimal, small};
 use crate::message::{Decap, Encap};
 
-/// The names of packet types that are put around others.
+/// The packet types that `encap` knows by name.
 const PACKET_TYPES: &[(&str, u32)] =
     &[("ethernet", 0), ("nsh", 0x1_894f), ("mpls", 0x1_8847), ("mpls_mc", 0x1_8848)];
 
-/// The packet type that says: whatever is below.
+/// The packet type that means "use the type of the next header".
 const BELOW: u32 = 0xfffe;
 
-/// The class of properties of a service header, and their types.
+/// The class of the properties of a network service header, and their types.
 const NSH: u16 = 4;
 const MD_TYPE: u8 = 1;
 const TLV: u8 = 2;
 
-/// The packet type and the properties that the argument of `encap` is.
+/// Parses the argument of `encap`: the packet type and the properties.
 pub(super) fn encapsulation(text: &str) -> Result<(u32, Vec<u8>), Fault<'_>> {
     let mut parts = Tokens(text);
     let header = parts.next().ok_or(Fault::new(text, Problem::MissingValue))??;
     if parts.next().is_some() {
         return Err(Fault::new(text, Problem::Value));
     }
+
     let named = PACKET_TYPES.iter().find(|(name, _)| *name == header.name).map(|(_, number)| *number);
     let packet_type = named.or_else(|| small(header.name)).ok_or(header.fault(Problem::Name))?;
     let mut properties = Vec::new();
@@ -52,10 +53,11 @@ pub(super) fn encapsulation(text: &str) -> Result<(u32, Vec<u8>), Fault<'_>> {
         Some(_) => return Err(header.fault(Problem::Value)),
         None => {}
     }
+
     Ok((packet_type, properties))
 }
 
-/// `class,type,0xdigits`.
+/// Appends a property written as `class,type,0xdigits`.
 fn put_tlv<'t>(text: &'t str, properties: &mut Vec<u8>) -> Result<(), Fault<'t>> {
     let wrong = Fault::new(text, Problem::Value);
     let mut parts = text.split(',').map(str::trim);
@@ -84,22 +86,24 @@ fn put_tlv<'t>(text: &'t str, properties: &mut Vec<u8>) -> Result<(), Fault<'t>>
     Ok(())
 }
 
-/// The type of the packet that is left, as the argument of `decap` says.
+/// Parses the argument of `decap`: the type of the remaining packet.
 pub(super) fn decapsulated(text: &str) -> Result<u32, Fault<'_>> {
     let mut parts = Tokens(text);
     let Some(token) = parts.next() else { return Ok(BELOW) };
     if let Some(more) = parts.next() {
         return Err(more?.fault(Problem::Name));
     }
+
     let token = token?;
     let (mut space, mut kind) = (None, None);
     if token.name != "packet_type" {
         return Err(token.fault(Problem::Name));
     }
+
     for part in Tokens(token.want()?) {
         let part = part?;
         match part.name {
-            // The name spaces that there are.
+            // Only the name spaces 0 to 4 are defined.
             "ns" => {
                 let number = Some(argument::<u16>(&part)?).filter(|space| *space < 5);
                 space = Some(number.ok_or(part.fault(Problem::Value))?);
@@ -109,6 +113,7 @@ pub(super) fn decapsulated(text: &str) -> Result<u32, Fault<'_>> {
             _ => return Err(part.fault(Problem::Name)),
         }
     }
+
     let (space, kind) = space.zip(kind).ok_or(token.fault(Problem::MissingValue))?;
     Ok(u32::from(space) << 16 | u32::from(kind))
 }
@@ -119,6 +124,7 @@ pub(super) fn show_encapsulation(encap: &Encap<'_>, out: &mut fmt::Formatter<'_>
         Some((name, _)) => write!(out, "encap({name}")?,
         None => write!(out, "encap({:#x}", encap.packet_type)?,
     }
+
     let mut rest = encap.properties;
     let mut separator = "(";
     while let [high, low, kind, length, ..] = *rest {
@@ -126,8 +132,9 @@ pub(super) fn show_encapsulation(encap: &Encap<'_>, out: &mut fmt::Formatter<'_>
         let (Some(body), after) =
             (rest.get(4..length), rest.get(length.next_multiple_of(8)..).unwrap_or(&[]))
         else {
-            return out.write_str(separator).and_then(|()| out.write_str("cut off))"));
+            return out.write_str(separator).and_then(|()| out.write_str("truncated))"));
         };
+
         out.write_str(separator)?;
         separator = ",";
         match (u16::from_be_bytes([high, low]), kind, body) {
@@ -140,8 +147,10 @@ pub(super) fn show_encapsulation(encap: &Encap<'_>, out: &mut fmt::Formatter<'_>
             }
             (class, kind, body) => write!(out, "unknown({class}:{kind}:{} bytes)", body.len())?,
         }
+
         rest = after;
     }
+
     out.write_str(if separator == "(" { ")" } else { "))" })
 }
 

@@ -1,4 +1,4 @@
-//! What a switch says of a flow, to text.
+//! Displays entries of flow statistics.
 
 use core::fmt;
 
@@ -7,10 +7,10 @@ use super::flow::show_flow;
 use crate::message::{Actions, FlowEntry, FlowMod, FlowModCommand, Instructions};
 use crate::version::Version;
 
-/// Tells what a flow does as text: its actions in 1.0, its instructions from 1.1 on; `drop` when there are none.
+/// Displays the actions of a flow in 1.0, or its instructions from 1.1 on; `drop` if there are none.
 ///
-/// Flow-mods and entries of statistics have both fields, of which their version uses one: see [`show_entry`] for all of an entry.
-/// A malformed list ends with what is wrong in angle brackets.
+/// Flow-mods and entries of flow statistics have both fields; their version determines which one is used.
+/// [`show_entry`] displays a complete entry. A malformed list ends with the error in angle brackets.
 pub fn show_program<'a>(
     actions: &Actions<'a>,
     instructions: &Instructions<'a>,
@@ -34,9 +34,9 @@ impl fmt::Display for ShownProgram<'_> {
     }
 }
 
-/// Tells an entry of a reply about flows, of any version, as text: how long it has been there, what it counted, and the flow. It is a
-/// text that [`Flow::parse`](super::Flow::parse) reads, and `ovs-ofctl add-flow`: what was counted is nothing to them. (But in
-/// 1.0 neither takes a table other than 0.)
+/// Displays an entry of a flow statistics reply of any version: duration, counters and flow.
+/// [`Flow::parse`](super::Flow::parse) and `ovs-ofctl add-flow` can read the text; they ignore duration and
+/// counters. (In 1.0 both refuse a table other than 0.)
 ///
 /// ```
 /// use beehive_of::Version;
@@ -60,7 +60,7 @@ struct ShownEntry<'e, 'a> {
 }
 
 impl ShownEntry<'_, '_> {
-    /// A counter that 1.5 has in a list.
+    /// Returns a counter: from the list of counters in 1.5, or else `field`.
     fn counted(&self, number: u8, field: u64) -> u64 {
         match self.version {
             Version::V1_5 => self.entry.counters.get(number).ok().flatten().unwrap_or(0),
@@ -89,6 +89,7 @@ impl fmt::Display for ShownEntry<'_, '_> {
             instructions: entry.instructions,
             ..Default::default()
         };
+
         write!(
             formatter,
             "duration={seconds}.{:03}s,n_packets={},n_bytes={},{}",

@@ -1,13 +1,13 @@
-//! What is wrong with text.
+//! Errors of parsing text.
 
 use core::fmt;
 
 use crate::encode::EncodeError;
 
-/// How many characters of a token an error tells; [`TextError::token`] has all of it.
+/// Maximum number of characters of a token that an error message shows; [`TextError::token`] has all of them.
 const SHOWN_MAX: usize = 40;
 
-/// Why text is no flow: the token that is wrong, and where it is.
+/// Why text is not a valid flow: the invalid token, its position and the problem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextError<'t> {
     token: &'t str,
@@ -15,7 +15,7 @@ pub struct TextError<'t> {
     problem: Problem,
 }
 
-/// The ways in which text can be wrong.
+/// The problem with a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Problem {
@@ -23,37 +23,39 @@ pub enum Problem {
     Name,
     /// No action has this name.
     Action,
-    /// The value is none of this field or argument.
+    /// The value is not valid for the field or argument.
     Value,
-    /// The field or action wants a value.
+    /// The field or action requires a value.
     MissingValue,
-    /// The field may have no mask.
+    /// The field does not support a mask.
     Mask,
-    /// The field is there twice.
+    /// The field is duplicated or contradicts another one.
     Twice,
-    /// The field depends on another one that is absent: `tp_dst` on `tcp`, for example.
+    /// The field lacks its prerequisite; for example, `tp_dst` requires `tcp` or another protocol with ports.
     Prerequisite,
-    /// Parentheses or brackets are not closed, or something follows them.
+    /// Parentheses or brackets are unbalanced or nested too deeply, or text follows them.
     Parentheses,
     /// The version cannot express it.
     Version(EncodeError),
     /// The flow has no `actions=`.
     NoActions,
-    /// Additions and deletions differ in what they take: `out_port` is of deletions, `idle_timeout` of additions.
+    /// The option is not valid for the command; for example, `out_port` is valid for deletions only,
+    /// `idle_timeout` for additions only.
     Command,
-    /// What is deleted is found by a cookie and the bits of it that count: `cookie=1/-1`.
+    /// The cookie of a deletion requires a mask: `cookie=1/-1`.
     NoMask,
-    /// Instructions are done in an order of their own, in which they must be written.
+    /// The instructions are not written in the order in which switches execute them.
     Order,
-    /// The action may not be in this one, or not along with the others.
+    /// The action is not allowed in the enclosing action or together with the others.
     Place,
-    /// The field can only be read.
+    /// The field is read-only.
     ReadOnly,
-    /// It is no port: neither a number nor the name of a reserved one. What ports of a switch are called, only the switch knows.
+    /// The port is neither a number nor the name of a reserved port. The names of other ports are known to
+    /// the switch only.
     Port,
 }
 
-/// A problem with a token, before it is known where that is.
+/// A problem with a token, before its position is determined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault<'t> {
     pub(super) token: &'t str,
@@ -65,7 +67,7 @@ impl<'t> Fault<'t> {
         Self { token, problem }
     }
 
-    /// The error, of a token of `text`.
+    /// Adds the position of the token, which must be a part of `text`.
     pub(super) fn within(self, text: &str) -> TextError<'t> {
         let before = self.token.as_ptr().addr().checked_sub(text.as_ptr().addr());
         let at = before.filter(|at| *at <= text.len()).unwrap_or(0);
@@ -75,17 +77,17 @@ impl<'t> Fault<'t> {
 }
 
 impl<'t> TextError<'t> {
-    /// What is wrong.
+    /// Returns the invalid token.
     pub const fn token(&self) -> &'t str {
         self.token
     }
 
-    /// Where it starts, in characters counted from 1.
+    /// Returns the position of the token's first character, counted from 1.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// Why.
+    /// Returns the problem with the token.
     pub const fn problem(&self) -> Problem {
         self.problem
     }
@@ -97,27 +99,32 @@ impl fmt::Display for TextError<'_> {
             Some((end, _)) => write!(formatter, "`{}…`", self.token.get(..end).unwrap_or(""))?,
             None => write!(formatter, "`{}`", self.token)?,
         }
+
         write!(formatter, " at character {} ", self.position)?;
         match self.problem {
-            Problem::Name => formatter.write_str("is the name of no field or option"),
-            Problem::Action => formatter.write_str("is the name of no action"),
-            Problem::Value => formatter.write_str("is no valid value"),
-            Problem::MissingValue => formatter.write_str("lacks a value"),
-            Problem::Mask => formatter.write_str("may have no mask"),
-            Problem::Twice => formatter.write_str("is there twice"),
-            Problem::Prerequisite => formatter.write_str("lacks the field that it depends on"),
-            Problem::Parentheses => formatter.write_str("has parentheses that do not match"),
-            Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
-            Problem::NoActions => formatter.write_str("has no actions="),
-            Problem::Command => formatter.write_str("means nothing in such a command"),
-            Problem::NoMask => formatter.write_str("lacks a mask: which bits of it count, as in cookie=1/-1"),
-            Problem::Order => {
-                formatter.write_str("comes too late: it is done before what is written before it")
+            Problem::Name => formatter.write_str("is not a known field or option"),
+            Problem::Action => formatter.write_str("is not a known action"),
+            Problem::Value => formatter.write_str("is not a valid value"),
+            Problem::MissingValue => formatter.write_str("requires a value"),
+            Problem::Mask => formatter.write_str("does not support a mask"),
+            Problem::Twice => formatter.write_str("is duplicated or contradicts an earlier part"),
+            Problem::Prerequisite => {
+                formatter.write_str("lacks its prerequisite field, as tp_dst without tcp")
             }
-            Problem::Place => formatter.write_str("may not be in this action or along with these others"),
+            Problem::Parentheses => formatter.write_str("has unbalanced or too deeply nested parentheses"),
+            Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
+            Problem::NoActions => formatter.write_str("lacks actions= (use actions=drop to drop packets)"),
+            Problem::Command => formatter.write_str("is not valid in this command"),
+            Problem::NoMask => formatter.write_str("requires a mask, as in cookie=1/-1"),
+            Problem::Order => {
+                formatter.write_str("is out of order: write instructions in the order of their execution")
+            }
+            Problem::Place => {
+                formatter.write_str("is not allowed in this action or together with the others")
+            }
             Problem::Port => formatter
-                .write_str("is no port: it takes a number, for only the switch knows the names of its ports"),
-            Problem::ReadOnly => formatter.write_str("can only be read, not set"),
+                .write_str("is not a port: use its number, because port names are known to the switch only"),
+            Problem::ReadOnly => formatter.write_str("is read-only"),
         }
     }
 }

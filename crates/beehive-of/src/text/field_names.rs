@@ -1,10 +1,10 @@
-//! The names of fields, as Open vSwitch has them.
+//! The names of fields in Open vSwitch.
 
 use crate::oxm::{FieldId, class, experimenter, known, named_field};
 
 use class::{BASIC, ERICSSON, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 
-/// A field and its names: the first one is written, all are read.
+/// The class, number and names of a field. The first name is displayed; all names are parsed.
 type Names = (u16, u8, &'static [&'static str]);
 
 const NAMES: &[Names] = &[
@@ -140,7 +140,8 @@ const NAMES: &[Names] = &[
     (ERICSSON, 2, &["nd_options_type", "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"]),
 ];
 
-/// The names of experimenters' fields. What Open vSwitch prints in matches is read, too, where it is another name.
+/// The names of experimenters' fields, including the different names that Open vSwitch prints for some of
+/// them in matches.
 const EXPERIMENTERS: &[(u32, u8, &[&str])] = &[
     (experimenter::NICIRA, 0, &["NXOXM_ET_DP_HASH"]),
     (experimenter::NICIRA, 11, &["tun_erspan_idx", "NXOXM_ET_ERSPAN_IDX"]),
@@ -163,12 +164,13 @@ const EXPERIMENTERS: &[(u32, u8, &[&str])] = &[
     (experimenter::NSH, 10, &["nsh_ttl", "NXOXM_NSH_TTL"]),
 ];
 
-/// What the long names of options of tunnels begin with; a number follows.
+/// The prefix of the long names of tunnel options; a number follows.
 const OPTION: &str = "NXM_NX_TUN_METADATA";
 
-/// The field with this name, without a mask. Where two have one name, it is what Open vSwitch takes it for in actions.
+/// Returns the field with this name, without a mask. If two fields share a name, it is the one that Open
+/// vSwitch uses in actions.
 pub(super) fn named(name: &str) -> Option<FieldId> {
-    // Open vSwitch's short names of these are those of the registry.
+    // The registry has Open vSwitch's short names of tunnel options.
     if let Some(option) = named_field(name).map(FieldId::of).filter(FieldId::is_option) {
         return Some(option);
     }
@@ -179,17 +181,20 @@ pub(super) fn named(name: &str) -> Option<FieldId> {
     if let Some((whose, number, _)) = EXPERIMENTERS.iter().find(|(_, _, names)| names.contains(&name)) {
         return known(EXPERIMENTER, *number, *whose).map(FieldId::of);
     }
+
     let (class, number, names) = NAMES.iter().find(|(_, _, names)| names.contains(&name))?;
-    // Its number is that of the cookie, too.
+
+    // The cookie has the same number, so look `mpls_ttl` up by name.
     let known = if names.contains(&"mpls_ttl") { named_field("mpls_ttl") } else { known(*class, *number, 0) };
     known.map(FieldId::of)
 }
 
-/// The name of a field in actions.
+/// Returns the name of a field in actions.
 pub(super) fn name_of(id: FieldId) -> Option<&'static str> {
     if id.is_option() || (id.class, id.number) == (NXM_NX, 30) {
         return id.known().map(|known| known.name).filter(|name| *name != "cookie");
     }
+
     let names = match id.class {
         EXPERIMENTER => {
             EXPERIMENTERS
@@ -199,10 +204,12 @@ pub(super) fn name_of(id: FieldId) -> Option<&'static str> {
         }
         _ => NAMES.iter().find(|(class, number, _)| (*class, *number) == (id.class, id.number))?.2,
     };
+
     names.first().copied()
 }
 
-/// The name of a field in matches, which Open vSwitch tells by what the field means and not by what its class is.
+/// Returns the name of a field in matches, where Open vSwitch uses one name for equivalent fields of
+/// different classes.
 pub(super) fn name_in_match(id: FieldId) -> Option<&'static str> {
     match id.standard() {
         FieldId { class: BASIC, number: 0, .. } => Some("in_port"),

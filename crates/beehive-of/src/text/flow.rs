@@ -1,4 +1,4 @@
-//! A flow, from text and to text.
+//! Parses and displays flows.
 
 use core::fmt;
 
@@ -22,10 +22,11 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Writer};
 use crate::version::Version;
 
-/// The priority of a flow that says none.
+/// The default priority of a flow.
 const PRIORITY: u16 = 0x8000;
 
-/// The table of a flow that says none. All tables are known from 1.2 on.
+/// Returns the default table of a flow. A deletion applies to all tables by default, which is possible from
+/// Since 1.2.
 fn usual_table(deletes: bool, version: Version) -> TableId {
     if deletes && version >= Version::V1_2 { TableId::ALL } else { TableId(0) }
 }
@@ -34,7 +35,7 @@ fn deletes(command: FlowModCommand) -> bool {
     matches!(command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
 }
 
-/// Whether an option means something in a command, as `ovs-ofctl` has it.
+/// Returns whether an option is valid for a command, as in `ovs-ofctl`.
 fn tells(command: FlowModCommand, option: &str) -> bool {
     match option {
         "out_port" | "out_group" => deletes(command),
@@ -45,8 +46,8 @@ fn tells(command: FlowModCommand, option: &str) -> bool {
     }
 }
 
-/// The name of an option that a version does not have. Its bit has none there, or means something else: in 1.0 that of
-/// `reset_counts` makes a flow an emergency one.
+/// Returns the name of a flag that a version lacks. Its bit is undefined there or has another meaning: in 1.0
+/// the bit of `reset_counts` marks an emergency flow.
 fn unknown_flag(flag: FlowModFlags, version: Version) -> Option<&'static str> {
     match flag {
         FlowModFlags::RESET_COUNTS if version < Version::V1_2 => Some("reset_counts"),
@@ -56,13 +57,13 @@ fn unknown_flag(flag: FlowModFlags, version: Version) -> Option<&'static str> {
     }
 }
 
-/// What follows `actions=`, with which a text goes on.
+/// Returns the text after `actions=` if the text starts with it.
 fn after_actions(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("action")?;
     rest.strip_prefix('s').unwrap_or(rest).trim_start().strip_prefix('=')
 }
 
-/// A group, of which some have names.
+/// Parses a group number or the name of a reserved group.
 fn group(text: &str) -> Option<GroupId> {
     match text {
         text if text.eq_ignore_ascii_case("any") => Some(GroupId::ANY),
@@ -71,60 +72,63 @@ fn group(text: &str) -> Option<GroupId> {
     }
 }
 
-/// A flow that was read from text, ready to be sent to a switch of the version that it was read for, and of no other: its actions are
-/// written as that version has them. For a switch of another one, read the text again.
+/// A flow parsed from text for one version. It can be encoded in that version only, because its actions are
+/// in the encoding of that version. For another version, parse the text again.
 ///
-/// [`Flow::encode_into`] writes it; [`Flow::canonical_match`] and [`Flow::canonical_program`] compare it with what a switch says
-/// it has.
+/// [`Flow::encode_into`] encodes it. Compare [`Flow::canonical_match`] and [`Flow::canonical_program`] with
+/// those of the flows that a switch reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     version: Version,
-    /// What to do: [`Flow::parse`] adds, [`Flow::parse_deletion`] deletes. For what `ovs-ofctl mod-flows` does, set
-    /// [`FlowModCommand::MODIFY`], and [`FlowModCommand::MODIFY_STRICT`] for `--strict`.
+    /// The command: [`Flow::parse`] adds and [`Flow::parse_deletion`] deletes. For the equivalent of
+    /// `ovs-ofctl mod-flows`, set [`FlowModCommand::MODIFY`], and [`FlowModCommand::MODIFY_STRICT`] for
+    /// `--strict`.
     pub command: FlowModCommand,
     /// The table.
     pub table_id: TableId,
     /// The priority.
     pub priority: u16,
-    /// Seconds without a packet after which it goes; 0 is never.
+    /// Seconds without a matching packet after which the switch removes the flow; 0 disables the timeout.
     pub idle_timeout: u16,
-    /// Seconds after which it goes; 0 is never.
+    /// Seconds after which the switch removes the flow in any case; 0 disables the timeout.
     pub hard_timeout: u16,
-    /// The controller's mark.
+    /// An opaque value that the controller chooses.
     pub cookie: u64,
-    /// Which bits of the mark restrict a modification or deletion.
+    /// The bits of the cookie that a flow must have for a modification or deletion to apply.
     pub cookie_mask: u64,
-    /// Which flows are evicted last.
+    /// Flows with higher importance are evicted later.
     pub importance: u16,
-    /// Options.
+    /// The options.
     pub flags: FlowModFlags,
-    /// Restricts deletions to flows with this output.
+    /// Restricts deletions to flows that output to this port.
     pub out_port: PortNo,
-    /// Restricts deletions to flows with this group.
+    /// Restricts deletions to flows that use this group.
     pub out_group: GroupId,
     /// The fields of the match, as a list.
     fields: BytesMut,
-    /// The fields without their version, where they can be said so.
+    /// The match in version-independent form, if that can express it.
     general: Option<any::Match>,
-    /// Actions of 1.0, instructions from 1.1 on.
+    /// The encoded actions (1.0) or instructions (since 1.1).
     program: BytesMut,
 }
 
 impl Flow {
-    /// Reads what `ovs-ofctl add-flow` takes: fields, options, and `actions=`.
+    /// Parses the syntax of `ovs-ofctl add-flow`: fields, options, and `actions=`.
     ///
     /// # Errors
     ///
-    /// Something is misspelled or missing, or the version cannot express it; the error names the token.
+    /// Fails if a token is misspelled or missing, or the version cannot express the flow. The error contains
+    /// the token.
     pub fn parse(text: &str, version: Version) -> Result<Self, TextError<'_>> {
         Self::read(text, version, FlowModCommand::ADD).map_err(|fault| fault.within(text))
     }
 
-    /// Reads which flows to delete: fields and options, without actions. `strict` for the one flow with just these.
+    /// Parses the syntax of `ovs-ofctl del-flows`: fields and options, without actions. If `strict`, the
+    /// deletion applies only to the flow with exactly this match and priority.
     ///
     /// # Errors
     ///
-    /// As for [`Flow::parse`].
+    /// Fails like [`Flow::parse`].
     pub fn parse_deletion(text: &str, version: Version, strict: bool) -> Result<Self, TextError<'_>> {
         let command = if strict { FlowModCommand::DELETE_STRICT } else { FlowModCommand::DELETE };
         Self::read(text, version, command).map_err(|fault| fault.within(text))
@@ -154,28 +158,32 @@ impl Flow {
         let mut rest = text.trim_end();
         loop {
             rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
-            // Actions go to the end, whatever is in them.
+            // Everything after `actions=` belongs to the actions.
             if let Some(text) = after_actions(rest) {
                 actions = Some(text);
                 break;
             }
+
             let Some((token, after)) = next(rest)? else { break };
             if !fields.take(&token)? && !flow.option(&token)? {
                 return Err(Fault::new(token.name, Problem::Name));
             }
+
             rest = after;
         }
+
         fields.settle()?;
         fields.write(&mut Writer::new(version, &mut flow.fields))?;
         let list = OxmFields(List::of_bytes(version, &flow.fields));
         flow.general = any::from_fields(&list).ok().filter(|fields| fields.other == 0);
         if version == Version::V1_0 {
-            // What the match of 1.0 has no place for is told by Nicira's message.
+            // If the match of 1.0 cannot express the fields, the flow is encoded in Nicira's message.
             let mut tried = BytesMut::new();
             flow.general = flow
                 .general
                 .filter(|fields| any::write_match(fields, &mut Writer::new(version, &mut tried)).is_ok());
         }
+
         match actions {
             Some(actions) if !deletes => {
                 Program::new(version, &fields).read(actions, &mut flow.program)?;
@@ -184,22 +192,26 @@ impl Flow {
             None if deletes => {}
             None => return Err(Fault::new(text, Problem::NoActions)),
         }
-        // What the version cannot express is an error here, not when it is sent: a table in 1.0, for example.
+
+        // Encode once to report everything that the version cannot express (a table in 1.0, for example) now
+        // and not when the flow is sent.
         let tried = flow.message().encode_into(version, 0, &mut BytesMut::new());
         tried.map_err(|error| Fault::new(text, Problem::Version(error)))?;
         Ok(flow)
     }
 
-    /// Takes an option; `false` when it is none.
+    /// Parses an option. Returns `false` if the token is not an option.
     fn option<'t>(&mut self, token: &Token<'t>) -> Result<bool, Fault<'t>> {
         let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
         if !tells(self.command, token.name) {
             return Err(token.fault(Problem::Command));
         }
-        // Open vSwitch ignores these, for they are of long ago.
+
+        // Obsolete options, which Open vSwitch ignores.
         if matches!(token.name, "no_readonly_table" | "allow_hidden_fields") && token.value.is_none() {
             return Ok(true);
         }
+
         let flag = match token.name {
             "send_flow_rem" => Some(FlowModFlags::SEND_FLOW_REMOVED),
             "check_overlap" => Some(FlowModFlags::CHECK_OVERLAP),
@@ -208,6 +220,7 @@ impl Flow {
             "no_byte_counts" => Some(FlowModFlags::NO_BYTE_COUNTS),
             _ => None,
         };
+
         if let Some(flag) = flag {
             if token.value.is_some() {
                 return Err(wrong);
@@ -218,10 +231,11 @@ impl Flow {
             self.flags = self.flags.with(flag);
             return Ok(true);
         }
+
         match token.name {
             "table" => {
                 let table_id = TableId(decimal(token.want()?).ok_or(wrong)?);
-                // Of all tables nothing is added, so this says that it does not matter.
+                // 255 means the default table, because a flow cannot be added to all tables.
                 self.table_id = match table_id {
                     TableId::ALL => usual_table(deletes(self.command), self.version),
                     table_id => table_id,
@@ -251,18 +265,20 @@ impl Flow {
                     (Some(_), false) => return Err(Fault::new(text, Problem::Mask)),
                     (None, true) => return Err(Fault::new(text, Problem::NoMask)),
                 };
+
                 self.cookie = wide(value).ok_or(wrong)?;
                 self.cookie_mask = mask;
                 if mask != 0 && self.version == Version::V1_0 {
                     return Err(self.unsupported(token, "cookie_mask"));
                 }
             }
-            // What a dump of flows tells besides: nothing that a flow is made of.
+            // Statistics in the output of `dump-flows`, which are ignored.
             "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
                 token.want()?;
             }
             _ => return Ok(false),
         }
+
         Ok(true)
     }
 
@@ -270,12 +286,12 @@ impl Flow {
         token.fault(Problem::Version(EncodeError::Unsupported { version: self.version, field }))
     }
 
-    /// The version that the flow was read for, in which it is encoded.
+    /// Returns the version that the flow was parsed for and is encoded in.
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// Appends the message, in the version that the flow was read for.
+    /// Appends the message, in the version that the flow was parsed for.
     ///
     /// ```
     /// use beehive_of::Version;
@@ -290,41 +306,44 @@ impl Flow {
     ///
     /// # Errors
     ///
-    /// A field of the flow was changed to what the version cannot express.
+    /// Fails if a public field of the flow was set to a value that the version cannot express.
     pub fn encode_into(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         self.message().encode_into(self.version, xid, out)
     }
 
-    /// Which packets, in the form that is the same in every version and notation.
+    /// Returns the canonical form of the match, which is the same in every version and notation.
     ///
     /// # Errors
     ///
-    /// The match says something twice; none that was read does.
+    /// Never fails for a parsed flow, whose match has each field once.
     pub fn canonical_match(&self) -> Result<Canonical, EncodeError> {
         Canonical::of_match(&Match::Fields(self.list()))
     }
 
-    /// What the flow does, in the form that is the same in every version and notation.
+    /// Returns the canonical form of the actions and instructions, which is the same in every version and
+    /// notation.
     ///
     /// # Errors
     ///
-    /// As for [`Canonical::of_instructions`]; what was read has a form.
+    /// Never fails for a parsed flow, whose actions are well-formed.
     pub fn canonical_program(&self) -> Result<Canonical, EncodeError> {
         let flow = self.flow_mod();
         Canonical::of_instructions(&flow.actions, &flow.instructions, self.version)
     }
 
-    /// The message, of the version that the flow was read for: to encode it in another one is an error, or makes another flow, for
-    /// actions are not the same in all (`OpenFlow 1.3 cannot express actions`). [`Flow::encode_into`] takes the right one.
+    /// Returns the message for the version that the flow was parsed for. Encoding it in another version fails
+    /// (`OpenFlow 1.3 cannot express actions`) or results in a different flow, because versions encode
+    /// actions differently. [`Flow::encode_into`] uses the right version.
     ///
-    /// In 1.0 it is Nicira's ([`NiciraMessage::FlowMod`]) where 1.0's own cannot say which packets, so what is wanted of any flow is better
-    /// asked of the flow than of its message.
+    /// In 1.0 it is Nicira's message ([`NiciraMessage::FlowMod`]) if the standard match cannot express the
+    /// fields. So read the properties of a flow from the flow rather than from its message.
     pub fn message(&self) -> Message<'_> {
-        // Nicira's message has no place for these either: 1.0's own refuses them by name.
+        // Nicira's message cannot express these either. Use the standard message, whose encoder reports the
+        // field.
         let restricted = self.cookie_mask != 0 || self.out_group != GroupId::ANY || self.importance != 0;
         match &self.general {
             None if self.version == Version::V1_0 && !restricted => {
-                // Nicira's message has the table in the command.
+                // Nicira's message has the table in the upper bits of the command.
                 Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(NiciraFlowMod {
                     cookie: self.cookie,
                     command: FlowModCommand(self.command.0 | u16::from(self.table_id.0) << 8),
@@ -343,7 +362,7 @@ impl Flow {
         }
     }
 
-    /// The fields of the match, as a list.
+    /// Returns the fields of the match.
     pub fn list(&self) -> OxmFields<'_> {
         OxmFields(List::of_bytes(self.version, &self.fields))
     }
@@ -367,10 +386,12 @@ impl Flow {
             },
             ..Default::default()
         };
+
         match self.version {
             Version::V1_0 => flow.actions = List::of_bytes(self.version, &self.program),
             _ => flow.instructions = List::of_bytes(self.version, &self.program),
         }
+
         flow
     }
 }
@@ -382,7 +403,7 @@ impl fmt::Display for Flow {
     }
 }
 
-/// Tells a flow as text that `ovs-ofctl` reads.
+/// Displays a flow in the syntax of `ovs-ofctl`.
 pub fn show_flow<'f>(flow: &'f FlowMod<'_>, version: Version) -> impl fmt::Display + use<'f> {
     ShownFlow { flow, version }
 }
@@ -404,9 +425,10 @@ impl fmt::Display for ShownFlow<'_, '_> {
             separator = ",";
             formatter.write_fmt(value)
         };
+
         match (flow.cookie, flow.cookie_mask) {
             (0, 0) => {}
-            // Deletions look for bits of it, and additions have all.
+            // Deletions use the cookie only with a mask, and additions without one.
             (_, 0) if deletes => {}
             (0, _) if flow.command == FlowModCommand::ADD => {}
             (cookie, mask) if mask == 0 || flow.command == FlowModCommand::ADD => {
@@ -414,9 +436,11 @@ impl fmt::Display for ShownFlow<'_, '_> {
             }
             (cookie, mask) => put(formatter, format_args!("cookie={cookie:#x}/{mask:#x}"))?,
         }
+
         if flow.table_id != usual {
             put(formatter, format_args!("table={}", flow.table_id.0))?;
         }
+
         for (name, value) in [
             ("idle_timeout", flow.idle_timeout),
             ("hard_timeout", flow.hard_timeout),
@@ -426,12 +450,14 @@ impl fmt::Display for ShownFlow<'_, '_> {
                 put(formatter, format_args!("{name}={value}"))?;
             }
         }
+
         if flow.out_port != PortNo::ANY && tells("out_port") {
             put(formatter, format_args!("out_port={}", flow.out_port))?;
         }
         if flow.out_group != GroupId::ANY && tells("out_group") {
             put(formatter, format_args!("out_group={}", flow.out_group.0))?;
         }
+
         for (flag, name) in [
             (FlowModFlags::SEND_FLOW_REMOVED, "send_flow_rem"),
             (FlowModFlags::CHECK_OVERLAP, "check_overlap"),
@@ -443,6 +469,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
                 put(formatter, format_args!("{name}"))?;
             }
         }
+
         if flow.priority != PRIORITY && tells("priority") {
             put(formatter, format_args!("priority={}", flow.priority))?;
         }
@@ -452,6 +479,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
         if deletes {
             return Ok(());
         }
+
         formatter.write_str(if separator.is_empty() { "actions=" } else { " actions=" })?;
         write!(formatter, "{}", show_program(&flow.actions, &flow.instructions, self.version))
     }

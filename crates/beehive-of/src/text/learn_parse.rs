@@ -1,4 +1,4 @@
-//! Nicira's learning of flows, from text.
+//! Parses Nicira's `learn` action.
 
 use alloc::vec::Vec;
 
@@ -14,14 +14,14 @@ use crate::message::*;
 use crate::schema::List;
 use crate::version::Version;
 
-/// A part of a learned flow, whose value may be its own.
+/// A specification of a learned flow, which may own its constant.
 enum Spec {
     Copy(LearnSpec<'static>),
     Value(u16, Vec<u8>, LearnDestination),
 }
 
 pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version) -> Result<(), Fault<'t>> {
-    // The table that Open vSwitch takes when none is said.
+    // Open vSwitch's default table for learned flows is 1.
     let mut flow = Learn2 { table_id: TableId(1), ..Learn2::default() };
     let mut specs = Vec::new();
     for part in Tokens(token.value.unwrap_or("")) {
@@ -54,6 +54,7 @@ pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version)
             _ => learn_spec(&part, &mut specs)?,
         }
     }
+
     let list: Vec<LearnSpec<'_>> = specs
         .iter()
         .map(|spec| match spec {
@@ -81,17 +82,18 @@ pub(super) fn learn<'t>(token: &Token<'t>, out: &mut BytesMut, version: Version)
             specs: flow.rest.specs,
         })
     };
+
     put(Action::Experimenter(Extended::Nicira(action)), out, version)
         .map_err(|error| token.fault(Problem::Version(error)))
 }
 
-/// A number that is decimal, whatever it starts with.
+/// Parses a number that is always decimal, even with a leading `0`.
 fn plain<'t, T: TryFrom<u128>>(part: &Token<'t>) -> Result<T, Fault<'t>> {
     let text = part.want()?;
     decimal(text).ok_or(Fault::new(text, Problem::Value))
 }
 
-/// A number in as many multiples of 16 bits as its bits need.
+/// Encodes a number of `bits` bits, right-aligned in a multiple of 16 bits.
 fn wide(value: u128, bits: u16) -> Vec<u8> {
     let length = 2 * usize::from(bits.div_ceil(16));
     let mut bytes = alloc::vec![0; length.saturating_sub(16)];
@@ -119,17 +121,20 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
             specs.push(copy(from, from, LearnDestination::Output, text)?);
         }
         (name, text) => {
-            // `[..]` can be part of the name.
+            // Without a value the whole part is the name, which may contain `[..]`.
             let (name, text) = match text {
                 None => (part.whole, None),
                 Some(text) => (name, Some(text)),
             };
+
             if text.is_some_and(str::is_empty) {
                 return Err(part.fault(Problem::MissingValue));
             }
+
             let to = Subfield::short(Subfield::parse(name)?, name)?;
             let destination = LearnDestination::Match(to.field, to.offset);
-            // Some bits of a field are a number; all of it is what the field is.
+
+            // A value for a whole field is parsed by its kind, a value for some bits as a number.
             let (most, value) = match (to.whole(), text) {
                 (Some((_, kind)), Some(text)) => (most(to.field), parse(to.field, kind, text)),
                 (None, Some(text)) if to.count < 128 => {
@@ -138,6 +143,7 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
                 }
                 _ => (u128::MAX, None),
             };
+
             match (text, value) {
                 (None, _) => specs.push(copy(to, to, destination, part.whole)?),
                 (Some(text), None) => specs.push(copy(Subfield::parse(text)?, to, destination, text)?),

@@ -1,4 +1,4 @@
-//! Which packets, from text.
+//! Parses matches.
 
 use alloc::vec::Vec;
 
@@ -12,11 +12,11 @@ use crate::oxm::{FieldId, FieldKind, Known, OxmField, class, experimenter};
 use crate::schema::{Value as _, Writer};
 use crate::version::Version;
 
-/// The fields of a match, as far as they are read.
+/// The fields of a match that were parsed so far.
 #[derive(Default)]
 pub(super) struct Fields<'t> {
     list: Vec<Entry<'t>>,
-    /// Fields whose meaning depends on others.
+    /// Fields whose meaning depends on other fields; resolved by [`settle`](Self::settle).
     pending: Vec<Token<'t>>,
 }
 
@@ -24,11 +24,11 @@ struct Entry<'t> {
     token: &'t str,
     id: FieldId,
     value: Value,
-    /// The value and the mask of an option of a tunnel, instead.
+    /// For a tunnel option, its value and mask; `value` is then unused.
     option: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// The fields that are one or another by what the others say, or have a notation of their own.
+/// Names that stand for different fields depending on other fields, or have a special notation.
 const AMBIGUOUS: &[&str] = &[
     "nw_src",
     "nw_dst",
@@ -44,7 +44,7 @@ const AMBIGUOUS: &[&str] = &[
     "dl_vlan_pcp",
 ];
 
-/// The words that stand for an Ethernet type and a protocol.
+/// Keywords for an Ethernet type and a protocol.
 const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
     ("ip", 0x0800, None),
     ("ipv4", 0x0800, None),
@@ -65,7 +65,8 @@ const SHORTHANDS: &[(&str, u16, Option<u8>)] = &[
     ("mplsm", 0x8848, None),
 ];
 
-/// The word for an Ethernet type and a protocol, the longest one.
+/// Returns the most specific keyword for an Ethernet type and a protocol, and whether it includes the
+/// protocol.
 pub(super) fn shorthand(eth_type: u16, protocol: Option<u8>) -> Option<(&'static str, bool)> {
     let find = |wanted: Option<u8>| {
         SHORTHANDS.iter().find(|(_, known, protocol)| *known == eth_type && *protocol == wanted)
@@ -79,36 +80,42 @@ pub(super) fn shorthand(eth_type: u16, protocol: Option<u8>) -> Option<(&'static
 }
 
 impl<'t> Fields<'t> {
-    /// Takes a word or a field with its value; `false` when it is none of a match.
+    /// Parses a keyword or a field with its value. Returns `false` if the token is not part of a match.
     pub(super) fn take(&mut self, token: &Token<'t>) -> Result<bool, Fault<'t>> {
         let name = token.name;
         if token.value.is_none() {
             if name == "eth" {
                 return Ok(true);
             }
+
             if let Some(id) = named(name).filter(FieldId::is_option) {
-                // It is there, whatever it says: no bit of it counts. Without a mask it would have to be 0.
+                // Match any packet with the option: no bit is compared. Without a mask, the option would have
+                // to be 0.
                 self.put(token.whole, id, Value::default())?;
                 self.last_option((Vec::from([0]), Some(Vec::from([0]))));
                 return Ok(true);
             }
+
             let Some((_, eth_type, protocol)) = SHORTHANDS.iter().find(|(known, ..)| *known == name) else {
-                // A name of one that wants a value is no unknown one.
+                // Report a missing value for known names, instead of an unknown name.
                 let known = named(name).is_some() || name.ends_with(']') || AMBIGUOUS.contains(&name);
                 return if known { Err(token.fault(Problem::MissingValue)) } else { Ok(false) };
             };
+
             self.put(token.whole, basic(5, 2), exact((*eth_type).into()))?;
             if let Some(protocol) = protocol {
                 self.put(token.whole, basic(10, 1), exact((*protocol).into()))?;
             }
+
             return Ok(true);
         }
+
         match name {
-            // It is there, whatever it says.
+            // A tunnel option with any value must be present.
             name if token.value == Some("*") && named(name).is_some_and(|id| id.is_option()) => {
                 return self.take(&Token { value: None, ..*token });
             }
-            // What Open vSwitch takes for no match at all.
+            // For other fields, Open vSwitch treats `*` as no match.
             name if token.value == Some("*")
                 && (named(name).is_some() || matches!(name, "dl_vlan" | "dl_vlan_pcp")) => {}
             name if name.ends_with(']') => self.bits(name, token)?,
@@ -133,23 +140,25 @@ impl<'t> Fields<'t> {
                 self.type_of_service(token)?;
             }
             name => {
-                // What a field means says what it is in a match, as in Open vSwitch: not the class in its name.
+                // Use the standard equivalent of the field whatever class its name implies, as Open vSwitch
+                // does in matches.
                 let Some(id) = named(name).map(FieldId::standard) else { return Ok(false) };
-                // 1.0's ports have the numbers of the others in text.
+                // Ports of 1.0 are written with the same numbers as those of later versions.
                 let id = if (id.class, id.number) == (class::NXM_OF, 0) { basic(0, 4) } else { id };
                 self.field(token, id)?;
             }
         }
+
         Ok(true)
     }
 
-    /// A byte of which six bits count: the others are ignored, as Open vSwitch does it.
+    /// Parses a type-of-service byte. Only its upper six bits are compared, as in Open vSwitch.
     fn type_of_service(&mut self, token: &Token<'t>) -> Result<(), Fault<'t>> {
         let value: u8 = small(token.want()?).ok_or(value_fault(token))?;
         self.put(token.whole, basic(8, 1), exact(u128::from(value >> 2)))
     }
 
-    /// `name[first..last]=value`: some bits of a field, with those of it that are there already.
+    /// Parses `name[first..last]=value` and merges it with bits of the same field that were parsed before.
     fn bits(&mut self, name: &'t str, token: &Token<'t>) -> Result<(), Fault<'t>> {
         let part = Subfield::parse(name)?;
         let text = token.want()?;
@@ -162,13 +171,16 @@ impl<'t> Fields<'t> {
         if (id.class, id.number, part.count) == (class::NXM_OF, 5, 8) {
             return self.type_of_service(token);
         }
-        // A part of a port has no meaning in 32 bits, and how long an option is, is the switch's affair.
+
+        // Bits of a 16-bit port have no equivalent in 32 bits, and the length of a tunnel option is known to
+        // the switch only.
         if id.is_option() || (id.class, id.number) == (class::NXM_OF, 0) {
             return Err(Fault::new(name, Problem::Name));
         }
         if !maskable(known) && part.count < id.bits() {
             return Err(Fault::new(name, Problem::Mask));
         }
+
         let most = u128::MAX >> (128 - u32::from(part.count.clamp(1, 128)));
         let value = small(text).filter(|value: &u128| *value <= most).ok_or(wrong)? << part.offset;
         let mask = most << part.offset;
@@ -179,13 +191,16 @@ impl<'t> Fields<'t> {
             if (earlier & mask) & (entry.value.value ^ value) != 0 {
                 return Err(Fault::new(token.whole, Problem::Twice));
             }
+
             let mask = mask | earlier;
             entry.value = Value {
                 value: entry.value.value & earlier | value,
                 mask: Some(mask).filter(|mask| *mask != all),
             };
+
             return Ok(());
         }
+
         self.put(token.whole, id, Value { value, mask: Some(mask).filter(|mask| *mask != all) })
     }
 
@@ -197,10 +212,12 @@ impl<'t> Fields<'t> {
             self.last_option(option);
             return Ok(());
         }
+
         let known = id.known().ok_or(token.fault(Problem::Name))?;
         if matches!(known.kind, FieldKind::Bytes(_)) {
             return Err(token.fault(Problem::Name));
         }
+
         let text = token.want()?;
         let value = parse(id, known.kind, text).ok_or(Fault::new(text, Problem::Value))?;
         let most = most(id);
@@ -210,13 +227,15 @@ impl<'t> Fields<'t> {
         if known.kind == FieldKind::Port && text.contains('/') {
             return Err(Fault::new(text, Problem::Mask));
         }
-        // A mask of zeros is no match at all.
+
+        // A field with an all-zero mask matches any packet.
         if value.mask == Some(0) {
             return Ok(());
         }
         if value.mask.is_some() && !maskable(known) {
             return Err(Fault::new(text, Problem::Mask));
         }
+
         self.put(token.whole, id, value)
     }
 
@@ -224,7 +243,7 @@ impl<'t> Fields<'t> {
         let all = most(id);
         let plain = |value: Value| (value.value & value.mask.unwrap_or(all), value.mask);
         match self.list.iter().find(|entry| entry.id.has_number_of(&id)) {
-            // The same again says nothing new: `ip,tcp` has the type twice.
+            // Accept a repeated field with the same value: `ip,tcp` has the Ethernet type twice.
             Some(entry) if !id.is_option() && plain(entry.value) == plain(value) => Ok(()),
             Some(_) => Err(Fault::new(token, Problem::Twice)),
             None => {
@@ -246,17 +265,17 @@ impl<'t> Fields<'t> {
         entry.value.mask.is_none().then_some(entry.value.value)
     }
 
-    /// The Ethernet type that packets must have.
+    /// Returns the Ethernet type that packets must have.
     pub(super) fn eth_type(&self) -> Option<u16> {
         self.exact_value(5).and_then(|value| value.try_into().ok())
     }
 
-    /// The protocol that packets must have.
+    /// Returns the protocol that packets must have.
     pub(super) fn protocol(&self) -> Option<u8> {
         self.exact_value(10).and_then(|value| value.try_into().ok())
     }
 
-    /// Whether packets must have a VLAN tag.
+    /// Returns whether packets must have a VLAN tag.
     pub(super) fn is_tagged(&self) -> bool {
         self.list.iter().any(|entry| match (entry.id.class, entry.id.number) {
             (class::BASIC, 6) | (class::NXM_OF, 4) => entry.value.value & 0x1000 != 0,
@@ -265,23 +284,27 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// Gives fields whose meaning depends on others that meaning, and orders all: what others depend on first.
+    /// Resolves the pending fields, sorts all fields so that prerequisites come first, and checks for
+    /// overlaps and missing prerequisites.
     pub(super) fn settle(&mut self) -> Result<(), Fault<'t>> {
         let pending = core::mem::take(&mut self.pending);
-        // The protocol says what the ports are.
+
+        // Resolve the protocol first, because the meaning of ports depends on it.
         let (first, then): (Vec<Token<'t>>, Vec<Token<'t>>) =
             pending.into_iter().partition(|token| token.name.ends_with("_proto"));
         for token in first.iter().chain(&then) {
             let arp = matches!(self.eth_type(), Some(0x0806 | 0x8035));
             let ip = self.eth_type() == Some(0x0800);
             let any_ip = ip || self.eth_type() == Some(0x86dd);
-            // Of the operations of ARP Open vSwitch knows those of one byte.
+
+            // Open vSwitch supports ARP operations up to 255 only.
             if arp
                 && token.name.ends_with("_proto")
                 && token.value.is_some_and(|text| small::<u8>(text).is_none())
             {
                 return Err(value_fault(token));
             }
+
             let id = match (token.name, self.protocol()) {
                 ("nw_src" | "ip_src", _) if arp => basic(22, 4),
                 ("nw_dst" | "ip_dst", _) if arp => basic(23, 4),
@@ -301,14 +324,16 @@ impl<'t> Fields<'t> {
                 ("icmp_code" | "tp_dst", Some(58)) if any_ip && !ip => basic(30, 1),
                 _ => return Err(token.fault(Problem::Prerequisite)),
             };
+
             self.field(token, id)?;
         }
+
         self.list.sort_by_key(|entry| (entry.id.class != class::BASIC, entry.id.class, entry.id.number));
         self.check_overlap()?;
         self.check_needs()
     }
 
-    /// Refuses registers that are parts of each other, and a tag that is there in two fields.
+    /// Fails if registers overlap or a VLAN tag is given by two fields.
     fn check_overlap(&self) -> Result<(), Fault<'t>> {
         for (index, entry) in self.list.iter().enumerate() {
             let (start, end) = words(entry.id);
@@ -323,13 +348,13 @@ impl<'t> Fields<'t> {
         Ok(())
     }
 
-    /// Refuses fields without those that they depend on.
+    /// Fails if a field lacks its prerequisite.
     fn check_needs(&self) -> Result<(), Fault<'t>> {
         for entry in &self.list {
             let needs = entry.id.known().map_or(&[][..], |known| known.needs);
             let met = needs.iter().any(|need| match need.value {
                 Some(wanted) => self.exact_value(need.number) == Some(wanted.into()),
-                // A priority alone asks for a tag, too.
+                // A VLAN priority implies a tag, unless the match requires that there is none.
                 None => !self.list.iter().any(|entry| is_vlan(entry.id) && entry.value.value & 0x1000 == 0),
             });
             let types = types(entry.id);
@@ -341,7 +366,7 @@ impl<'t> Fields<'t> {
         Ok(())
     }
 
-    /// Appends the fields as a list, for a version.
+    /// Appends the fields as a list in the writer's version.
     pub(super) fn write(&self, writer: &mut Writer<'_>) -> Result<(), Fault<'t>> {
         let version = writer.version();
         let tag_missing = self.exact_value(7).is_some() && !self.list.iter().any(|entry| is_vlan(entry.id));
@@ -354,29 +379,33 @@ impl<'t> Fields<'t> {
                 let present = Value { value: 0x1000, mask: Some(0x1000) };
                 write(basic(6, 2), present, writer).map_err(|error| fault(entry, error))?;
             }
+
             let written = match &entry.option {
                 Some((value, mask)) => option(entry.id, value, mask.as_deref()).write(writer),
                 None => write(in_match(entry), entry.value, writer),
             };
+
             written.map_err(|error| fault(entry, error))?;
         }
+
         Ok(())
     }
 }
 
-/// Whether a match can have a mask: also for ports of TCP and UDP, and for what neighbours look for, for which Nicira
-/// has fields with masks. For ports of SCTP nobody has one.
+/// Returns whether the field can have a mask in a match. That includes TCP and UDP ports and neighbour
+/// discovery, for which Nicira has maskable fields, but not SCTP ports.
 fn maskable(field: &Known) -> bool {
     field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=16 | 31..=33))
 }
 
-/// The field that says so in a match. The specification's fields of ports and of neighbours have no masks (1.3.5, table
-/// 12), Nicira's for the same do.
+/// Returns the field to encode in a match. The standard fields of ports and neighbour discovery do not
+/// support masks (1.3.5, table 12), but Nicira's equivalents do.
 fn in_match(entry: &Entry<'_>) -> FieldId {
     let id = entry.id;
     if entry.value.mask.is_none() || id.class != class::BASIC {
         return id;
     }
+
     match id.number {
         13..=16 => FieldId { class: class::NXM_OF, number: id.number - 4, ..id },
         31..=33 => FieldId { class: class::NXM_NX, number: id.number - 8, ..id },
@@ -384,18 +413,19 @@ fn in_match(entry: &Entry<'_>) -> FieldId {
     }
 }
 
-/// The Ethernet types of the packets that have a field of Nicira's, if it is of some only.
+/// Returns the Ethernet types that a Nicira field requires; empty if there is no requirement.
 fn types(id: FieldId) -> &'static [u16] {
     match (id.class, id.number) {
         (class::NXM_NX, 26 | 29) => &[0x0800, 0x86dd],
-        // The number is that of the cookie, too, which is longer.
+        // The cookie has the same number, but is longer.
         (class::NXM_NX, 30) if id.length == 1 => &[0x8847, 0x8848],
         (class::EXPERIMENTER, _) if id.experimenter == experimenter::NSH => &[0x894f],
         _ => &[],
     }
 }
 
-/// Where a field is that others are parts of: registers in words, and after them the tag.
+/// Returns the range of a field in a space shared by overlapping fields: the registers in 32-bit words, then
+/// the VLAN tag.
 fn words(id: FieldId) -> (u8, u8) {
     match (id.class, id.number) {
         (class::NXM_NX, number @ 0..=15) => (number, number + 1),
@@ -420,14 +450,14 @@ fn value_fault<'t>(token: &Token<'t>) -> Fault<'t> {
     Fault::new(token.value.unwrap_or(token.whole), Problem::Value)
 }
 
-/// The fields that the fixed match of 1.1 has.
+/// Returns whether the fixed match of 1.1 can express the field.
 fn fits_1_1(entry: &Entry<'_>) -> bool {
     entry.id.class == class::BASIC
         && matches!(entry.id.number, 0 | 3..=8 | 10..=23)
         && (entry.value.mask.is_none() || matches!(entry.id.number, 3 | 4 | 6 | 11 | 12 | 22 | 23))
 }
 
-/// The largest value of a field whose bits are fewer than its bytes.
+/// Returns the largest value of a field, given its number of bits.
 pub(super) fn most(id: FieldId) -> u128 {
     match id.bits() {
         bits @ 0..128 => (1 << bits) - 1,
@@ -443,17 +473,17 @@ pub(super) fn basic(number: u8, length: u8) -> FieldId {
     FieldId { class: class::BASIC, number, length, ..FieldId::default() }
 }
 
-/// Appends a field with a value. Bits outside of the mask become zero.
+/// Appends a field with a value. Bits outside of the mask are cleared.
 pub(super) fn write(id: FieldId, value: Value, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
     with_field(id, value, |field| field.write(writer))
 }
 
-/// The field that is an option of a tunnel.
+/// Creates a tunnel option field.
 pub(super) fn option<'v>(id: FieldId, value: &'v [u8], mask: Option<&'v [u8]>) -> OxmField<'v> {
     OxmField { class: id.class, number: id.number, experimenter: 0, value, mask }
 }
 
-/// Hands out the field with a value.
+/// Calls `then` with the field that has this value.
 pub(super) fn with_field<T>(id: FieldId, value: Value, then: impl FnOnce(OxmField<'_>) -> T) -> T {
     let length = usize::from(id.value_length()).min(LENGTH_MAX);
     let mask = value.mask.unwrap_or(ones(length));

@@ -1,4 +1,4 @@
-//! Which packets, to text.
+//! Displays matches.
 
 use core::fmt;
 
@@ -13,10 +13,10 @@ use crate::version::Version;
 
 use bytes::BytesMut;
 
-/// Tells the fields of a match as text, separated by commas; nothing when there are none.
+/// Displays the fields of a match, separated by commas; the empty string if there are none.
 ///
-/// A match of 1.0 or 1.1 is told as if it were a list of fields.
-/// A malformed list ends with what is wrong in angle brackets.
+/// A match of 1.0 or 1.1 is displayed like a list of fields. A malformed list ends with the error in angle
+/// brackets.
 pub fn show_fields<'a>(fields: &Match<'a>, version: Version) -> impl fmt::Display + use<'a> {
     ShownMatch { fields: *fields, version }
 }
@@ -38,12 +38,14 @@ impl fmt::Display for ShownMatch<'_> {
     }
 }
 
-/// A match without its version: by way of the list of fields that it is in later versions.
+/// Displays a version-independent match by converting it to a list of fields.
 fn show_general(fields: &any::Match, version: Version, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut out = BytesMut::new();
-    // What was not understood cannot be told.
+
+    // Encoding fails if `other` is set, so clear it and display the count separately.
     let known = any::Match { other: 0, ..*fields }.with_tag();
     let told = any::write_match(&known, &mut Writer::new(version.max(Version::V1_2), &mut out));
+
     // A list is preceded by its type and its length, and followed by padding.
     let length = out.get(2..4).and_then(|length| length.try_into().ok()).map_or(0, u16::from_be_bytes);
     let list = out.get(4..usize::from(length)).unwrap_or(&[]);
@@ -51,13 +53,14 @@ fn show_general(fields: &any::Match, version: Version, formatter: &mut fmt::Form
         Ok(()) => show_list(&OxmFields(List::of_bytes(version, list)), formatter)?,
         Err(error) => write!(formatter, "<{error}>")?,
     }
+
     match fields.other {
         0 => Ok(()),
         other => write!(formatter, ",unknown({other})"),
     }
 }
 
-/// A list of fields.
+/// Displays a list of fields.
 pub(super) fn show_list(fields: &OxmFields<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut separator = "";
     let exact = |number: u8| {
@@ -84,12 +87,14 @@ pub(super) fn show_list(fields: &OxmFields<'_>, formatter: &mut fmt::Formatter<'
                 show_field(&field, formatter)?;
             }
         }
+
         separator = ",";
     }
+
     Ok(())
 }
 
-/// The value and the mask of an option of a tunnel, with all their digits.
+/// Displays the value and the mask of a tunnel option with all their digits.
 pub(super) struct Bytes<'f, 'a>(pub(super) &'f OxmField<'a>);
 
 impl fmt::Display for Bytes<'_, '_> {
@@ -97,13 +102,14 @@ impl fmt::Display for Bytes<'_, '_> {
         let mut prefix = "0x";
         for bytes in [Some(self.0.value), self.0.mask].into_iter().flatten() {
             formatter.write_str(prefix)?;
-            // No digits would be no number.
+            // `0x` without digits would not be a number.
             if bytes.is_empty() {
                 formatter.write_str("0")?;
             }
             bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
             prefix = "/0x";
         }
+
         Ok(())
     }
 }
@@ -122,7 +128,7 @@ fn show_field(field: &OxmField<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::
         (Some(name), Some(_)) if id.is_option() => {
             formatter.write_str(name)?;
             match (field.value, field.mask) {
-                // It is there, whatever it says.
+                // The option must be present, with any value.
                 (&[] | &[0], Some(&[] | &[0])) => Ok(()),
                 _ => write!(formatter, "={}", Bytes(field)),
             }

@@ -1,4 +1,4 @@
-//! Nicira's actions, from text.
+//! Parses Nicira's actions.
 
 use alloc::vec::Vec;
 
@@ -21,13 +21,13 @@ use crate::port_number::PortNo;
 use crate::schema::List;
 use crate::version::Version;
 
-/// Algorithms of `multipath` and `bundle`, and what is hashed, by number.
+/// Names by number: the algorithms of `multipath` and `bundle`, and the sets of fields to hash.
 pub(super) const MULTIPATH: &[&str] = &["modulo_n", "hash_threshold", "hrw", "iter_hash"];
 pub(super) const BUNDLE: &[&str] = &["active_backup", "hrw"];
 pub(super) const HASH: &[&str] =
     &["eth_src", "symmetric_l4", "symmetric_l3l4", "symmetric_l3l4+udp", "nw_src", "nw_dst", "symmetric_l3"];
 
-/// Reasons of packet-ins, by number.
+/// The names of the reasons of packet-ins, by number.
 pub(super) const REASONS: &[&str] =
     &["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"];
 
@@ -35,7 +35,7 @@ fn index(names: &[&str], text: &str) -> Option<u16> {
     names.iter().position(|name| name.eq_ignore_ascii_case(text)).and_then(|at| at.try_into().ok())
 }
 
-/// The value of one argument.
+/// Parses the value of an argument.
 pub(super) fn argument<'t, T: TryFrom<u128>>(token: &Token<'t>) -> Result<T, Fault<'t>> {
     let text = token.want()?;
     small(text).ok_or(Fault::new(text, Problem::Value))
@@ -45,7 +45,7 @@ fn packed<'t>(field: &Subfield, text: &'t str) -> Result<u16, Fault<'t>> {
     field.packed().ok_or(Fault::new(text, Problem::Value))
 }
 
-/// Bytes written as `01.02.0a`, or without the points.
+/// Parses bytes written as `01.02.0a` or `01020a`.
 fn dotted(text: &str) -> Option<Vec<u8>> {
     let bytes = |digits: &str| -> Option<Vec<u8>> {
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || digits.len() % 2 == 1 {
@@ -58,7 +58,7 @@ fn dotted(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Program {
-    /// Appends one of Nicira's actions.
+    /// Appends a Nicira action.
     pub(super) fn nicira<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         use NiciraAction as A;
         let version = self.version;
@@ -68,6 +68,7 @@ impl Program {
             put(Action::Experimenter(Extended::Nicira(action)), out, version)
                 .map_err(|error| token.fault(Problem::Version(error)))
         };
+
         match token.name {
             "output" if text.contains("port") && text.contains("max_len") => {
                 done(A::OutputTrunc(truncated(text)?))
@@ -83,6 +84,7 @@ impl Program {
                     let max_len = PacketLength::NO_BUFFER;
                     return done(A::OutputReg2(OutputReg2 { bits, max_len, source: source.field }));
                 }
+
                 done(A::OutputReg(OutputReg { bits, source: source.field, max_len: PacketLength::NO_BUFFER }))
             }
             "controller" => self.controller(token, out),
@@ -120,6 +122,7 @@ impl Program {
                     })
                     .map_err(|error| token.fault(Problem::Version(error)));
                 }
+
                 match u32::try_from(tunnel_id) {
                     Ok(tunnel_id) if token.name == "set_tunnel" => {
                         done(A::SetTunnel(SetTunnel { tunnel_id }))
@@ -131,7 +134,7 @@ impl Program {
             "exit" => done(A::Exit(NiciraNothing {})),
             "ct_clear" => done(A::CtClear(NiciraNothing {})),
             "dec_nsh_ttl" => done(A::DecNshTtl(NiciraNothing {})),
-            // 1.0 has no instructions, and goes on in another table like this; not in this one, which would be no table.
+            // 1.0 has no instructions, so goto-table is a `resubmit`. Table 255 would mean the current table.
             "goto_table" if version == Version::V1_0 => done(A::ResubmitTable(ResubmitTable {
                 in_port: PortNo::IN_PORT,
                 table_id: decimal(token.want()?)
@@ -167,7 +170,8 @@ impl Program {
             }
             "note" => {
                 let mut note = dotted(token.value.unwrap_or("")).ok_or(wrong)?;
-                // Ten bytes come before it: all is a multiple of 8.
+                // The note is at least 6 bytes long. With the 10 bytes before it, the length is a multiple of
+                // 8.
                 note.resize(note.len().max(6) + (8 - (note.len().max(6) + 10) % 8) % 8, 0);
                 done(A::Note(Note { note: &note }))
             }
@@ -181,6 +185,7 @@ impl Program {
                         _ => return Err(part.fault(Problem::Name)),
                     }
                 }
+
                 done(A::FinTimeout(timeouts))
             }
             "conjunction" => {
@@ -198,6 +203,7 @@ impl Program {
                 if sample.probability == 0 {
                     return Err(wrong);
                 }
+
                 match (sample.sampling_port, sample.direction) {
                     (PortNo::ANY, SampleDirection::DEFAULT) => done(A::Sample(Sample {
                         probability: sample.probability,
@@ -216,10 +222,12 @@ impl Program {
                 };
                 let destination = Subfield::short(Subfield::destination(destination)?, destination)?;
                 let max_link = decimal::<u32>(links).and_then(|links| links.checked_sub(1)).ok_or(wrong)?;
-                // Each link has a number that fits.
+
+                // The highest link number must fit in the destination.
                 if max_link.checked_shr(destination.count.into()).is_some_and(|rest| rest != 0) {
                     return Err(wrong);
                 }
+
                 done(A::Multipath(Multipath {
                     hash_fields: index(HASH, hash).ok_or(wrong)?,
                     basis: decimal(basis).ok_or(wrong)?,
@@ -262,6 +270,7 @@ impl Program {
                     destination: destination.map_or(FieldId::default(), |field| field.field),
                     members: List::new(&members),
                 };
+
                 done(if load { A::BundleLoad(bundle) } else { A::Bundle(bundle) })
             }
             "check_pkt_larger" => {
@@ -270,10 +279,12 @@ impl Program {
                     None => text.split_once("->").ok_or(wrong)?,
                 };
                 let destination = Subfield::destination(target)?;
-                // The answer is a bit.
+
+                // The result is a single bit.
                 if destination.count != 1 {
                     return Err(Fault::new(target, Problem::Value));
                 }
+
                 done(A::CheckPacketLarger(CheckPacketLarger {
                     packet_length: small(length).ok_or(Fault::new(length, Problem::Value))?,
                     offset: destination.offset,
@@ -298,10 +309,13 @@ impl Program {
             "experimenter" => {
                 let (number, digits) = token.want()?.split_once(':').ok_or(wrong)?;
                 let experimenter = ExperimenterId(small(number.trim()).ok_or(wrong)?);
-                // What is known has a name, and what has none is told as it is.
+
+                // The actions of known experimenters have names; only those of other experimenters are
+                // written as bytes.
                 if matches!(experimenter, ExperimenterId::NICIRA | ExperimenterId::ONF) {
                     return Err(Fault::new(number, Problem::Value));
                 }
+
                 let body: Option<Vec<u8>> = digits
                     .as_bytes()
                     .chunks(2)
@@ -321,12 +335,12 @@ impl Program {
                 };
                 Err(token.fault(Problem::Version(EncodeError::Unsupported { version, field })))
             }
-            // These are instructions, or are done by connection tracking only.
+            // These are instructions, or valid in `ct` only.
             "nat" | "goto_table" | "write_actions" | "write_metadata" | "clear_actions" | "meter" => {
                 Err(token.fault(Problem::Place))
             }
             "learn" => learn(token, out, version),
-            // Its argument is another one, or missing.
+            // The action is known, but its argument is missing or has the wrong form.
             name if is_action(name) => Err(match token.value {
                 None => token.fault(Problem::MissingValue),
                 Some(value) => Fault::new(value, Problem::Value),
@@ -335,7 +349,7 @@ impl Program {
         }
     }
 
-    /// `load:value->field[first..last]`.
+    /// Appends `load:value->field[first..last]`.
     fn load_bits<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let text = token.want()?;
         let wrong = Fault::new(text, Problem::Value);
@@ -351,12 +365,14 @@ impl Program {
         if count == 0 || end > 128 || (count < 128 && value >> count != 0) {
             return Err(wrong);
         }
-        // Two bits of the type of service are none of its own.
+
+        // The lower two bits of the type-of-service byte belong to ECN and cannot be set here.
         let told_elsewhere =
             (to.field.class, to.field.number) == (class::NXM_OF, 5) && (value << to.offset) % 4 != 0;
         if told_elsewhere {
             return Err(wrong);
         }
+
         let mask = u128::MAX >> (128 - count) << to.offset;
         let value = Value { value: value << to.offset, mask: Some(mask) };
         let version = self.version;
@@ -370,6 +386,7 @@ impl Program {
         } else {
             load_runs(to.field, value, out, version)
         };
+
         told.map_err(|error| token.fault(Problem::Version(error)))
     }
 
@@ -414,7 +431,7 @@ impl Program {
                     reason = PacketInReason(number as u8);
                 }
                 "userdata" => {
-                    // No bytes at all are none.
+                    // An empty value is valid: it means no bytes.
                     let digits = part.value.ok_or(part.fault(Problem::MissingValue))?;
                     userdata = dotted(digits).ok_or(Fault::new(digits, Problem::Value))?;
                 }
@@ -423,6 +440,7 @@ impl Program {
                 _ => return Err(part.fault(Problem::Name)),
             }
         }
+
         let action = if userdata.is_empty() && !pause && meter_id.is_none() {
             let plain = id == 0 && reason == PacketInReason::ACTION;
             if plain {
@@ -448,9 +466,11 @@ impl Program {
             if pause {
                 properties.push(ControllerActionProperty::Pause(PauseProperty {}));
             }
+
             if let Some(meter_id) = meter_id {
                 properties.push(ControllerActionProperty::MeterId(MeterProperty { meter_id }));
             }
+
             let list = Controller2 { properties: List::new(&properties) };
             return put(
                 Action::Experimenter(Extended::Nicira(NiciraAction::Controller2(list))),
@@ -459,25 +479,27 @@ impl Program {
             )
             .map_err(|error| token.fault(Problem::Version(error)));
         };
+
         put(action, out, self.version).map_err(|error| token.fault(Problem::Version(error)))
     }
 }
 
-/// `load` in 1.5: a field that is set under a mask.
+/// Appends a `load` as `set_field` with a mask, or in versions without that as Nicira's equivalent.
 fn set_bits(
     value: Value,
     destination: Subfield,
     out: &mut BytesMut,
     version: Version,
 ) -> Result<(), EncodeError> {
-    // The action that loads any field says which bits, if they are not all that its bytes have.
+    // Nicira's action needs a mask unless it sets all bits that the bytes of the field hold.
     let all = match version {
         Version::V1_5 => super::subfield::bits(destination.field),
         _ => 8 * u16::from(destination.field.value_length()),
     };
     let value = Value { mask: value.mask.filter(|_| destination.count != all), ..value };
     with_field(destination.field, value, |field| {
-        // Before 1.5 bits of experimenters' fields, which have no place in the usual action, are loaded by another one.
+        // Before 1.5, bits of experimenters' fields are set with `RegLoad2`, because `RegLoad` cannot express
+        // such a field.
         let action = match version {
             Version::V1_5 => Action::SetField(SetField { field }),
             Version::V1_2 | Version::V1_3 | Version::V1_4 if field.mask.is_none() => {
@@ -489,7 +511,7 @@ fn set_bits(
     })
 }
 
-/// `port=1,max_len=100`: to a port that takes packets cut off.
+/// Parses `port=1,max_len=100`, an output of truncated packets.
 fn truncated(text: &str) -> Result<OutputTrunc, Fault<'_>> {
     let wrong = Fault::new(text, Problem::Value);
     let (mut to, mut max_len) = (None, None);
@@ -501,9 +523,11 @@ fn truncated(text: &str) -> Result<OutputTrunc, Fault<'_>> {
             _ => return Err(part.fault(Problem::Name)),
         }
     }
+
     let (port, max_len) = to.zip(max_len).ok_or(wrong)?;
     let single = port < PortNo::MAX || matches!(port, PortNo::LOCAL | PortNo::IN_PORT);
-    // Less than an Ethernet header is no packet.
+
+    // The packet must contain at least an Ethernet header.
     if single && max_len >= 14 { Ok(OutputTrunc { port, max_len }) } else { Err(wrong) }
 }
 
@@ -524,5 +548,6 @@ fn sample(text: &str) -> Result<Sample2, Fault<'_>> {
             _ => return Err(part.fault(Problem::Name)),
         }
     }
+
     Ok(sample)
 }

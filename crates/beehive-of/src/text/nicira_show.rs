@@ -1,4 +1,4 @@
-//! Nicira's actions, to text.
+//! Displays Nicira's actions.
 
 use core::fmt;
 
@@ -26,7 +26,8 @@ fn dotted(bytes: &[u8], out: Out<'_, '_>) -> fmt::Result {
     Ok(())
 }
 
-/// Writes `name=value` of those that are not what they usually are, after a separator.
+/// Writes `name=value` for each value that differs from its default, after a separator. Returns the next
+/// separator.
 fn options(
     pairs: &[(&str, u64, u64)],
     mut separator: &'static str,
@@ -40,7 +41,7 @@ fn options(
     Ok(separator)
 }
 
-/// Writes an action.
+/// Writes a Nicira action.
 pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<'_, '_>) -> fmt::Result {
     use NiciraAction as A;
     match action {
@@ -61,7 +62,7 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
             write!(out, "load:{:#x}->{}", load.value, Subfield::unpack(load.destination, load.bits))
         }
         A::RegLoad2(load) => match loaded(&load.field) {
-            // Open vSwitch reads no `set_field` of an option in 1.1.
+            // In 1.1, Open vSwitch cannot parse `set_field` with a tunnel option.
             Some((value, bits)) if version == Version::V1_1 => write!(out, "load:{value:#x}->{bits}"),
             _ => show_set_field(&load.field, out),
         },
@@ -111,6 +112,7 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
                 "",
                 out,
             )?;
+
             out.write_str(")")
         }
         A::Controller(to) => {
@@ -176,7 +178,8 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
     }
 }
 
-/// The bits of an option of a tunnel that are set, and to what, where `load` says the same in as many bytes.
+/// Returns the value and the bits of a tunnel option that are set, if an equivalent `load` has the same
+/// length.
 fn loaded(field: &OxmField<'_>) -> Option<(u64, Subfield)> {
     let mask = field.mask.filter(|mask| field.id().is_option() && mask.len() <= 16)?;
     let (value, mask) = (to_number(field.value), to_number(mask));
@@ -185,7 +188,8 @@ fn loaded(field: &OxmField<'_>) -> Option<(u64, Subfield)> {
     let count = end - offset;
     let value = u64::try_from(value >> offset).ok()?;
     let one_run = (1..=64).contains(&count) && mask.count_ones() == count;
-    // No other bits may be there, nor bytes that a load would not have.
+
+    // The value must have no bits outside of the run, nor more bytes than a load would have.
     let told =
         one_run && (u128::from(value) >> count) == 0 && u128::from(value) << offset == to_number(field.value);
     let same_length = field.value.len() == end.div_ceil(8) as usize;
@@ -199,10 +203,12 @@ fn resubmit(again: &ResubmitTable, ending: &str, out: Out<'_, '_>) -> fmt::Resul
     if again.in_port != PortNo::IN_PORT {
         write!(out, "{}", again.in_port)?;
     }
+
     out.write_str(",")?;
     if again.table_id != TableId::ALL {
         write!(out, "{}", again.table_id.0)?;
     }
+
     write!(out, "{ending})")
 }
 
@@ -220,10 +226,12 @@ fn hash_bundle(word: &str, bundle: &HashBundle<'_>, load: bool, out: Out<'_, '_>
     if load {
         write!(out, "{},", Subfield::unpack(bundle.destination, bundle.bits))?;
     }
+
     out.write_str("members:")?;
     for (index, member) in bundle.members.iter().flatten().enumerate() {
         write!(out, "{}{}", if index > 0 { "," } else { "" }, PortNo::from_v10(member))?;
     }
+
     out.write_str(")")
 }
 
@@ -265,6 +273,7 @@ fn controller(properties: &List<'_, ControllerActionProperty<'_>>, out: Out<'_, 
         }
         separator = ",";
     }
+
     out.write_str(")")
 }
 
@@ -277,6 +286,7 @@ fn sample(some: &Sample2, out: Out<'_, '_>) -> fmt::Result {
     if some.sampling_port != PortNo::ANY {
         write!(out, ",sampling_port={}", some.sampling_port)?;
     }
+
     match some.direction {
         SampleDirection::INGRESS => out.write_str(",ingress)"),
         SampleDirection::EGRESS => out.write_str(",egress)"),
@@ -292,6 +302,7 @@ fn connection(tracked: &ConnectionTracking<'_>, version: Version, out: Out<'_, '
         separator = ",";
         out.write_fmt(value)
     };
+
     if tracked.flags.contains(ConnectionFlags::COMMIT) {
         put(out, format_args!("commit"))?;
     }
@@ -306,12 +317,14 @@ fn connection(tracked: &ConnectionTracking<'_>, version: Version, out: Out<'_, '
     } else if tracked.zone != 0 {
         put(out, format_args!("zone={}", tracked.zone))?;
     }
+
     match tracked.alg {
         0 => {}
         21 => put(out, format_args!("alg=ftp"))?,
         69 => put(out, format_args!("alg=tftp"))?,
         other => put(out, format_args!("alg={other}"))?,
     }
+
     let is_nat =
         |action: &Action<'_>| matches!(action, Action::Experimenter(Extended::Nicira(NiciraAction::Nat(_))));
     let mut executed = false;
@@ -325,6 +338,7 @@ fn connection(tracked: &ConnectionTracking<'_>, version: Version, out: Out<'_, '
             Err(error) => return write!(out, "<{error}>)"),
         }
     }
+
     if executed {
         put(out, format_args!("exec("))?;
         let mut separator = "";
@@ -333,6 +347,7 @@ fn connection(tracked: &ConnectionTracking<'_>, version: Version, out: Out<'_, '
         }
         out.write_str(")")?;
     }
+
     out.write_str(")")
 }
 
@@ -340,15 +355,17 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
     if *translated == Nat::default() {
         return out.write_str("nat");
     }
+
     let flags = translated.flags;
     let ranged = Nat { flags, ..Nat::default() } != *translated;
     let end = match (flags.contains(NatFlags::SRC), flags.contains(NatFlags::DST)) {
         (true, _) => "src",
         (false, true) => "dst",
-        // A range is of an end.
+        // A range requires an end, so use the default.
         (false, false) if ranged => "dst",
         (false, false) => "",
     };
+
     write!(out, "nat({end}")?;
     let mut separator = if end.is_empty() { "" } else { "," };
     match (translated.ipv4_min, translated.ipv4_max) {
@@ -356,6 +373,7 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
         (Some(first), None) => write!(out, "={first}")?,
         _ => {}
     }
+
     let ports = translated.port_min.is_some();
     match (translated.ipv6_min, translated.ipv6_max) {
         (Some(first), Some(last)) if ports => write!(out, "=[{first}]-[{last}]")?,
@@ -369,8 +387,9 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
         (Some(first), None) => write!(out, ":{first}")?,
         _ => {}
     }
+
     for (flag, word) in [
-        // Both ends make no sense, but are not lost.
+        // Both ends together are invalid, but must still be displayed.
         (NatFlags::SRC.with(NatFlags::DST), "dst"),
         (NatFlags::PERSISTENT, "persistent"),
         (NatFlags::PROTO_HASH, "hash"),
@@ -381,6 +400,7 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
             separator = ",";
         }
     }
+
     out.write_str(")")
 }
 
@@ -406,9 +426,11 @@ fn learn(flow: &Learn2<'_>, out: Out<'_, '_>) -> fmt::Result {
             write!(out, ",{word}")?;
         }
     }
+
     if let Some(field) = flow.rest.result {
         write!(out, ",result_dst={}", Subfield { field, offset: flow.result_offset, count: 1 })?;
     }
+
     for spec in flow.rest.specs.iter() {
         let spec = match spec {
             Ok(spec) => spec,
@@ -434,7 +456,7 @@ fn learn(flow: &Learn2<'_>, out: Out<'_, '_>) -> fmt::Result {
                 let part = part(to, offset);
                 match part.whole() {
                     Some((name, kind)) => {
-                        // It is in a multiple of 16 bits, whatever the field has.
+                        // The constant has a multiple of 16 bits, so skip its leading padding.
                         let start = value.len().saturating_sub(usize::from(to.value_length()));
                         let value = value.get(start..).unwrap_or(value);
                         write!(out, ",{name}={}", Shown { id: to, kind, value, mask: None })?;
@@ -450,5 +472,6 @@ fn learn(flow: &Learn2<'_>, out: Out<'_, '_>) -> fmt::Result {
             }
         }
     }
+
     out.write_str(")")
 }

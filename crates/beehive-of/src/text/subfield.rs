@@ -1,4 +1,4 @@
-//! Some bits of a field: `reg0[4..11]`, `reg0[]`, `NXM_OF_ETH_SRC[]`.
+//! Parses and displays bit ranges of fields: `reg0[4..11]`, `reg0[]`, `NXM_OF_ETH_SRC[]`.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use super::field_names::{name_of, named};
 use super::value::decimal;
 use crate::oxm::{FieldId, FieldKind, class, experimenter};
 
-/// Bits of a field.
+/// A bit range of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Subfield {
     pub(super) field: FieldId,
@@ -15,16 +15,16 @@ pub(super) struct Subfield {
     pub(super) count: u16,
 }
 
-/// How many bits of a field can be named: fewer than its bytes for some.
+/// Returns the number of bits of a field that can be addressed, which can be less than its bytes hold.
 pub(super) fn bits(field: FieldId) -> u16 {
     match (field.class, field.number) {
-        // The bit that says that there is a tag is none of the identifier.
+        // The "tag present" bit is not part of the identifier.
         (class::BASIC, 6) => 12,
         _ => field.bits(),
     }
 }
 
-/// Whether an action may set the field: switches say what it is for the others.
+/// Returns whether an action may set the field. Switches refuse to set the others.
 pub(super) fn writable(field: FieldId) -> bool {
     let id = field.standard();
     match id.class {
@@ -39,20 +39,20 @@ pub(super) fn writable(field: FieldId) -> bool {
 }
 
 impl Subfield {
-    /// Reads one that is to be set.
+    /// Parses a bit range that must be writable.
     pub(super) fn destination(text: &str) -> Result<Self, Fault<'_>> {
         let part = Self::parse(text)?;
         if writable(part.field) { Ok(part) } else { Err(Fault::new(text, Problem::ReadOnly)) }
     }
 
-    /// Reads one where Open vSwitch has no place for a field of experimenters.
+    /// Fails if the field's header does not fit in 32 bits in Open vSwitch's encoding.
     pub(super) fn short(part: Self, text: &str) -> Result<Self, Fault<'_>> {
         let long = part.field.class == class::EXPERIMENTER
             || (part.field.class == class::BASIC && part.field.number == 43);
         if long { Err(Fault::new(text, Problem::Value)) } else { Ok(part) }
     }
 
-    /// Reads one; without brackets it is the whole field.
+    /// Parses a bit range; without brackets it is the whole field.
     pub(super) fn parse(text: &str) -> Result<Self, Fault<'_>> {
         let text = text.trim();
         let (name, range) = match text.split_once('[') {
@@ -72,20 +72,23 @@ impl Subfield {
                 (bit, bit)
             }
         };
+
         if first > last || last >= width {
             return Err(wrong);
         }
+
         Ok(Self { field, offset: first, count: last - first + 1 })
     }
 
-    /// The name and the kind of the field, if this is all of it and the kind says how it is written.
+    /// Returns the name and the kind of the field, if this is the whole field and its kind has a notation for
+    /// values.
     pub(super) fn whole(&self) -> Option<(&'static str, FieldKind)> {
         let kind = self.field.known()?.kind;
         let all = (self.offset, self.count) == (0, bits(self.field)) && !matches!(kind, FieldKind::Bytes(_));
         Some((name_of(self.field)?, kind)).filter(|_| all)
     }
 
-    /// Offset and number less one in 16 bits; `None` when they do not fit.
+    /// Encodes the offset and the count minus one in 16 bits; `None` if they do not fit.
     pub(super) fn packed(&self) -> Option<u16> {
         (self.offset < 1 << 10 && self.count <= 64).then(|| self.offset << 6 | (self.count - 1))
     }

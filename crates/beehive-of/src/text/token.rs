@@ -1,19 +1,20 @@
-//! Text in parts: names with values, separated by commas and white space, with parentheses in them.
+//! The tokenizer: splits text into names with values, separated by commas and white space, with nested
+//! parentheses.
 
 use super::error::{Fault, Problem};
 
-/// A name, and what follows it.
+/// A name with an optional value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Token<'t> {
-    /// All of it.
+    /// The text of the whole token.
     pub(super) whole: &'t str,
-    /// The name; empty before parentheses without one.
+    /// The name; empty if the token starts with a parenthesis.
     pub(super) name: &'t str,
-    /// What is after `=` or `:`, or inside of parentheses.
+    /// The text after `=` or `:`, or between parentheses.
     pub(super) value: Option<&'t str>,
     /// Whether the value is in parentheses.
     pub(super) parenthesised: bool,
-    /// What follows the parentheses.
+    /// The text after the parentheses, if it starts with `->`.
     pub(super) rest: &'t str,
 }
 
@@ -22,12 +23,12 @@ impl<'t> Token<'t> {
         Fault::new(self.whole, problem)
     }
 
-    /// The name as the text has it.
+    /// Returns the name as written in the text.
     pub(super) fn written(&self) -> &'t str {
         self.whole.get(..self.name.len()).filter(|name| !name.is_empty()).unwrap_or(self.whole)
     }
 
-    /// The value, which must be there.
+    /// Returns the value. Fails if it is absent or empty.
     pub(super) fn want(&self) -> Result<&'t str, Fault<'t>> {
         match self.value {
             Some(value) if !value.is_empty() => Ok(value),
@@ -36,21 +37,23 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The next part of a list, and what follows it; `None` at its end.
+/// Returns the next token of a list and the text after it; `None` at the end.
 ///
-/// As in `ovs-ofctl`, a part ends with the parentheses that follow its name, whatever comes next: `ct(commit)exit` are two
-/// actions. Only `->` goes on.
+/// As in `ovs-ofctl`, a token ends with the parentheses after its name: `ct(commit)exit` are two actions.
+/// Only `->` continues a token.
 pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
     let text = text.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
     if text.is_empty() {
         return Ok(None);
     }
+
     let named = text.find(|letter: char| matches!(letter, ':' | '=' | '(') || is_end(letter));
     let at = named.unwrap_or(text.len());
     let (name, value) = text.split_at_checked(at).unwrap_or((text, ""));
     if name.contains(')') {
         return Err(Fault::new(text, Problem::Parentheses));
     }
+
     let whole = |end: usize| text.split_at_checked(end).unwrap_or((text, ""));
     let token = Token { whole: name, name, value: None, parenthesised: false, rest: "" };
     Ok(Some(match value.chars().next() {
@@ -66,6 +69,7 @@ pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
             let (whole, after) = whole(value_end(text, at + 1)?);
             (Token { whole, value: whole.get(at + 1..), ..token }, after)
         }
+
         _ => (token, value),
     }))
 }
@@ -74,7 +78,7 @@ fn is_end(letter: char) -> bool {
     letter == ',' || letter.is_whitespace()
 }
 
-/// Where the parenthesis that is open at a place is closed.
+/// Returns the position of the parenthesis that closes the one at `open`.
 fn closing(text: &str, open: usize) -> Result<usize, Fault<'_>> {
     let mut depth = 0usize;
     for (at, letter) in text.get(open..).unwrap_or("").char_indices() {
@@ -85,10 +89,11 @@ fn closing(text: &str, open: usize) -> Result<usize, Fault<'_>> {
             _ => {}
         }
     }
+
     Err(Fault::new(text, Problem::Parentheses))
 }
 
-/// Where a value ends that is not in parentheses itself, but may have some.
+/// Returns the end of a value that is not in parentheses itself, but may contain some.
 fn value_end(text: &str, start: usize) -> Result<usize, Fault<'_>> {
     let mut at = start;
     while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -99,10 +104,11 @@ fn value_end(text: &str, start: usize) -> Result<usize, Fault<'_>> {
             letter => at += letter.len_utf8(),
         }
     }
+
     Ok(at)
 }
 
-/// The parts of a list.
+/// An iterator over the tokens of a list.
 pub(super) struct Tokens<'t>(pub(super) &'t str);
 
 impl<'t> Iterator for Tokens<'t> {

@@ -1,4 +1,4 @@
-//! Builds the tree of a message from what the message tells.
+//! A sink that builds the tree of a message.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -9,7 +9,8 @@ use super::node::Node;
 use crate::error::Error;
 use crate::schema::Sink;
 
-/// The tree, as far as it is told; and the first malformed list on the way.
+/// A [`Sink`] that collects the values of a message as a [`Node`], and keeps the error of the first malformed
+/// list.
 #[derive(Default, Debug)]
 pub struct Tree {
     open: Vec<Node>,
@@ -20,11 +21,11 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree.
+    /// Returns the tree.
     ///
     /// # Errors
     ///
-    /// A list of the message is malformed.
+    /// Fails if a list of the message is malformed.
     pub fn finish(self) -> Result<Node, Error> {
         match self.error {
             Some(error) => Err(error),

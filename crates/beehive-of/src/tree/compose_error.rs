@@ -1,37 +1,37 @@
-//! Why named values are no message: which of them, and what is wrong with it.
+//! The error of composing a message from named values: the path of the value and the problem.
 
 use alloc::string::String;
 use core::fmt;
 
 use crate::encode::EncodeError;
 
-/// How many characters of a value an error tells.
+/// Maximum number of characters of a value that an error message shows.
 const SHOWN_MAX: usize = 40;
 
-/// Why named values are no message. The buffer is left as it was.
+/// Why no message can be composed from named values. The buffer is left unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComposeError {
     path: String,
     problem: ComposeProblem,
 }
 
-/// The ways in which named values can be no message.
+/// The problem with a named value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ComposeProblem {
-    /// Nothing in this place has this name, in this version.
+    /// In this version no field at this place has this name.
     Unknown {
-        /// The name that was probably meant.
+        /// The most similar valid name, if there is one.
         nearest: Option<String>,
     },
-    /// The key is there twice.
+    /// The key is duplicated.
     Twice,
-    /// The key must be there.
+    /// The key is mandatory, but absent.
     Missing,
-    /// The value is misspelt, out of range, of another kind than the field's, or none in this version; it is here as it is told, if it
-    /// is neither a list nor a record.
+    /// The value is misspelt, out of range, of the wrong type, or not valid in this version. Contains the
+    /// value unless it is null, a list or a record.
     Value(Option<String>),
-    /// What is told cannot be encoded.
+    /// The value cannot be encoded.
     Encode(EncodeError),
 }
 
@@ -40,12 +40,12 @@ impl ComposeError {
         Self { path, problem }
     }
 
-    /// Where it is: the key, after the keys and indices of what it is in, as `actions[0].port`.
+    /// The path of the value from the root, for example `actions[0].port`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong there.
+    /// The problem with the value.
     pub const fn problem(&self) -> &ComposeProblem {
         &self.problem
     }
@@ -56,13 +56,13 @@ impl fmt::Display for ComposeError {
         let path = &self.path;
         match &self.problem {
             ComposeProblem::Unknown { nearest: None } => {
-                write!(formatter, "`{path}` is the name of nothing here")
+                write!(formatter, "unknown key `{path}`")
             }
             ComposeProblem::Unknown { nearest: Some(name) } => {
-                write!(formatter, "`{path}` is the name of nothing here; `{name}` is like it")
+                write!(formatter, "unknown key `{path}` (did you mean `{name}`?)")
             }
-            ComposeProblem::Twice => write!(formatter, "`{path}` is there twice"),
-            ComposeProblem::Missing => write!(formatter, "`{path}` is missing"),
+            ComposeProblem::Twice => write!(formatter, "duplicate key `{path}`"),
+            ComposeProblem::Missing => write!(formatter, "missing key `{path}`"),
             ComposeProblem::Value(Some(value)) => {
                 let (value, more) = match value.char_indices().nth(SHOWN_MAX) {
                     Some((end, _)) => (value.get(..end).unwrap_or(""), "…"),
@@ -70,11 +70,11 @@ impl fmt::Display for ComposeError {
                 };
                 write!(
                     formatter,
-                    "`{path}` cannot be `{value}{more}`: misspelt, out of range, or not in this version"
+                    "invalid value `{value}{more}` for `{path}`: misspelt, out of range, or not in this version"
                 )
             }
             ComposeProblem::Value(None) => {
-                write!(formatter, "`{path}` has a value of another kind than its own")
+                write!(formatter, "`{path}` has a value of the wrong type")
             }
             ComposeProblem::Encode(error) if path.is_empty() => write!(formatter, "{error}"),
             ComposeProblem::Encode(error) => write!(formatter, "`{path}`: {error}"),

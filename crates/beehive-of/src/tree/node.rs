@@ -1,4 +1,4 @@
-//! What a message says, as a tree that is written as text or as JSON.
+//! The nodes of the tree, and their text notation.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,26 +6,26 @@ use core::fmt;
 
 use crate::schema::Source;
 
-/// A value.
+/// A value in the tree.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Node {
-    /// Nothing: `none`, or JSON's null.
+    /// No value: `none` in text, null in JSON.
     Nothing,
     /// True or false.
     Flag(bool),
     /// A number.
     Number(u64),
-    /// Words, or a number that is better read in another notation.
+    /// Text, or a number in a notation other than decimal, such as `0xff`.
     Text(String),
-    /// Values in order.
+    /// An ordered list of values.
     List(Vec<Node>),
-    /// Values with names, in order.
+    /// An ordered list of named values.
     Record(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// The bytes as hexadecimal digits.
+    /// Creates a text node of hexadecimal digits from bytes.
     pub fn bytes(bytes: &[u8]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let digit = |value: u8| DIGITS.get(usize::from(value & 15)).map_or('0', |digit| char::from(*digit));
@@ -33,7 +33,7 @@ impl Node {
     }
 }
 
-/// A message is composed from the tree.
+/// Makes a tree a source to compose a message from.
 impl Source for Node {
     fn field(&self, name: &str) -> Option<&dyn Source> {
         let Self::Record(values) = self else { return None };
@@ -76,7 +76,7 @@ impl Source for Node {
     }
 }
 
-/// `name=value` pairs at the top; lists in brackets, records inside of others in parentheses.
+/// Writes `name=value` pairs for the root record, lists in brackets, and nested records in parentheses.
 impl fmt::Display for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Decoding and encoding allocate nothing.
+//! Checks that decoding and encoding do not allocate.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,8 +15,8 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every method hands its arguments to the system's allocator unchanged; counting touches a thread-local cell
-// without a destructor, which neither allocates nor unwinds.
+// SAFETY: every method hands its arguments to the system's allocator unchanged; counting touches a
+// thread-local cell without a destructor, which neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -55,7 +55,8 @@ fn decoding_and_encoding_allocate_nothing() {
         if let Some(version) = frame.version() {
             let _ = message.encode_into(version, frame.xid(), &mut out);
         }
-        // Some bodies are nonsense, which only the complete layer looks into.
+
+        // Some bodies are invalid, which only the complete layer detects.
         let version = frame.version().unwrap_or(beehive_of::Version::V1_3);
         if let Ok(complete) = beehive_of::message::Message::parse(frame)
             && complete.check(version).is_ok()
@@ -65,8 +66,10 @@ fn decoding_and_encoding_allocate_nothing() {
             complete.encode_into(version, frame.xid(), &mut out).unwrap();
             whole += 1;
         }
+
         count += 1;
     }
+
     assert_eq!(allocations(), before);
     assert_eq!(count, messages.len());
     assert!(whole > count / 2);

@@ -1,4 +1,5 @@
-//! Arbitrary valid messages of every type and version: composed from values drawn by lot, whatever structure asks for them.
+//! Generates arbitrary valid messages of every type and version by composing them from a source of random
+//! values.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// Mixes a number with another one (splitmix64).
+/// Hashes two numbers to one (splitmix64).
 fn mixed(seed: u64, with: u64) -> u64 {
     let mut value = seed ^ with.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,17 +22,17 @@ fn mixed(seed: u64, with: u64) -> u64 {
 
 const CHILDREN: usize = 12;
 
-/// A value that is whatever is asked for, the same each time.
+/// A random value that converts to whatever type is requested, deterministically.
 struct Lot {
     seed: u64,
     depth: u8,
     version: Version,
     text: String,
-    /// A number or a name that is given, and not drawn.
+    /// A fixed number or name, used instead of a random value.
     given: Option<Given>,
     children: [OnceCell<Box<Lot>>; CHILDREN],
     names: [OnceCell<String>; CHILDREN],
-    /// An experimenter's type that has no name.
+    /// An unknown experimenter type.
     nameless: OnceCell<Box<Lot>>,
 }
 
@@ -42,7 +43,7 @@ enum Given {
     Absent,
 }
 
-/// What is given for a field by name; all else is drawn.
+/// Fixed values for fields by name; all other fields are random.
 struct Fixed<'f>(&'f [(&'f str, Given)]);
 
 impl Lot {
@@ -54,13 +55,15 @@ impl Lot {
         let ipv4 = || format!("{}.{}.{}.{}", byte(0), byte(1), byte(2), byte(3));
         let ipv6 = || format!("fe80::{:x}:{:x}", byte(0), u16::from(byte(1)) + 1);
         let pick = |names: &[&'static str]| names[lot as usize / 4 % names.len()];
-        // A text is of the kind that a field of this name is likely to have; and often of another.
+
+        // The text is often, but not always, valid for a field of this name.
         let text = match (name, lot % 4) {
-            // A message inside of a message: a barrier.
+            // An embedded message: a barrier.
             ("bytes", _) => format!("{:02x}14000800000001", version.wire()),
             ("data" | "body" | "note" | "properties", _) => digits(8 * (lot / 4 % 3)),
             ("value", _) => digits(2 * (lot / 4 % 5)),
-            // Actions by name, among them those of Open vSwitch and the ONF; any other list takes the number instead.
+            // Actions by name, including those of Open vSwitch and the ONF; all other lists use the number
+            // instead.
             ("type", 0) => pick(message::Action::NAMES).to_owned(),
             ("type", 1) => "experimenter".to_owned(),
             ("experimenter", 0..3) => "nicira".to_owned(),
@@ -81,6 +84,7 @@ impl Lot {
             ) => FIELDS[lot as usize / 4 % FIELDS.len()].name.to_owned(),
             _ => ["text", "eth0", "a b", ""][lot as usize / 4 % 4].to_owned(),
         };
+
         Self {
             seed,
             depth,
@@ -101,7 +105,7 @@ impl Lot {
     }
 }
 
-/// The record of a message: given fields first, all else by lot.
+/// The record of a message: fixed fields first, all others random.
 struct Record<'r> {
     lot: Lot,
     given: Vec<(&'r str, Lot)>,
@@ -122,7 +126,7 @@ impl<'r> Record<'r> {
 }
 
 impl Source for Record<'_> {
-    /// It answers whatever it is asked.
+    /// The source generates values on demand.
     fn is_closed(&self) -> bool {
         false
     }
@@ -153,14 +157,15 @@ impl Source for Record<'_> {
 }
 
 impl Source for Lot {
-    /// It answers whatever it is asked.
+    /// The source generates values on demand.
     fn is_closed(&self) -> bool {
         false
     }
 
     fn field(&self, name: &str) -> Option<&dyn Source> {
         let at = name.bytes().fold(0u64, |sum, byte| mixed(sum, byte.into()));
-        // Fields that only some have are there half of the time.
+
+        // Optional fields are present half of the time.
         let optional =
             matches!(name, "padded" | "text" | "extension" | "value" | "result" | "load" | "match_field")
                 || name.contains("_min")
@@ -168,8 +173,9 @@ impl Source for Lot {
         if (optional && mixed(self.seed, at).is_multiple_of(2)) || self.depth > 7 {
             return None;
         }
-        // What follows such a type is bytes as they are: those of one with a name have padding among them, which a lot
-        // would not draw as zeros.
+
+        // Use an unknown type, whose body is raw bytes. The bodies of known types contain padding, which
+        // would not be zero here.
         if name == "experimenter_type" {
             let nameless = self.nameless.get_or_init(|| {
                 let mut lot = Lot::new(mixed(self.seed, 10), self.depth + 1, name, self.version);
@@ -178,7 +184,8 @@ impl Source for Lot {
             });
             return Some(&**nameless as &dyn Source);
         }
-        // The place is the name's own: two names that share one share its value, which is as good.
+
+        // The index is derived from the name. Names with the same index share a value, which does no harm.
         Some(self.child((at % CHILDREN as u64) as usize, name))
     }
 
@@ -186,6 +193,7 @@ impl Source for Lot {
         if index as u64 >= mixed(self.seed, 2) % 4 {
             return None;
         }
+
         let at = mixed(self.seed, 30 + index as u64) as usize;
         let field = &FIELDS[at % FIELDS.len()];
         let name = self.names[index % CHILDREN].get_or_init(|| field.name.to_owned());
@@ -200,11 +208,14 @@ impl Source for Lot {
                 FieldKind::Ipv6 => "fe80::7".to_owned(),
                 FieldKind::Hex(_) | FieldKind::Bytes(_) => format!("{:#x}", mixed(lot.seed, 4) % 256),
             };
+
             if field.maskable && mixed(lot.seed, 5).is_multiple_of(2) {
                 lot.text = format!("{0}/{0}", lot.text);
             }
+
             Box::new(lot)
         });
+
         Some((name.as_str(), &**lot as &dyn Source))
     }
 
@@ -217,7 +228,7 @@ impl Source for Lot {
         match &self.given {
             Some(Given::Number(number)) => Some(*number),
             Some(_) => None,
-            // Small numbers fit everywhere; types and commands are small, too.
+            // Prefer small numbers, which fit in any field and are often valid types and commands.
             None => Some(match mixed(self.seed, 8) % 8 {
                 0..4 => mixed(self.seed, 9) % 12,
                 4..7 => mixed(self.seed, 9) % 256,
@@ -234,7 +245,7 @@ impl Source for Lot {
     }
 }
 
-/// Takes in a message as a tree, to compose it again.
+/// A sink that collects a message as a tree, to compose it again.
 #[derive(Default)]
 struct Tree {
     open: Vec<Node>,
@@ -333,7 +344,7 @@ impl Source for Node {
     }
 }
 
-/// A list of one record.
+/// A list with one record.
 struct Single<'r>(Record<'r>);
 
 impl Source for Single<'_> {
@@ -354,7 +365,7 @@ impl Source for Single<'_> {
     }
 }
 
-/// A message with one field that is a list of one.
+/// A message with one field that is a list with one record.
 struct With<'r> {
     message: Record<'r>,
     field: &'static str,
@@ -383,19 +394,21 @@ impl Source for With<'_> {
     }
 }
 
-/// What every message has.
+/// Returns the fixed fields of every message.
 fn head(version: Version) -> [(&'static str, Given); 2] {
     [("version", Given::Text(version.to_string())), ("xid", Given::Number(7))]
 }
 
-/// Whether a message with these fields given was composed, and went round.
+/// Returns whether a message with these fixed fields could be composed. Panics if it does not survive the
+/// round trip.
 fn goes_round(seed: u64, version: Version, fixed: &[(&str, Given)]) -> bool {
     let mut all = head(version).to_vec();
     all.extend(fixed.iter().cloned());
     composed_goes_round(&Record::new(seed, version, &Fixed(&all)), version)
 }
 
-/// The same for a message with one action, instruction or the like: where it is, and what is given of it.
+/// Like [`goes_round`], for a message with one action, instruction or similar element that has the given
+/// fixed fields.
 fn element_goes_round(
     seed: u64,
     version: Version,
@@ -409,19 +422,21 @@ fn element_goes_round(
     composed_goes_round(&With { message, field, list }, version)
 }
 
-/// What is composed is valid, and goes round: to a message and back, and to named values and back. Returns whether one
-/// was composed, for some values that are drawn are none of theirs.
+/// Checks that a composed message is valid and survives two round trips: through bytes and through named
+/// values. Returns whether a message could be composed, because some random values are not valid for their
+/// field.
 fn composed_goes_round(source: &dyn Source, version: Version) -> bool {
     let mut out = BytesMut::new();
     if message::Message::compose(source, &mut out).is_err() {
         assert!(out.is_empty());
         return false;
     }
+
     let frame = Frame::whole(&out).unwrap();
     let Ok(message) =
         message::Message::parse(frame).and_then(|message| message.check(version).map(|()| message))
     else {
-        // A value that was drawn can be wrong for the others, as the name of a field's type can.
+        // A random value can contradict other values of the same message.
         return false;
     };
     let mut again = BytesMut::new();
@@ -431,6 +446,7 @@ fn composed_goes_round(source: &dyn Source, version: Version) -> bool {
     decoded.encode_into(version, 7, &mut third).unwrap();
     assert_eq!(third, again, "{message:?}");
     assert_eq!(crate::corpus::hex(&again), crate::corpus::hex(&out), "{}", message.display(frame.header()));
+
     let mut tree = Tree::default();
     message.show(frame.header(), &mut tree);
     let mut composed = BytesMut::new();
@@ -442,13 +458,14 @@ fn composed_goes_round(source: &dyn Source, version: Version) -> bool {
         "{}",
         message.display(frame.header())
     );
+
     true
 }
 
-/// The number that the one with this name has in a version.
+/// Returns the number of the element with this name in a version.
 type Number = fn(&str, Version) -> Option<u16>;
 
-/// Every type of message, and every kind of statistics, with what is given of it.
+/// Returns the fixed fields of every message type and every statistics kind.
 fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
     use message::{Message, ReplyBody, RequestBody};
     let text = |name: &str| Given::Text(name.to_owned());
@@ -466,17 +483,21 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
             kinds.push(vec![("type", text(name)), ("multipart", text(kind))]);
         }
     }
+
     let extension = |of: &str, name: &str| {
         vec![("type", text("experimenter")), ("experimenter", text(of)), ("extension", text(name))]
     };
+
     use message::{NiciraMessage, OnfMessage};
     for name in NiciraMessage::NAMES.iter().filter(|name| NiciraMessage::number(name, version).is_some()) {
         kinds.push(extension("nicira", name));
     }
+
     for name in OnfMessage::NAMES.iter().filter(|name| OnfMessage::number(name, version).is_some()) {
         kinds.push(extension("onf", name));
     }
-    // What is in an experimenter's own message is for those above; of others the type and the bytes.
+
+    // Known experimenter messages are above; here use an unknown type with raw bytes.
     for kind in &mut kinds {
         if kind.iter().all(|(name, _)| *name != "extension") {
             let experimenter =
@@ -485,40 +506,43 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
                 kind.extend([("experimenter", Given::Number(0x77)), ("extension", Given::Absent)]);
             }
         }
-        // A message inside of a message is given: the lots know of none.
+
+        // The embedded message is generated under the key `bytes`.
         let holds = ["bundle_add_message", "requestforward"];
         if kind.iter().any(|(_, given)| matches!(given, Given::Text(text) if holds.contains(&text.as_str())))
         {
             kind.push(("padded", Given::Absent));
         }
-        // An error's name needs its type's.
+
+        // The name of an error code depends on that of its type, so fix both.
         kind.push(("error_type", Given::Number(1)));
         kind.push(("code", Given::Number(6)));
         kind.push(("table_features_command", Given::Absent));
     }
+
     kinds
 }
 
-/// Where one thing of a kind is, and what is given so that it is that.
+/// The place of an element, which determines the fixed fields to generate it.
 pub(crate) enum Place {
     /// A message, by its type.
     Message,
-    /// A message of statistics, by its type and its kind.
+    /// A statistics or multipart message, by its type and its kind.
     Multipart(&'static str),
-    /// An experimenter's message, by whose it is.
+    /// A message of the named experimenter.
     Extension(&'static str),
-    /// An experimenter's message of statistics, by its type and whose it is.
+    /// A statistics or multipart message, by its type and its experimenter.
     MultipartExtension(&'static str, &'static str),
     /// An action.
     Action,
-    /// An experimenter's action, by whose it is.
+    /// An action of the named experimenter.
     ActionExtension(&'static str),
     /// An instruction.
     Instruction,
 }
 
-/// Whether the thing with this name was composed in the version by lot, decoded, encoded as it was, told as named values,
-/// and composed of them again: all four, or it is a failure.
+/// Returns whether the named element could be composed with random values in the version. Panics if decoding,
+/// encoding, showing or composing it again does not preserve it.
 pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
     let text = |text: &str| Given::Text(text.to_owned());
     let same = |given: &Given, wanted: &str| matches!(given, Given::Text(text) if text == wanted);
@@ -550,7 +574,7 @@ pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
             ];
             (0..2_000).any(|seed| goes_round(mixed(seed, 97), version, &given))
         }
-        // An experimenter's of its own: others are below.
+        // An unknown experimenter; the known ones are below.
         Place::Action | Place::Instruction if name == "experimenter" => {
             let place = if matches!(place, Place::Action) { actions } else { ("flow_mod", "instructions") };
             let whose = Given::Number(0x77);
@@ -617,5 +641,6 @@ fn every_type_and_version_is_composed_by_lot() {
             }
         }
     }
+
     assert!(missing.is_empty(), "{missing:#?}");
 }

@@ -1,4 +1,4 @@
-//! Flows that do the same have one form, and those that do not have several: pairs of notations of each.
+//! Checks that equivalent flows have the same canonical form, and different flows have different forms.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// The form of what a flow does that is told as text, in a version.
+/// Returns the canonical form of the actions of a flow given as text, in a version.
 fn told(text: &str, version: Version) -> Canonical {
     let flow = Flow::parse(text, version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
     let (actions, instructions) = match flow.message() {
@@ -20,6 +20,7 @@ fn told(text: &str, version: Version) -> Canonical {
         }
         other => panic!("no flow-mod: {other:?}"),
     };
+
     Canonical::of_instructions(&actions, &instructions, version).unwrap()
 }
 
@@ -142,6 +143,7 @@ fn bits_of_a_wide_register_are_those_of_its_part_in_every_action() {
             assert_eq!(told(&text(wide), V1_3), told(&text(part), V1_3), "{action} {wide}");
         }
     }
+
     for (one, other) in [
         ("check_pkt_larger(9)->xreg0[33]", "check_pkt_larger(9)->reg0[1]"),
         ("learn(table=1,result_dst=xxreg0[33])", "learn(table=1,result_dst=reg2[1])"),
@@ -150,6 +152,7 @@ fn bits_of_a_wide_register_are_those_of_its_part_in_every_action() {
         let text = |action| format!("actions={action}");
         assert_eq!(told(&text(one), V1_3), told(&text(other), V1_3), "{one} {other}");
     }
+
     assert_ne!(told("actions=output:xreg0[16..47]", V1_3), told("actions=output:reg0[0..15]", V1_3));
 }
 
@@ -168,13 +171,15 @@ fn the_newer_notation_that_says_no_more_has_the_form_of_the_older() {
     assert_eq!(older, newer(&[length, id]));
     assert_ne!(older, newer(&[length]));
     assert_ne!(older, newer(&[length, id, ControllerActionProperty::Pause(PauseProperty {})]));
+
     let (learn, learn2) = (Learn::default(), Learn2::default());
     let learnt = of(&[nicira(NiciraAction::Learn(learn))], V1_3);
     assert_eq!(learnt, of(&[nicira(NiciraAction::Learn2(learn2))], V1_3));
     assert_ne!(learnt, of(&[nicira(NiciraAction::Learn2(Learn2 { limit: 1, ..learn2 }))], V1_3));
 }
 
-/// A priority of any tag, of no Ethernet type, with a protocol: valid in 1.0 and unknown later.
+/// A VLAN priority of any tag, and a protocol without an Ethernet type: valid in 1.0, but not expressible
+/// later.
 #[test]
 fn a_match_of_1_0_that_later_versions_cannot_say_has_a_form() {
     let digits = "00015e16010203040000000000000000000000007f000880000600000000000000000000007b0000\
@@ -192,7 +197,7 @@ fn a_match_of_1_0_that_later_versions_cannot_say_has_a_form() {
     assert_ne!(one, form(&message));
 }
 
-/// As Open vSwitch writes `dl_vlan_pcp=3` in 1.0.
+/// The encoding of `dl_vlan_pcp=3` by Open vSwitch in 1.0.
 #[test]
 fn a_priority_of_any_tag_is_one_in_every_version() {
     let mut message = crate::corpus::bytes("010e0048 00000000 002820ff");
@@ -203,11 +208,12 @@ fn a_priority_of_any_tag_is_one_in_every_version() {
     let newer = Flow::parse("dl_vlan_pcp=3 actions=drop", V1_3).unwrap();
     let of = |fields| Canonical::of_match(&fields).unwrap();
     assert_eq!(of(flow.match_fields), of(Match::Fields(newer.list())));
+
     let shown = beehive_of::text::show_fields(&flow.match_fields, V1_0).to_string();
     assert_eq!(shown, "vlan_vid=0x1000/0x1000,vlan_pcp=3");
 }
 
-/// There are eight packet registers; fields with other numbers or lengths are nobody's.
+/// There are eight packet registers; fields of their class with other numbers or lengths are unknown.
 #[test]
 fn a_packet_register_that_there_is_not_is_no_other_field() {
     let form = |class, number, value: &[u8]| {
@@ -224,6 +230,7 @@ fn a_packet_register_that_there_is_not_is_no_other_field() {
             assert!(forms.insert(form(0x8001, number, value)), "{number} {value:?}");
         }
     }
+
     assert!(forms.insert(form(1, 0, &[1; 4])));
     assert!(forms.insert(form(1, 111, &[1; 100])));
 }
@@ -272,7 +279,8 @@ fn what_does_something_else_has_another_form() {
         ("tcp actions=mod_tp_dst:80", V1_0),
     ];
     let mut forms: HashSet<_> = texts.iter().map(|(text, version)| told(text, *version)).collect();
-    // text has no notation for what is metered too late
+
+    // Text has no notation for a meter action that follows other actions.
     assert!(forms.insert(of(&[out(2), Action::Meter(action_meter(3))], V1_5)));
     assert_eq!(forms.len(), texts.len() + 1);
 }
@@ -317,6 +325,7 @@ fn instructions_are_one_form_in_any_order_and_no_two_of_a_kind() {
     let goto = Instruction::GotoTable(GotoTable { table_id: TableId(4) });
     let form = instructed(&[meter_before, applied(&apply), metadata, goto], V1_3);
     assert_eq!(form, instructed(&[goto, metadata, applied(&apply), meter_before], V1_3));
+
     let seven = [0, 0, 0, 0, 0, 0, 0, 7];
     let bits = [0, 0, 0, 0, 0, 0, 0, 0xff];
     let all = [Action::Meter(action_meter(3)), out(2), set("metadata", &seven, Some(&bits))];
@@ -325,8 +334,10 @@ fn instructions_are_one_form_in_any_order_and_no_two_of_a_kind() {
         instructed(&[goto, applied(&[]), Instruction::WriteActions(ActionList::default())], V1_3),
         instructed(&[goto], V1_3)
     );
+
     let list = [goto, goto];
     assert!(Canonical::of_instructions(&Actions::EMPTY, &(&list).into(), V1_3).is_err());
+
     let list = [applied(&apply), applied(&apply)];
     assert!(Canonical::of_instructions(&Actions::EMPTY, &(&list).into(), V1_3).is_err());
 }
@@ -356,6 +367,7 @@ fn what_is_written_is_a_set() {
     ] {
         assert_eq!(written(&one), written(&other), "{one:?} {other:?}");
     }
+
     let copy = CopyField {
         bit_count: 32,
         source_offset: 0,
@@ -375,10 +387,11 @@ fn what_is_written_is_a_set() {
     ] {
         assert_ne!(written(&one), written(&other), "{one:?} {other:?}");
     }
+
     assert_ne!(written(&[out(2)]), instructed(&[applied(&[out(2)])], V1_5));
 }
 
-/// What registers hold after loads, and which bits were loaded.
+/// Returns the value and the loaded bits of each register after a list of loads.
 fn loaded(loads: &[(u8, u16, u16, u64)]) -> [(u32, u32); 4] {
     let mut registers = [(0u32, 0u32); 4];
     for &(register, offset, count, value) in loads {
@@ -400,7 +413,8 @@ fn some_load() -> impl Strategy<Value = (u8, u16, u16, u64)> {
 proptest! {
     #![proptest_config(config(192))]
 
-    /// Loads one after the other are what the registers hold after them: told by register, by pair, or by four.
+    /// Two lists of loads have the same form exactly if the registers hold the same values afterwards,
+    /// whether they are addressed as 32, 64 or 128 bits.
     #[test]
     fn loads_are_what_registers_hold(loads in prop::collection::vec(some_load(), 1..8), other in prop::collection::vec(some_load(), 1..8)) {
         const NAMES: [&str; 4] = ["reg0", "reg1", "reg2", "reg3"];

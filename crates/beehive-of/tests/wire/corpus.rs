@@ -1,4 +1,5 @@
-//! Messages that other tests start from: those that Open vSwitch 3.1 sent, and one of every kind that we encode.
+//! The corpus of messages for other tests: those that Open vSwitch 3.1 sent, and one of every kind that we
+//! encode.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -7,21 +8,21 @@ use beehive_of::any::*;
 use beehive_of::{MacAddress, Masked, PortNo, Version, VersionSet};
 use bytes::BytesMut;
 
-/// What Open vSwitch 3.1.0 and its `ovs-ofctl` sent, a message a line.
+/// Messages sent by Open vSwitch 3.1.0 and its `ovs-ofctl`, one per line.
 const OPEN_VSWITCH: &str = include_str!("open_vswitch.hex");
 
-/// The bytes that hexadecimal digits stand for.
+/// Decodes hexadecimal digits.
 pub(crate) fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// Hexadecimal digits for bytes.
+/// Encodes bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Messages of real switches and controllers: where each is from, and its bytes.
+/// Returns the messages of real switches and controllers with their origin.
 pub(crate) fn open_vswitch() -> Vec<(String, Vec<u8>)> {
     OPEN_VSWITCH
         .lines()
@@ -36,7 +37,7 @@ pub(crate) fn open_vswitch() -> Vec<(String, Vec<u8>)> {
 pub(crate) const HOST_A: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 pub(crate) const HOST_B: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 
-/// A learning switch's match.
+/// Returns a match as a learning switch installs it.
 pub(crate) fn learned() -> Match {
     Match {
         in_port: Some(PortNo(3)),
@@ -46,7 +47,7 @@ pub(crate) fn learned() -> Match {
     }
 }
 
-/// A firewall's match.
+/// Returns a match as a firewall installs it.
 pub(crate) fn web() -> Match {
     Match {
         eth_type: Some(0x0800),
@@ -58,7 +59,7 @@ pub(crate) fn web() -> Match {
     }
 }
 
-/// One message of every kind that the version has, ours in every field.
+/// Returns one message of every kind that the version has, encoded by this crate.
 pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
     let old = version == Version::V1_0;
     let port = Port::new(PortNo(3), HOST_A, PortName::from("eth3"));
@@ -70,7 +71,8 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         Action::SetIpv4Dst([10, 0, 0, 7].into()),
         Action::output(PortNo::FLOOD),
     ];
-    // Actions on a VLAN tag and on an IPv4 packet want a match that says that there is one.
+
+    // Actions on a VLAN tag or an IPv4 packet require a match on one.
     let tagged = Match { eth_type: Some(0x0800), vlan: Some(VlanMatch::Id(10)), ..learned() };
     let flow = FlowMod {
         idle_timeout: 60,
@@ -189,6 +191,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         messages
             .extend([("role request", Message::RoleRequest(role)), ("role reply", Message::RoleReply(role))]);
     }
+
     messages
         .into_iter()
         .map(|(name, message)| {
@@ -201,7 +204,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         .collect()
 }
 
-/// Every message that the tests know.
+/// Returns every message of the corpus.
 pub(crate) fn all() -> Vec<Vec<u8>> {
     static ALL: LazyLock<Vec<Vec<u8>>> = LazyLock::new(made);
     ALL.clone()
@@ -209,6 +212,7 @@ pub(crate) fn all() -> Vec<Vec<u8>> {
 
 fn made() -> Vec<Vec<u8>> {
     let ours = Version::ALL.into_iter().flat_map(ours).map(|(_, bytes)| bytes);
-    let complete = Version::ALL.into_iter().flat_map(crate::complete::complete).map(|(bytes, _)| bytes);
+    let complete =
+        Version::ALL.into_iter().flat_map(crate::message_samples::complete).map(|(bytes, _)| bytes);
     open_vswitch().into_iter().map(|(_, bytes)| bytes).chain(ours).chain(complete).collect()
 }

@@ -1,4 +1,4 @@
-//! The table of what is covered is generated from the declarations, and must be the one in the documentation.
+//! Generates the coverage table from the declarations and compares it with the one in the documentation.
 
 use beehive_of::Version;
 use beehive_of::message::{
@@ -10,7 +10,7 @@ use crate::arbitrary::{Place, is_covered};
 
 type Number = fn(&str, Version) -> Option<u16>;
 
-/// One table: the number, and what was seen to work, of each name in each version.
+/// Returns a table with the number of each name in each version, marked if its round trips work.
 fn table(title: &str, names: &[&str], number: Number, place: &Place) -> String {
     let mut table =
         format!("| {title} | 1.0 | 1.1 | 1.2 | 1.3 | 1.4 | 1.5 |\n|---|---|---|---|---|---|---|\n");
@@ -25,15 +25,16 @@ fn table(title: &str, names: &[&str], number: Number, place: &Place) -> String {
         }
         table += "\n";
     }
+
     table + "\n"
 }
 
 #[test]
 fn the_documentation_has_the_table_of_what_is_covered() {
-    let mut document = "# What is covered\n\nEach number is that of a message, action or instruction in a version; a dash \
-        says that the version's specification\ndoes not have it. Behind the number: decoded (d), encoded (e) as it came, told as \
-        text (t) and composed of\nwhat is told. Each cell was seen to do so when the table was made. What has no number is kept as it \
-        is.\n\n"
+    let mut document = "# Coverage\n\n\
+        The tables list the number of each message, action and instruction in each version; a dash means that the\n\
+        specification of the version does not have it. The letters after the number mean that a test decodes it (d), encodes it\n\
+        unchanged (e), and displays it as text and composes it again (t). Elements without a number are preserved as bytes.\n\n"
         .to_owned();
     document += &table("message", Message::NAMES, Message::number, &Place::Message);
     document += &table(
@@ -96,10 +97,12 @@ fn the_documentation_has_the_table_of_what_is_covered() {
         .filter(|line| line.split('|').skip(2).any(|cell| cell.trim().parse::<u32>().is_ok()))
         .collect();
     assert!(empty.is_empty(), "not covered: {empty:#?}");
+
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/COVERAGE.md");
     if std::env::var_os("BEEHIVE_BLESS").is_some_and(|value| value == "1") {
         std::fs::write(path, &document).unwrap();
     }
+
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(written, document, "COVERAGE.md is out of date: run this test with BEEHIVE_BLESS=1");
 }

@@ -1,4 +1,4 @@
-//! Wireshark's dissector as a second opinion of what we encode, in the versions that it knows: 1.0, 1.3, 1.4 and 1.5.
+//! Checks our encoding with Wireshark's dissector, in the versions that it supports: 1.0, 1.3, 1.4 and 1.5.
 
 use std::ops::RangeInclusive;
 use std::process::Command;
@@ -9,7 +9,8 @@ use beehive_of::{Frame, Version};
 
 use crate::corpus::hex;
 
-/// A capture of the messages, each in a TCP segment of a connection of its own, without Ethernet (LINKTYPE_RAW).
+/// Returns a capture file of the messages, each in a TCP segment of a separate connection, without Ethernet
+/// (LINKTYPE_RAW).
 fn capture(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     file.extend(0xa1b2_c3d4u32.to_le_bytes());
@@ -29,20 +30,22 @@ fn capture(messages: &[Vec<u8>]) -> Vec<u8> {
         for word in [index as u32, 0, length as u32, length as u32] {
             file.extend(word.to_le_bytes());
         }
+
         file.extend(packet);
     }
+
     file
 }
 
-/// What the dissector says about each message: the values of fields, and what is wrong.
+/// The dissector's output for a message: the values of fields, and whether it is malformed.
 struct Verdict {
-    /// Type, transaction, length; of a flow-mod its priority, idle timeout and cookie, too.
+    /// Type, transaction identifier and length; for a flow-mod also priority, idle timeout and cookie.
     numbers: Vec<String>,
     malformed: bool,
     line: String,
 }
 
-/// The fields that are asked for, by version: first the type.
+/// Returns the names of the fields to request in a version, the type first.
 fn names(version: Version) -> [String; 6] {
     if version == Version::V1_0 {
         let of = |name: &str| format!("openflow.{name}");
@@ -54,7 +57,7 @@ fn names(version: Version) -> [String; 6] {
     ["type", "xid", "length", "flowmod.priority", "flowmod.idle_timeout", "flowmod.cookie"].map(of)
 }
 
-/// The dissector's verdicts, one for each message; `None`, said on the error output, where it is not installed.
+/// Returns the dissector's verdict for each message; prints a note and returns `None` if it is not installed.
 fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
     let name = format!("beehive-of-{}-{}-{}.pcap", std::process::id(), version.minor(), messages.len());
     let path = std::env::temp_dir().join(name);
@@ -65,6 +68,7 @@ fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
     names(version).iter().for_each(|name| {
         command.args(["-e", name]);
     });
+
     let output = command.output();
     let _ = std::fs::remove_file(&path);
     let output = match output {
@@ -76,37 +80,42 @@ fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
             return None;
         }
     };
+
     assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
+
     let verdicts = String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(|line| {
             let mut values = line.split('\t').map(str::to_owned);
             let malformed = values.next().is_some_and(|value| !value.is_empty());
-            // 0x07000000 is the group of what is malformed.
+            // 0x07000000 is the expert info group "malformed".
             let malformed =
                 malformed | values.next().is_some_and(|group| matches!(&*group, "117440512" | "0x07000000"));
             Verdict { numbers: values.collect(), malformed, line: line.to_owned() }
         })
         .collect();
+
     Some(verdicts)
 }
 
-/// Whether the dissector is of the release whose defects were counted. Another may have mended some; it may not have more.
+/// Returns whether the dissector is of the release for which [`DEFECTS`] lists the defects. Other releases
+/// may have fixed some, but must not have more.
 fn is_counted_release() -> bool {
     let output = Command::new("tshark").arg("--version").output();
     let told = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     told.lines().next().is_some_and(|line| line.contains(&format!("(Wireshark) {COUNTED_RELEASE}.")))
 }
 
-/// The release of the dissector that [`DEFECTS`] is about.
+/// The release of the dissector for which [`DEFECTS`] lists the defects.
 const COUNTED_RELEASE: &str = "4.0";
 
-/// A defect of the dissector: the messages that it takes for malformed, though they are not.
+/// A defect of the dissector: valid messages that it reports as malformed.
 struct Defect {
     what: &'static str,
-    /// The numbers after `1.` of the versions.
+    /// The minor numbers of the versions.
     versions: RangeInclusive<u8>,
-    /// How many of our messages the counted release spoils: all of those that `spoils` says, and no others.
+    /// Number of our messages that the counted release reports as malformed: exactly those for which `spoils`
+    /// returns true.
     count: usize,
     spoils: fn(&Message<'_>) -> bool,
 }
@@ -188,26 +197,28 @@ fn body<'m, 'a>(message: &'m Message<'a>) -> Option<&'m ReplyBody<'a>> {
     }
 }
 
-/// The message with another class for the specification's fields: at the name of that class the dissector fails in 1.5,
-/// whatever comes after it, and the others it takes by their length. `None` where there is no such field.
+/// Replaces the standard class of fields by another class. In 1.5 the dissector fails at the name of the
+/// standard class, and skips fields of other classes by their length. Returns `None` if there is no such
+/// field.
 fn with_another_class(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut changed = bytes.to_vec();
     for at in 8..bytes.len().saturating_sub(3) {
         let &[0x80, 0, number, length] = &bytes[at..at + 4] else { continue };
         let is_field = |known: &&Known| {
             let value = known.kind.length() << (number & 1);
-            // A field without a value is listed with the length that it would have.
+            // Lists of fields without values contain the length of the value.
             (known.class, known.number) == (class::BASIC, number >> 1) && value == length
         };
         if FIELDS.iter().any(|known| is_field(&known)) {
             changed[at..at + 2].copy_from_slice(&[0, 1]);
         }
     }
+
     (changed != bytes).then_some(changed)
 }
 
-/// Whether the dissector takes every message of 1.5 with one of the specification's fields for malformed. `None` where it
-/// is not installed.
+/// Returns whether the dissector reports every message of 1.5 with a standard field as malformed; `None` if
+/// it is not installed.
 fn fails_at_the_class() -> Option<bool> {
     let messages = crate::corpus::ours(Version::V1_5).into_iter().map(|(_, bytes)| bytes);
     let messages: Vec<Vec<u8>> = messages.filter(|bytes| with_another_class(bytes).is_some()).collect();
@@ -225,8 +236,9 @@ fn a_dissector_makes_the_same_of_our_messages() {
     let Some(class_fails) = fails_at_the_class() else { return };
     for version in [Version::V1_0, Version::V1_3, Version::V1_4, Version::V1_5] {
         let ours = crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes);
-        let complete = crate::complete::complete(version).into_iter().map(|(bytes, _)| bytes);
-        // Some of them are nonsense on purpose.
+        let complete = crate::message_samples::complete(version).into_iter().map(|(bytes, _)| bytes);
+
+        // Some samples are invalid on purpose.
         let whole = |bytes: &Vec<u8>| Message::parse_strict(Frame::whole(bytes).unwrap()).is_ok();
         let messages: Vec<Vec<u8>> = ours.chain(complete).filter(whole).collect();
         let told: Vec<Vec<u8>> = messages
@@ -245,6 +257,7 @@ fn a_dissector_makes_the_same_of_our_messages() {
             if let Message::FlowMod(flow) = message {
                 expected.extend([flow.priority.into(), flow.idle_timeout.into(), flow.cookie]);
             }
+
             let numbers = verdict.numbers.iter().map(|text| {
                 let digits = text.strip_prefix("0x");
                 digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok())
@@ -258,7 +271,9 @@ fn a_dissector_makes_the_same_of_our_messages() {
                 counts[defect] += 1;
                 spoilt += 1;
             }
-            // Where all are counted, a defect that does not show is none, and may hide what is ours.
+
+            // In the counted release, a defect that does not appear must be removed from the list, because it
+            // could hide a defect of ours.
             let excused = defect.is_some() == verdict.malformed || (!exact && !verdict.malformed);
             if !agrees || !excused {
                 let told = message.display(frame.header());
@@ -268,10 +283,12 @@ fn a_dissector_makes_the_same_of_our_messages() {
             }
         }
     }
+
     assert!(disagreements.is_empty(), "\n{disagreements}");
     for (defect, count) in DEFECTS.iter().zip(counts).filter(|_| exact) {
         assert_eq!(count, defect.count, "{}: another number of messages than is known", defect.what);
     }
+
     println!(
         "the dissector agreed about {} of {judged} messages, and its defects spoil {spoilt}",
         judged - spoilt

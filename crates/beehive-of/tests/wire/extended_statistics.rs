@@ -1,12 +1,12 @@
-//! Open vSwitch's packets and statistics, and the ONF's extensions of 1.3.
+//! Samples of Open vSwitch's packet and statistics messages, and of the ONF's extensions of 1.3.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FieldId, OxmField, OxmFields};
 use beehive_of::{PortNo, Version};
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
-/// Those that the version has.
+/// Adds the samples that the version has.
 pub(crate) fn all(messages: &mut Messages) {
     packets(messages);
     if messages.version == Version::V1_0 {
@@ -15,6 +15,7 @@ pub(crate) fn all(messages: &mut Messages) {
     if messages.version <= Version::V1_2 {
         monitors(messages);
     }
+
     if messages.version == Version::V1_3 {
         onf(messages);
     }
@@ -67,6 +68,7 @@ fn packets(messages: &mut Messages) {
         PacketProperty::Metadata(MetadataProperty { fields: OxmFields((&fields).into()) }),
         PacketProperty::Continuation(PropertyBytes { data: &[0, 0, 0, 0, 0x80, 2, 0, 8, 0, 0, 0, 1] }),
     ];
+
     messages.add(
         Message::Experimenter(Extended::Nicira(NiciraMessage::Resume(PacketProperties {
             properties: (&resumed).into(),
@@ -187,6 +189,7 @@ fn monitors(messages: &mut Messages) {
         Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMonitorPaused(Empty {}))),
         &["NXT_FLOW_MONITOR_PAUSED"],
     );
+
     messages.add(
         Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMonitorResumed(Empty {}))),
         &["NXT_FLOW_MONITOR_RESUMED"],

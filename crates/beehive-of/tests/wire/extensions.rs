@@ -1,27 +1,27 @@
-//! Open vSwitch's and the ONF's extensions, in every version that has them: for round trips, for the judge, and for those
-//! who break them.
+//! Samples of Open vSwitch's and the ONF's extensions in every version that has them, for round trips,
+//! comparison with Open vSwitch, and mutation.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FieldId, OxmField, OxmFields};
 use beehive_of::schema::List;
 use beehive_of::{PortNo, Version};
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
-/// A field of Nicira's own classes, without a value.
+/// Creates a field of a Nicira class, without a value.
 fn field(class: u16, number: u8, length: u8) -> FieldId {
     FieldId { class, number, length, ..FieldId::default() }
 }
 
 const REGISTER: FieldId = FieldId { class: 1, number: 0, masked: false, length: 4, experimenter: 0 };
-/// All 32 bits of a register, "in bits".
+/// All 32 bits of a register, as offset and count.
 const WHOLE: u16 = 31;
 
 fn nicira(action: NiciraAction<'_>) -> Action<'_> {
     Action::Experimenter(Extended::Nicira(action))
 }
 
-/// Every extension that the version has.
+/// Adds every extension that the version has.
 pub(crate) fn extensions(messages: &mut Messages) {
     actions(messages);
     lists(messages);
@@ -32,7 +32,8 @@ pub(crate) fn extensions(messages: &mut Messages) {
 
 fn done(messages: &mut Messages, action: NiciraAction<'_>, words: &'static str) {
     let kind = messages.version.wire();
-    // A packet's actions are not checked for the packets that they are possible for, so all can be judged.
+
+    // Open vSwitch does not check the prerequisites of actions in a packet-out, so it can print all of them.
     let list = [nicira(action)];
     let packet = PacketOut {
         in_port: if kind == 1 { PortNo::ANY } else { PortNo::CONTROLLER },
@@ -174,7 +175,7 @@ fn actions(messages: &mut Messages) {
             "controller(max_len=1234,id=5678,userdata=01.02.03.04.05,pause)",
         ),
         (A::DecTtlCntIds(DecTtlCntIds { controllers: List::new(&[1, 2, 3]) }), "dec_ttl(1,2,3)"),
-        // An instruction in all but form: not for packets. See below for flows.
+        // Only valid in flows, which are below, because it is an instruction in effect.
         (A::WriteMetadata(NiciraWriteMetadata { metadata: 0x12, mask: 0xff }), ""),
         (A::StackPush(stack), "push:NXM_NX_REG2[4..9]"),
         (A::StackPop(stack), "pop:NXM_NX_REG2[4..9]"),
@@ -218,12 +219,13 @@ fn actions(messages: &mut Messages) {
             A::CheckPacketLarger(CheckPacketLarger { packet_length: 1000, offset: 0, destination: REGISTER }),
             "check_pkt_larger(1000)->NXM_NX_REG0[0]",
         ),
-        // Only what an option is mapped to can be removed: nothing is, here.
+        // Only mapped tunnel options can be removed, and none is mapped here.
         (A::DeleteField(DeleteField { field: field(1, 40, 124) }), ""),
     ];
     for (action, words) in all {
         done(messages, action, words);
     }
+
     if messages.version <= Version::V1_4 {
         let moved = RegMove { bit_count: 48, source: mac(2), destination: mac(1), ..Default::default() };
         done(messages, A::RegMove(moved), "move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[]");
@@ -250,6 +252,7 @@ fn actions(messages: &mut Messages) {
             done(messages, action, words);
         }
     }
+
     if messages.version >= Version::V1_3 {
         done(messages, A::Encap(Encap::default()), "encap(ethernet)");
         done(messages, A::Decap(Decap { packet_type: 0xfffe }), "decap()");
@@ -257,7 +260,7 @@ fn actions(messages: &mut Messages) {
     }
 }
 
-/// Fields of Nicira's, which every version has where it has lists of fields, and 1.0 in messages of their own.
+/// Adds messages with Nicira's fields: in the standard messages from 1.2 on, and in Nicira's messages.
 fn lists(messages: &mut Messages) {
     let fields = [
         OxmField { class: 0, ..OxmField::basic(0, &[0, 3]) },
@@ -276,11 +279,13 @@ fn lists(messages: &mut Messages) {
         match_fields: OxmFields((&fields).into()),
         ..Default::default()
     };
+
     if messages.version == Version::V1_0 {
         flow.actions = (&output).into();
     } else {
         flow.instructions = (&apply).into();
     }
+
     messages.add(
         Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))),
         &["NXT_FLOW_MOD", "ADD priority=5", words, state, "cookie:0x12 idle:6 actions=output:2"],
@@ -298,6 +303,7 @@ fn lists(messages: &mut Messages) {
         }))),
         &["NXT_FLOW_REMOVED", words, state, "table_id=2", "pkts3 bytes4"],
     );
+
     if messages.version >= Version::V1_2 {
         messages.add(
             Message::FlowMod(FlowMod {
@@ -308,7 +314,7 @@ fn lists(messages: &mut Messages) {
             }),
             &["OFPT_FLOW_MOD", words, state],
         );
-        // An experimenter's field: the TCP flags of the ONF's, and one that nobody knows.
+        // Experimenters' fields: the ONF's TCP flags, and an unknown one.
         let flags = OxmField {
             class: 0xffff,
             experimenter: 0x4f4e_4600,
@@ -381,12 +387,13 @@ fn controller_messages(messages: &mut Messages) {
             vec!["NXT_SET_ASYNC_CONFIG2", "PACKET_IN: action"],
         ));
     }
+
     for (message, words) in all {
         messages.add(Message::Experimenter(Extended::Nicira(message)), &words);
     }
 }
 
-/// What nobody knows is kept as it is, wherever it is.
+/// Adds unknown extensions at every place, which must be preserved unchanged.
 fn unknown(messages: &mut Messages) {
     let experimenter = ExperimenterId(0x00ab_cdef);
     let kind = if messages.version == Version::V1_0 { 0 } else { 0x1234_5678 };
@@ -421,6 +428,7 @@ fn actions_nest_only_so_deep() {
             bytes.extend(length.to_be_bytes());
             bytes.extend([0, 0, 0x23, 0x20, 0, 42, 0, 0, 0, 0, 0, 0]);
         }
+
         let mut message = vec![4, 13, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd];
         message.extend((bytes.len() as u16).to_be_bytes());
         message.extend([0; 6]);
@@ -434,7 +442,9 @@ fn actions_nest_only_so_deep() {
         let message = Message::parse(beehive_of::Frame::whole(&bytes).unwrap()).unwrap();
         message.check(Version::V1_3)
     };
+
     assert_eq!(check(ACTION_DEPTH_MAX.into()), Ok(()));
+
     let error = check(usize::from(ACTION_DEPTH_MAX) + 1).unwrap_err();
     assert_eq!(error.field(), "depth of nested actions");
     assert!(check(4_000).is_err());

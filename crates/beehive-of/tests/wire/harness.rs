@@ -1,12 +1,12 @@
-//! What is done with hostile bytes and hostile text, for the fuzzers and for the mutation test alike: nothing may panic,
-//! spin, read beyond its container, or leave half a message.
+//! The properties that the fuzzers and the mutation test check for hostile bytes and text: no panics, no
+//! endless loops, no reads beyond a container, no partial messages.
 
 use beehive_of::text::{Flow, show_flow};
 use beehive_of::{Error, Frame, FrameBuffer, Frames, Version, any, message};
 use bytes::BytesMut;
 
-/// Does something with `bytes`, and with the same message when its header's length is what there is: most changes of
-/// a message's length would otherwise end at its header.
+/// Calls `body` with `bytes`, and again with the length in the header corrected, because otherwise most
+/// inputs would fail at the header.
 pub(crate) fn framed(bytes: &[u8], body: fn(&[u8])) {
     body(bytes);
     let Ok(length) = u16::try_from(bytes.len()) else { return };
@@ -17,13 +17,14 @@ pub(crate) fn framed(bytes: &[u8], body: fn(&[u8])) {
     }
 }
 
-/// Every way of reading the messages of `bytes`.
+/// Parses the messages in `bytes` in every possible way.
 pub(crate) fn parse(bytes: &[u8]) {
     for frame in Frames::new(bytes).flatten() {
         let version = frame.version().unwrap_or(Version::V1_3);
         if let Ok(message) = any::Message::parse(frame) {
             let _ = message.check_lists();
         }
+
         let _ = message::Message::parse_strict(frame);
         match message::Message::parse(frame) {
             Ok(message) => {
@@ -45,7 +46,8 @@ fn answered(error: Error, frame: Frame<'_>) {
     assert!(error.offset() as usize <= frame.bytes().len(), "{error:?} beyond the message");
 }
 
-/// What is decoded and valid is encoded as it came, but for padding and reserved bits; and in other versions or refused.
+/// Checks that a valid decoded message is encoded unchanged, except for padding and reserved bits, and in
+/// other versions is either encoded or refused.
 pub(crate) fn round_trip(bytes: &[u8]) {
     let Ok(Some((frame, _))) = Frame::split(bytes) else { return };
     let Ok(message) = message::Message::parse(frame) else { return };
@@ -69,11 +71,13 @@ pub(crate) fn round_trip(bytes: &[u8]) {
                     out.clear();
                     message::Message::compose(&tree, &mut out)
                         .unwrap_or_else(|error| panic!("{error}: {tree}"));
-                    // With zeros for padding nothing is left that a tree does not tell, but what does not count in the
-                    // fixed matches of 1.0 and 1.1, and that a sender left out the padding at an end.
+
+                    // With zero padding the tree contains everything, except wildcarded fields in the fixed
+                    // matches of 1.0 and 1.1, and whether the sender omitted the final padding.
                     if version >= Version::V1_2 && out.len() == once.len() {
                         assert_eq!(&out[..], &once[..], "{tree}");
                     }
+
                     let composed = Frame::whole(&out).expect("ours");
                     let again = message::Message::parse(composed).expect("ours");
                     assert_eq!(again.tree(composed.header()).expect("ours"), tree);
@@ -82,6 +86,7 @@ pub(crate) fn round_trip(bytes: &[u8]) {
             Ok(()) => {}
         }
     }
+
     if let Ok(message) = any::Message::parse(frame) {
         for version in Version::ALL {
             out.clear();
@@ -92,7 +97,7 @@ pub(crate) fn round_trip(bytes: &[u8]) {
     }
 }
 
-/// A stream in pieces is the same messages as in one; the first byte says how long the pieces are.
+/// Checks that a segmented stream contains the same messages. The first byte is the segment length.
 pub(crate) fn stream_split(bytes: &[u8]) {
     let Some((piece, stream)) = bytes.split_first() else { return };
     let mut whole = Vec::new();
@@ -103,6 +108,7 @@ pub(crate) fn stream_split(bytes: &[u8]) {
             Err(error) => failed = Some(error),
         }
     }
+
     let mut buffer = FrameBuffer::new();
     let mut pieces = Vec::new();
     let mut ended = None;
@@ -119,12 +125,13 @@ pub(crate) fn stream_split(bytes: &[u8]) {
             }
         }
     }
+
     assert_eq!(pieces, whole);
     assert_eq!(ended.is_some(), failed.is_some());
 }
 
-/// What is read as a flow can be sent, or is refused; and what is written of it is read again. The first byte is the
-/// version.
+/// Checks that a flow parsed from text can be encoded, and that its displayed form parses to the same flow.
+/// The first byte selects the version.
 pub(crate) fn text(bytes: &[u8]) {
     let Some((first, text)) = bytes.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
@@ -142,6 +149,7 @@ pub(crate) fn text(bytes: &[u8]) {
     if flow.message().encode_into(version, 1, &mut out).is_err() {
         return;
     }
+
     let message = message::Message::parse(Frame::whole(&out).expect("ours")).expect("ours");
     message.check(version).expect("ours");
     let shown = flow.to_string();

@@ -1,4 +1,4 @@
-//! Hostile bytes never panic, never loop and never read beyond their container.
+//! Checks that hostile bytes never cause panics, endless loops or reads beyond their container.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::corpus::{all, bytes, hex};
 use crate::strategies::config;
 
-/// Reads all that can be read of a frame: every view, every element, and an answer to every error.
+/// Parses everything in a frame: every message, every element, and the answer to every error.
 fn read(frame: Frame<'_>) -> Result<(), Error> {
     let result = Message::parse(frame).and_then(|message| {
         match message {
@@ -23,27 +23,31 @@ fn read(frame: Frame<'_>) -> Result<(), Error> {
             Message::FlowStatisticsReply(statistics) => bounded(statistics.entries.iter(), frame),
             _ => {}
         }
+
         let mut out = BytesMut::new();
         for version in Version::ALL {
-            // It may well be refused; it must not panic, nor leave half a message.
+            // Encoding may fail, but must not panic nor leave a partial message.
             if message.encode_into(version, frame.xid(), &mut out).is_err() {
                 assert!(out.is_empty());
             }
             out.clear();
         }
+
         message.check_lists()
     });
+
     if let Err(error) = result {
         for version in Version::ALL {
             error.answer(version);
         }
         assert!(error.offset() as usize <= frame.bytes().len(), "{error:?} beyond the message");
     }
+
     read_complete(frame);
     result
 }
 
-/// Reads the complete message, tells it, checks it and writes it in every version.
+/// Parses the complete message, shows it, checks it and encodes it in every version.
 fn read_complete(frame: Frame<'_>) {
     let Ok(complete) = message::Message::parse(frame) else { return };
     let version = frame.version().unwrap_or(Version::V1_3);
@@ -52,6 +56,7 @@ fn read_complete(frame: Frame<'_>) {
     if let Err(error) = complete.check_meaning(version) {
         error.answer(version);
     }
+
     let valid = complete.check(version);
     let _ = message::Message::parse_strict(frame);
     let mut out = BytesMut::new();
@@ -64,6 +69,7 @@ fn read_complete(frame: Frame<'_>) {
         }
         out.clear();
     }
+
     if let message::Message::FlowMod(flow) = complete {
         bounded(flow.match_fields.fields().0.iter(), frame);
         bounded(flow.instructions.iter(), frame);
@@ -71,7 +77,7 @@ fn read_complete(frame: Frame<'_>) {
     }
 }
 
-/// An iterator ends, has no more elements than bytes, nothing after an error, and is fused.
+/// Checks that an iterator ends, has no more elements than bytes, ends after an error, and is fused.
 fn bounded<T>(mut elements: impl Iterator<Item = Result<T, Error>>, frame: Frame<'_>) {
     let mut count = 0;
     while let Some(element) = elements.next() {
@@ -81,6 +87,7 @@ fn bounded<T>(mut elements: impl Iterator<Item = Result<T, Error>>, frame: Frame
             assert!(elements.next().is_none(), "an element after an error");
         }
     }
+
     assert!(elements.next().is_none(), "not fused");
 }
 
@@ -90,7 +97,8 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// The message with its header's length made to fit, so that what is inside is cut off and not the frame.
+/// Returns the message with the length in its header corrected, so that its contents are truncated and not
+/// the frame.
 fn with_own_length(bytes: &[u8]) -> Vec<u8> {
     let mut message = bytes.to_vec();
     let length = (message.len() as u16).to_be_bytes();
@@ -121,9 +129,10 @@ fn every_truncation() {
     }
 }
 
-/// With `BEEHIVE_LONG=1` every value at every byte of the short messages, and every edge at every byte of the others. Without,
-/// every value or every edge is tried in the shortest message of each type, four edges in the shortest of each type and
-/// version, and one in the rest: the same structures are broken at the same places, in a third of the time.
+/// With `BEEHIVE_LONG=1`, tries every value at every byte of short messages, and every edge value at every
+/// byte of the others. By default, tries this only in the shortest message of each type, four edge values in
+/// the shortest message of each type and version, and one in all others. That breaks the same structures at
+/// the same places in a third of the time.
 #[test]
 fn every_change_of_one_byte() {
     let long = std::env::var_os("BEEHIVE_LONG").is_some_and(|value| value == "1");
@@ -132,11 +141,12 @@ fn every_change_of_one_byte() {
     messages.sort_by_key(Vec::len);
     let (mut types, mut kinds) = (HashSet::new(), HashSet::new());
     for message in messages {
-        // Multipart messages have their type in two more bytes.
+        // Multipart messages have their kind in two more bytes.
         let of = message.get(8..10).filter(|_| matches!(message[1], 16..=19)).map(<[u8]>::to_vec);
         let first_of_type = types.insert((message[1], of.clone()));
         let first_of_kind = kinds.insert((message[0], message[1], of));
-        // Long messages repeat themselves: the values that are edges of lengths and types say enough about them.
+
+        // Long messages are repetitive, so edge values of lengths and types suffice for them.
         let values: Vec<u8> = if (long || first_of_type) && message.len() <= 48 {
             (0..=255).collect()
         } else if long || first_of_type {
@@ -159,7 +169,7 @@ fn every_change_of_one_byte() {
 
 #[test]
 fn a_length_of_zero_is_an_error() {
-    // Each is a message with one element whose length is zero: what made other controllers loop for ever.
+    // Each message has one element of length zero, which has caused endless loops in other controllers.
     let header = |version: u8, message_type: u8, body: &str| {
         let mut message = vec![version, message_type, 0, 0, 0, 0, 0, 1];
         message.extend(bytes(body));
@@ -207,6 +217,7 @@ fn a_length_of_zero_is_an_error() {
             Part::Match,
         ),
     ];
+
     for (name, message, part) in table {
         let start = Instant::now();
         let error = read(Frame::whole(&message).unwrap()).expect_err(name);
@@ -294,7 +305,7 @@ fn versions_that_nobody_speaks() {
         let message = [version, 5, 0, 8, 0, 0, 0, 1];
         let error = Message::parse(Frame::whole(&message).unwrap()).unwrap_err();
         assert_eq!((error.kind(), error.is_framing()), (ErrorKind::Version, false));
-        // Only version 0 cannot be greeted.
+        // A hello is valid in every version except 0.
         let hello = [version, 0, 0, 8, 0, 0, 0, 1];
         assert_eq!(Message::parse(Frame::whole(&hello).unwrap()).is_ok(), version != 0);
     }
@@ -311,14 +322,15 @@ fn a_hello_of_1_0_may_have_anything_after_its_header() {
 
 #[test]
 fn the_longest_lists_take_linear_time() {
-    // 65 535 bytes of the smallest actions, in a packet-out of each version: 8 000 elements.
+    // A packet-out of 65 535 bytes of the smallest actions: 8 000 elements.
     for (version, head) in [(1u8, "ffffffff ffff fff0"), (4, "ffffffff 00000001 ffe0 000000000000")] {
         let mut message = vec![version, 13, 0, 0, 0, 0, 0, 1];
         message.extend(bytes(head));
         let room = (65_535 - message.len()) / 8;
         let strip: &[u8] = if version == 1 { &[0, 3, 0, 8, 0, 0, 0, 0] } else { &[0, 18, 0, 8, 0, 0, 0, 0] };
         message.extend(strip.repeat(room));
-        // The length of the actions is what there is.
+
+        // Set the length of the actions to the actual length.
         let at = if version == 1 { 14 } else { 16 };
         message[at..at + 2].copy_from_slice(&((room * 8) as u16).to_be_bytes());
         let message = with_own_length(&message);
@@ -374,6 +386,7 @@ proptest! {
             if rest.is_empty() {
                 break;
             }
+
             let (piece, after) = rest.split_at(cut.min(rest.len()));
             rest = after;
             received.read_target().extend_from_slice(piece);
@@ -382,6 +395,7 @@ proptest! {
                 count += 1;
             }
         }
+
         prop_assert_eq!(count, messages.len());
     }
 }

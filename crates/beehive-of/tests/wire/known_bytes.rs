@@ -1,4 +1,4 @@
-//! What real switches sent, read field by field; and what we send, byte by byte.
+//! Checks decoded messages of real switches field by field, and encoded messages byte by byte.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use bytes::BytesMut;
 
 use crate::corpus::{bytes, hex, learned, open_vswitch};
 
-/// The messages of a type that a switch pinned to a version sent.
+/// Returns the messages of a type that a switch sent in a version.
 fn sent(version: &str, message_type: u8) -> Vec<Vec<u8>> {
     let messages: Vec<Vec<u8>> = open_vswitch()
         .into_iter()
@@ -24,7 +24,7 @@ fn parse(bytes: &[u8]) -> Message<'_> {
     Message::parse(Frame::whole(bytes).unwrap()).unwrap()
 }
 
-/// The flow that was given to both switches, as they tell it.
+/// Returns the match of the flow that was installed in both switches, as they report it.
 fn web() -> Match {
     Match {
         in_port: Some(PortNo(3)),
@@ -39,7 +39,7 @@ fn web() -> Match {
 
 #[test]
 fn hello_and_negotiation_as_real_switches_do_it() {
-    // A switch's hello, and the version that it leads to.
+    // The hello of a switch, its bitmap, and the negotiated version.
     for (digits, versions, negotiated) in [
         ("0600000800000001", None, Some(Version::V1_5)),
         ("06000010000000010001000800000040", Some(0x40), Some(Version::V1_5)),
@@ -53,16 +53,18 @@ fn hello_and_negotiation_as_real_switches_do_it() {
         let Message::Hello(hello) = parse(&message) else { panic!("no hello") };
         assert_eq!(hello.versions, versions.map(VersionSet::from_bits));
         let ours = VersionSet::SUPPORTED;
-        // Without a bitmap the smaller of both headers' versions counts: 6 and 6 make 6, 2 and 6 make 2.
+        // Without a bitmap the lower header version is used: 6 of 6 and 6, 2 of 2 and 6.
         assert_eq!(hello.negotiate(ours), negotiated, "{digits}");
     }
+
     let mut out = BytesMut::new();
     Hello::new(VersionSet::SUPPORTED).encode_into(1, &mut out).unwrap();
     assert_eq!(hex(&out), "0600001000000001000100080000007e");
     out.clear();
     Hello::new(VersionSet::only(Version::V1_0)).encode_into(1, &mut out).unwrap();
     assert_eq!(hex(&out), "0100000800000001");
-    // An element of another type goes before the bitmap, padded to 8 bytes.
+
+    // An element of another type precedes the bitmap and is padded to 8 bytes.
     let message = bytes("0400001c00000001 00070006aabb0000 0001000800000012 00090004");
     let Message::Hello(hello) = parse(&message) else { panic!("no hello") };
     assert_eq!(hello.versions, Some(VersionSet::from_bits(0x12)));
@@ -79,7 +81,7 @@ fn packet_in() {
                 buffer_id: None,
                 total_len: 60,
                 in_port: PortNo(3),
-                // 1.3 tells a table-miss flow from others, 1.0 does not.
+                // 1.3 distinguishes the table-miss flow from others, 1.0 does not.
                 reason: if version == Version::V1_0 {
                     PacketInReason::Action
                 } else {
@@ -92,6 +94,7 @@ fn packet_in() {
         );
         assert!(packet.is_whole());
         assert_eq!(hex(&packet.data[..14]), "0200000000020200000000010800");
+
         let mut out = BytesMut::new();
         packet.encode_into(version, 0, &mut out).unwrap();
         assert_eq!(hex(&out), hex(&message));
@@ -104,6 +107,7 @@ fn features_ports_and_configuration() {
     let message = sent("OpenFlow10", 6).remove(0);
     let Message::FeaturesReply(features) = parse(&message) else { panic!("no features reply") };
     assert_eq!((features.datapath_id, features.tables, features.actions), (1, 254, 0xfff));
+
     let ports: Vec<Port> = features.ports.iter().map(Result::unwrap).collect();
     assert_eq!(ports[0].number, PortNo::LOCAL);
     assert_eq!((ports[1].number, ports[1].name), (PortNo(3), PortName::from("p1")));
@@ -159,7 +163,7 @@ fn flow_removed() {
         if version == Version::V1_0 {
             let mut out = BytesMut::new();
             flow.encode_into(version, 0, &mut out).unwrap();
-            // Open vSwitch fills the bits of the address that do not count with zeros too.
+            // Open vSwitch also clears the address bits outside of the mask.
             assert_eq!(parse(&out), Message::FlowRemoved(flow));
         }
     }
@@ -171,10 +175,12 @@ fn flow_statistics() {
         let message = sent(name, kind).into_iter().find(|message| message[9] == 1).unwrap();
         let Message::FlowStatisticsReply(statistics) = parse(&message) else { panic!("no flow statistics") };
         assert!(!statistics.more);
+
         let entries: Vec<FlowEntry<'_>> = statistics.entries.iter().map(Result::unwrap).collect();
         let entry = entries.iter().find(|entry| entry.cookie == 0x1234).unwrap();
         assert_eq!(entry.match_fields, web());
         assert_eq!((entry.priority, entry.idle_timeout, entry.hard_timeout), (100, 60, 600));
+
         let actions: Vec<Action> = entry.actions.iter().map(Result::unwrap).collect();
         let expected = [
             Action::PopVlan,
@@ -182,6 +188,7 @@ fn flow_statistics() {
             Action::Output { port: PortNo::LOCAL, max_len: 0 },
         ];
         assert_eq!(actions, expected, "{version}");
+
         let arp = entries.iter().find(|entry| entry.cookie == 0x77).unwrap();
         assert_eq!(
             arp.match_fields,
@@ -192,8 +199,10 @@ fn flow_statistics() {
                 ..Match::ANY
             }
         );
+
         let miss = entries.iter().find(|entry| entry.priority == 0).unwrap();
         assert_eq!((miss.match_fields, miss.packet_count), (Match::ANY, 1));
+
         let to_controller = Action::Output { port: PortNo::CONTROLLER, max_len: 0xffff };
         assert_eq!(miss.actions.iter().collect::<Vec<_>>(), [Ok(to_controller)]);
         if version == Version::V1_3 {
@@ -214,8 +223,10 @@ fn errors_and_roles() {
             (error.error_type, error.code)
         })
         .collect();
-    // A role request from an older election, and a flow-mod that is cut off.
+
+    // A role request with an outdated generation, and a truncated flow-mod.
     assert_eq!(errors, [(11, 0), (1, 6)]);
+
     let message = sent("OpenFlow13", 25).remove(0);
     assert_eq!(parse(&message), Message::RoleReply(RoleMessage { role: Role::Master, generation_id: 7 }));
 }
@@ -230,6 +241,7 @@ fn a_learning_switch_in_bytes() {
         flags: FlowFlags::SEND_FLOW_REMOVED,
         ..FlowMod::add(100, learned(), (&actions).into())
     };
+
     flow.encode_into(Version::V1_0, 7, &mut out).unwrap();
     assert_eq!(
         hex(&out),
@@ -315,7 +327,7 @@ fn a_learning_switch_in_bytes() {
 
 #[test]
 fn the_complete_message_tells_what_the_general_one_leaves_out() {
-    // tunnel_id before in_port, and an experimenter's field after it.
+    // `tunnel_id` before `in_port`, and an experimenter's field after it.
     let bytes = bytes(
         "040a003a00000001 ffffffff 0000 00 05 00000000000000ff 00010020 80004c08 0000000000000009 80000004 00000007 ffff0004 00002320 0000",
     );

@@ -1,11 +1,11 @@
-//! What a structure does not say: whether a message means something, and the error to answer with.
+//! Checks `check_meaning`: the semantic errors beyond the structure of a message, and their answers.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FieldId, OxmField, OxmFields, named_field};
 use beehive_of::{Answer, EncodeError, Error, ErrorKind, Version};
 use bytes::BytesMut;
 
-use crate::inside::{encoded, strictly};
+use crate::embedded::{encoded, strictly};
 
 #[test]
 fn there_is_one_instruction_of_a_kind() {
@@ -19,22 +19,27 @@ fn there_is_one_instruction_of_a_kind() {
         strictly(&bytes).unwrap().check_meaning(version).unwrap();
         let two = [goto(1), goto(2)];
         assert!(flow((&two).into()).check_meaning(version).is_err());
+
         let refused = flow((&two).into()).encode_into(version, 7, &mut BytesMut::new());
         assert!(
-            matches!(refused, Err(EncodeError::Value { field }) if field.contains("twice")),
+            matches!(refused, Err(EncodeError::Value { field }) if field.contains("duplicate")),
             "{refused:?}"
         );
-        // What somebody else sends is read, for those who want to see it, and means nothing.
+
+        // A duplicate instruction can be parsed and shown, but fails the check of its meaning.
         bytes.copy_within(start..start + 8, start + 8);
         let message = strictly(&bytes).unwrap();
         assert_eq!(encoded(&message, version), bytes);
+
         let error = message.check_meaning(version).unwrap_err();
         assert_eq!((error.kind(), error.field()), (ErrorKind::Duplicate, "goto_table"));
         assert_eq!(error.offset() as usize, start + 8);
+
         let code = if version >= Version::V1_4 { 9 } else { 1 };
         assert_eq!(error.answer(version), Answer { error_type: 3, code });
     }
-    // Of experimenters' there are as many as they like.
+
+    // Experimenter instructions may be repeated.
     let experimenter = Instruction::Experimenter(Experimenter::default());
     let two = [experimenter, experimenter];
     let flow = Message::FlowMod(FlowMod { instructions: (&two).into(), ..Default::default() });
@@ -77,7 +82,7 @@ fn fields_that_a_version_lacks_are_named_before_a_flow_is_sent() {
     }
 }
 
-/// Fields of a match by their names.
+/// Checks the meaning of a match with the named fields.
 fn meaning(fields: &[(&str, &[u8])]) -> Result<(), Error> {
     let list: Vec<OxmField<'_>> = fields
         .iter()
@@ -109,6 +114,7 @@ fn niciras_fields_depend_on_others_as_the_specifications_do() {
     ] {
         assert_eq!(meaning(good), Ok(()), "{good:?}");
     }
+
     for bad in [
         &[port][..],
         &[ip, port],
@@ -127,6 +133,7 @@ fn niciras_fields_depend_on_others_as_the_specifications_do() {
         assert_eq!(error.kind(), ErrorKind::Missing, "{bad:?}");
         assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 9 });
     }
+
     let twice = meaning(&[ip, ("eth_type", &[8, 0])]).unwrap_err();
     assert_eq!(twice.answer(Version::V1_3), Answer { error_type: 4, code: 10 });
 }
@@ -143,8 +150,10 @@ fn niciras_flow_mods_mean_something_too() {
         strictly(&bytes).unwrap().check_meaning(Version::V1_0).unwrap_err().kind(),
         ErrorKind::Missing
     );
+
     let command = NiciraFlowMod { command: FlowModCommand(0x0305), ..Default::default() };
     assert!(flow(command).check_meaning(Version::V1_0).is_err());
+
     let command = NiciraFlowMod { command: FlowModCommand(0x0304), ..Default::default() };
     assert_eq!(flow(command).check_meaning(Version::V1_0), Ok(()));
 }

@@ -1,7 +1,7 @@
-//! Mutations of what is known, by a generator of our own: a fuzzer for the stable toolchain, without coverage.
+//! Mutates the messages of the corpus at random: a fuzzer without coverage feedback for the stable toolchain.
 //!
-//! `BEEHIVE_MUTATE_SECONDS` says how many seconds each of its parts takes; 12 by default. With `BEEHIVE_FUZZ_SEEDS` what it
-//! starts from is also written to the folder of that name, for the fuzzers of `fuzz/` to start from.
+//! `BEEHIVE_MUTATE_SECONDS` is the duration of each test in seconds; 12 by default. If `BEEHIVE_FUZZ_SEEDS`
+//! is set, the corpus is also written to that folder, as seeds for the fuzzers in `fuzz/`.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::corpus::all;
 use crate::harness;
 use crate::text::FLOWS;
 
-/// A generator of numbers (xorshift), the same for the same seed.
+/// A deterministic random number generator (xorshift).
 struct Lots(u64);
 
 impl Lots {
@@ -25,7 +25,7 @@ impl Lots {
     }
 }
 
-/// One to eight changes, of the kinds that find what is wrong with lengths, counts and types.
+/// Applies one to eight changes of kinds that reveal errors with lengths, counts and types.
 fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
     const EDGES: [u8; 14] = [0, 1, 3, 4, 7, 8, 9, 15, 16, 0x20, 0x7f, 0x80, 0xfe, 0xff];
     for _ in 0..=lots.below(8) {
@@ -48,16 +48,17 @@ fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
                 bytes.splice(at..at, part);
             }
         }
+
         bytes.truncate(4_096);
     }
 }
 
-/// Four messages at a time, after a byte that says in which pieces they come.
+/// Returns streams of four messages each, after a byte with the segment length.
 fn streams() -> Vec<Vec<u8>> {
     all().windows(4).map(|four| std::iter::once(four[0].len() as u8).chain(four.concat()).collect()).collect()
 }
 
-/// Flows as text, after a byte that says the version.
+/// Returns flows as text, after a byte that selects the version.
 fn texts() -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     for (text, versions) in FLOWS {
@@ -80,19 +81,23 @@ fn run(name: &str, pool: &[Vec<u8>], framed: bool, body: fn(&[u8])) {
             let length = (bytes.len() as u16).to_be_bytes();
             bytes[2..4].copy_from_slice(&length);
         }
+
         let (input, began) = (bytes.clone(), Instant::now());
         if let Err(panic) = std::panic::catch_unwind(|| body(&input)) {
             eprintln!("{name} fails on {}", crate::corpus::hex(&bytes));
             std::panic::resume_unwind(panic);
         }
-        // Generous, for a machine with much else to do; what spins never ends.
+
+        // The limit is generous for a loaded machine. An endless loop never ends.
         assert!(
             began.elapsed() < Duration::from_secs(20),
             "{name} takes long on {}",
             crate::corpus::hex(&bytes)
         );
+
         count += 1;
     }
+
     eprintln!("{name}: {count} mutations in {seconds} s");
 }
 
@@ -126,6 +131,7 @@ fn the_fuzzers_start_from_the_same() {
             "stream_split" => harness::stream_split,
             _ => harness::text,
         };
+
         pool.iter().for_each(|seed| body(seed));
         let Some(folder) = std::env::var_os("BEEHIVE_FUZZ_SEEDS") else { continue };
         let folder = std::path::Path::new(&folder).join(target);

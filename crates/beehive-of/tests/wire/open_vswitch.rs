@@ -1,4 +1,4 @@
-//! Open vSwitch as an independent judge of what we encode.
+//! Checks our encoding with `ovs-ofctl ofp-print`.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use beehive_of::Version;
 
 use crate::corpus::{hex, ours};
 
-/// What `ovs-ofctl ofp-print` says about a message; `None` when the program is not installed.
+/// Returns the output of `ovs-ofctl ofp-print` for a message; `None` if the program is not installed.
 fn judge(message: &[u8]) -> Option<String> {
     let output = Command::new("ovs-ofctl").args(["ofp-print", &hex(message)]).output();
     match output {
@@ -26,20 +26,23 @@ fn judge(message: &[u8]) -> Option<String> {
 fn open_vswitch_reads_every_kind_of_message_that_it_knows() {
     let mut disagreements = String::new();
     for version in Version::ALL {
-        for (message, words) in crate::complete::complete(version) {
+        for (message, words) in crate::message_samples::complete(version) {
             if words.is_empty() {
                 continue;
             }
+
             let Some(verdict) = judge(&message) else { return };
             let lacks: Vec<&str> = words.into_iter().filter(|words| !verdict.contains(words)).collect();
             let complains = ["***", "decode error", "trunc", "malformed", "OFPERR"]
                 .iter()
                 .any(|complaint| verdict.contains(complaint));
+
             if complains || !lacks.is_empty() {
                 disagreements += &format!("{version} lacks {lacks:?} in {verdict}{}\n\n", hex(&message));
             }
         }
     }
+
     assert!(disagreements.is_empty(), "{disagreements}");
 }
 
@@ -126,14 +129,16 @@ fn open_vswitch_reads_what_we_write() {
                 }
                 "role request" => &["OFPT_ROLE_REQUEST", "role=", "generation_id=7"],
                 "role reply" => &["OFPT_ROLE_REPLY", "role=", "generation_id=7"],
-                // Bodies that we do not look into, and filled with nonsense.
+                // These have bodies that we do not decode and filled with arbitrary bytes.
                 "multipart request" | "multipart reply" | "unknown" => continue,
                 _ => panic!("no verdict is expected of {name}"),
             };
+
             assert!(verdict.contains(&ofp), "{name} {version}: {verdict}");
             for words in expected {
                 assert!(verdict.contains(words), "{name} {version} lacks {words:?}:\n{verdict}");
             }
+
             let complaints = ["***", "decode error", "trunc", "malformed", "OFPERR", "bad"];
             for complaint in complaints.iter().filter(|_| name != "error") {
                 assert!(!verdict.contains(complaint), "{name} {version}:\n{verdict}");

@@ -1,4 +1,5 @@
-//! decode(encode(x)) = x for arbitrary messages, and encoding what was decoded gives the same bytes.
+//! Checks decode(encode(x)) = x for arbitrary messages, and that encoding the decoded message gives the same
+//! bytes.
 
 use beehive_of::any::*;
 use beehive_of::{Frame, Version, VersionSet};
@@ -10,7 +11,8 @@ use proptest::prelude::*;
 use crate::strategies::*;
 
 fn check(message: Message<'_>, version: Version, xid: u32) -> Result<(), TestCaseError> {
-    // What is in the buffer already stays, and lengths count from the message's own start.
+    // The previous contents of the buffer must be preserved, and lengths must count from the start of the
+    // message.
     let mut out = BytesMut::from(&b"before"[..]);
     message.encode_into(version, xid, &mut out).map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(&out[..6], b"before");
@@ -69,6 +71,7 @@ proptest! {
             actions: if old { bits.1 } else { 0 },
             ports: if version < Version::V1_3 { (&ports[..]).into() } else { Ports::EMPTY },
         };
+
         check(Message::FeaturesReply(features), version, xid)?;
         let config = SwitchConfig { flags: bits.2, miss_send_len: bits.3 };
         check(Message::SetConfig(config), version, xid)?;
@@ -82,6 +85,7 @@ proptest! {
             check(Message::RoleRequest(role), version, xid)?;
             check(Message::RoleReply(role), version, xid)?;
         }
+
         if let Some(port) = ports.first() {
             for reason in [PortReason::Add, PortReason::Delete, PortReason::Modify, PortReason::Other(9)] {
                 check(Message::PortStatus(PortStatus { reason, port: *port }), version, xid)?;
@@ -105,6 +109,7 @@ proptest! {
             cookie: if version < Version::V1_3 { None } else { cookie },
             data: &data,
         };
+
         check(Message::PacketIn(packet), version, xid)?;
     }
 
@@ -165,6 +170,7 @@ proptest! {
             packet_count: numbers.4,
             byte_count: numbers.5,
         };
+
         check(Message::FlowRemoved(flow), version, xid)?;
     }
 

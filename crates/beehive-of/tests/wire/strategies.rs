@@ -1,4 +1,4 @@
-//! Arbitrary messages that a version can express.
+//! Strategies that generate arbitrary messages that a version can express.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// How a property is tested: on so many cases, unless `PROPTEST_CASES` says otherwise; a failure is printed, not kept.
+/// Returns the configuration of a property test: this number of cases, unless `PROPTEST_CASES` is set.
+/// Failures are printed, not stored.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let standard = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() { standard } else { ProptestConfig { cases, ..standard } }
@@ -19,7 +20,7 @@ pub(crate) fn version() -> impl Strategy<Value = Version> {
     prop::sample::select(&Version::ALL[..])
 }
 
-/// A buffer identifier that is not the one for none.
+/// Generates a buffer identifier other than the reserved one.
 pub(crate) fn buffer_id() -> impl Strategy<Value = Option<u32>> {
     option::of(0..u32::MAX)
 }
@@ -56,7 +57,7 @@ fn network6() -> impl Strategy<Value = Masked<Ipv6Addr>> {
         .prop_map(|(bits, prefix)| Masked::<Ipv6Addr>::network(Ipv6Addr::from_bits(bits), prefix))
 }
 
-/// Fields above Ethernet that are consistent with each other.
+/// Generates consistent fields above Ethernet.
 fn upper(version: Version) -> BoxedStrategy<Match> {
     let arp = (option::of(0..=255u16), option::of(network()), option::of(network())).prop_map(
         |(arp_operation, arp_sender, arp_target)| Match {
@@ -123,6 +124,7 @@ fn upper(version: Version) -> BoxedStrategy<Match> {
                     icmp_code,
                     ..Match::ANY
                 });
+
             prop_oneof![3 => same, 1 => ipv6, 1 => icmp6].boxed()
         }
     }
@@ -134,6 +136,7 @@ fn vlan(version: Version) -> BoxedStrategy<(Option<VlanMatch>, Option<u8>)> {
         Version::V1_0 => id.boxed(),
         _ => prop_oneof![id, Just(VlanMatch::Tagged)].boxed(),
     };
+
     prop_oneof![
         Just((None, None)),
         Just((Some(VlanMatch::Untagged), None)),
@@ -199,6 +202,7 @@ pub(crate) fn port(version: Version) -> impl Strategy<Value = Port> {
         Version::V1_0 => Just(0u32).boxed(),
         _ => any::<u32>().boxed(),
     };
+
     (
         port_number(version),
         mac(),

@@ -1,4 +1,4 @@
-//! Flows as text: what Open vSwitch makes of the same text, and of what we write.
+//! Compares the parsing and displaying of flows with Open vSwitch.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use bytes::BytesMut;
 
 use crate::corpus::hex;
 
-/// Flows, and the numbers after `1.` of the versions that express them.
+/// Flows, and the minor numbers of the versions that can express them.
 pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
     ("actions=drop", 0..=5),
     ("tcp,tp_src=123,actions=flood", 0..=5),
@@ -133,7 +133,7 @@ pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
         "tun_metadata7=0x0102030405060708090a0b0c0d0e0f10111213141516 actions=delete_field:tun_metadata7",
         2..=5,
     ),
-    // Open vSwitch reads no `set_field` of an option in 1.1.
+    // In 1.1, Open vSwitch cannot parse `set_field` with a tunnel option.
     ("actions=delete_field:tun_metadata1,move:tun_metadata0[0..31]->reg0[]", 0..=5),
     ("actions=delete_field:tun_metadata1,set_field:0x1234->tun_metadata2", 0..=0),
     ("actions=delete_field:tun_metadata1,set_field:0x1234->tun_metadata2", 2..=5),
@@ -196,7 +196,7 @@ pub(crate) fn ovs(arguments: &[&str]) -> Option<Result<String, String>> {
     }
 }
 
-/// The flow in what `ovs-ofctl` prints: what follows the name of the message.
+/// Returns the flow in the output of `ovs-ofctl`: the text after the name of the message.
 fn flow_of(printed: &str) -> String {
     let line = printed.lines().find(|line| line.contains("FLOW_MOD")).unwrap_or(printed);
     line.split_once("): ").map_or(line, |(_, flow)| flow).trim().to_owned()
@@ -240,6 +240,7 @@ fn open_vswitch_makes_the_same_of_the_text_and_of_the_message_and_of_the_text_ag
             }
         }
     }
+
     assert!(disagreements.is_empty(), "\n{disagreements}");
 }
 
@@ -254,7 +255,7 @@ fn what_is_written_is_read_as_the_same_flow() {
             let shown = flow.to_string();
             let again = Flow::parse(&shown, version).unwrap_or_else(|error| panic!("{shown}: {error}"));
             assert_eq!(encoded(&again, version), encoded(&flow, version), "{version} {text}: {shown}");
-            // A message from anywhere is told just so.
+            // The decoded message is displayed in the same way.
             let bytes = encoded(&flow, version);
             let message = message::Message::parse(Frame::whole(&bytes).unwrap()).unwrap();
             message.check(version).unwrap();
@@ -277,10 +278,10 @@ fn a_long_token_is_told_in_part() {
     let error = Flow::parse(&text, Version::V1_3).unwrap_err();
     assert_eq!(error.token(), name);
     let shown = "ä".repeat(40);
-    assert_eq!(error.to_string(), format!("`{shown}…` at character 1 is the name of no field or option"));
+    assert_eq!(error.to_string(), format!("`{shown}…` at character 1 is not a known field or option"));
     let text = format!("{shown}=1,actions=drop");
     let error = Flow::parse(&text, Version::V1_3).unwrap_err();
-    assert_eq!(error.to_string(), format!("`{shown}` at character 1 is the name of no field or option"));
+    assert_eq!(error.to_string(), format!("`{shown}` at character 1 is not a known field or option"));
 }
 
 #[test]
@@ -354,13 +355,16 @@ fn errors_name_the_token_and_its_place() {
         assert_eq!((error.token(), error.position(), error.problem()), (token, position, problem), "{text}");
         assert!(error.to_string().contains(&position.to_string()), "{error}");
     }
+
     let error = Flow::parse("actions=group:1,push_vlan:0x8100", Version::V1_0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`push_vlan:0x8100` at character 17 cannot be encoded: OpenFlow 1.0 cannot express push_vlan"
     );
+
     let error = Flow::parse("actions=write_metadata:1,goto_table:1", Version::V1_0).unwrap_err();
     assert_eq!((error.token(), error.problem()), ("goto_table:1", Problem::Order));
+
     let error = Flow::parse("reg0=5,actions=drop", Version::V1_1).unwrap_err();
     assert_eq!(error.token(), "reg0=5");
 }
@@ -394,7 +398,7 @@ fn what_nobody_knows_is_told_and_read_again() {
 fn fragments_that_are_none_are_refused_or_told_as_they_are() {
     let error = Flow::parse("nw_frag=4 actions=drop", Version::V1_3).unwrap_err();
     assert_eq!(error.token(), "4");
-    // A message can have such a number all the same.
+    // A message can nevertheless contain such a number.
     let field = beehive_of::oxm::OxmField { class: 1, ..beehive_of::oxm::OxmField::basic(26, &[4]) };
     let list = [field];
     let fields = beehive_of::oxm::OxmFields((&list).into());
@@ -417,7 +421,7 @@ fn a_translation_of_no_end_or_of_both_is_told_as_it_is() {
         let tracked = ConnectionTracking { actions: (&nat).into(), ..ConnectionTracking::default() };
         let actions = [Action::Experimenter(Extended::Nicira(NiciraAction::ConnectionTracking(tracked)))];
         assert_eq!(beehive_of::text::show_actions(&(&actions).into(), Version::V1_3).to_string(), told);
-        // A switch refuses all but the first, and so does what reads them.
+        // Switches and our parser refuse all of them except the first.
         let read = Flow::parse(&format!("ip actions={told}"), Version::V1_3).is_ok();
         assert_eq!(read, flags == NatFlags::default(), "{told}");
     }
@@ -449,12 +453,14 @@ fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
             }
         }
     }
-    // Nesting ends before the stack does.
+
+    // The nesting limit prevents a stack overflow.
     let deep = format!("actions={}drop{}", "clone(".repeat(20_000), ")".repeat(20_000));
     assert!(Flow::parse(&deep, Version::V1_3).is_err());
 }
 
-/// What a name says of a class does not come back in what is written: the field is the same one all the same.
+/// The displayed name of a field does not depend on the class in the parsed name, because equivalent fields
+/// have one name.
 #[test]
 fn what_is_named_by_its_class_is_written_by_its_meaning() {
     let names = ["ONFOXM_ET_ACTSET_OUTPUT=89", "tcp,ONFOXM_ET_TCP_FLAGS=2", "tcp,NXM_NX_TCP_FLAGS=2"];
@@ -484,7 +490,7 @@ fn names_of_ports_and_actions_that_1_0_lacks_are_told_as_such() {
     }
 }
 
-/// What is wanted of a flow does not depend on the message that it goes out in.
+/// Encoding and comparison of a flow do not depend on which message it is encoded in.
 #[test]
 fn a_flow_is_encoded_and_compared_as_it_is_whatever_its_message() {
     for text in ["priority=7,tcp,tp_dst=80 actions=output:2", "ipv6,ipv6_dst=fe80::1,reg0=7 actions=output:2"]
@@ -500,6 +506,7 @@ fn a_flow_is_encoded_and_compared_as_it_is_whatever_its_message() {
             assert_eq!(flow.canonical_match(), flows[4].canonical_match(), "{text}");
             assert_eq!(flow.canonical_program(), flows[4].canonical_program(), "{text}");
         }
+
         let flow = &flows[0];
         let of_message = match flow.message() {
             Message::FlowMod(sent) => Canonical::of_match(&sent.match_fields),
@@ -508,6 +515,7 @@ fn a_flow_is_encoded_and_compared_as_it_is_whatever_its_message() {
             }
             other => panic!("{other:?}"),
         };
+
         assert_eq!(flow.canonical_match(), of_message, "{text}");
     }
 }

@@ -1,4 +1,5 @@
-//! What `ovs-ofctl` makes of a text is what we make of it, in a bounded grammar; where it takes what it should not, we do not.
+//! Compares our parser with `ovs-ofctl` on a bounded grammar, and checks that text which `ovs-ofctl`
+//! misinterprets is refused.
 
 use beehive_of::text::{Flow, Problem, show_flow};
 use beehive_of::{EncodeError, Version, message};
@@ -6,7 +7,7 @@ use beehive_of::{EncodeError, Version, message};
 use crate::text::ovs;
 use crate::text_fields::agree;
 
-/// Where numbers may be decimal, octal and hexadecimal. The `#` is the number.
+/// Flows with numbers that may be decimal, octal or hexadecimal. `#` stands for the number.
 const NUMBERS: &[&str] = &[
     "priority=# actions=drop",
     "idle_timeout=#,hard_timeout=# actions=drop",
@@ -37,7 +38,7 @@ const NUMBERS: &[&str] = &[
     "actions=learn(table=1,cookie=#,reg0=#,reg1[0..7]=#,load:#->reg2[0..7])",
 ];
 
-/// Where they are decimal whatever they start with.
+/// Flows with numbers that are always decimal.
 const DECIMALS: &[&str] = &[
     "table=# actions=drop",
     "in_port=# actions=output:#,output(#)",
@@ -53,7 +54,7 @@ const DECIMALS: &[&str] = &[
     "actions=conjunction(1,#/64)",
 ];
 
-/// Ways of writing other things, which are read like `ovs-ofctl` reads them.
+/// Other notations that must be parsed as by `ovs-ofctl`.
 const TEXTS: &[&str] = &[
     "actions=",
     "actions = output:1",
@@ -90,7 +91,7 @@ const TEXTS: &[&str] = &[
     "tcp actions=ct(commit,exec(nat,move:reg0[]->ct_mark[],set_field:1/1->ct_mark,load:1->ct_label[])),ct(exec())",
 ];
 
-/// What neither takes.
+/// Text that both parsers refuse.
 const REFUSED: &[&str] = &[
     "priority=65536 actions=drop",
     "priority=08 actions=drop",
@@ -144,7 +145,8 @@ const REFUSED: &[&str] = &[
     "actions=encap(nsh(tlv(1,1,0x12)))",
 ];
 
-/// What it takes for something else than is written, or says nothing of: the table in the documentation of the module.
+/// Text that `ovs-ofctl` misinterprets or silently ignores: the table in the documentation of the module
+/// `text`.
 const SWALLOWED: &[&str] = &[
     "tcp=1 actions=drop",
     "send_flow_rem=1 actions=drop",
@@ -192,7 +194,9 @@ fn what_is_written_means_what_it_means_to_open_vswitch() {
     if !agree(&texts, Version::V1_3) {
         return;
     }
-    // 1.0 cannot say some of it, and Open vSwitch prints what 1.5 loads in another way.
+
+    // 1.0 cannot express some of the text; 1.5 is left out because Open vSwitch prints `load` differently in
+    // it.
     let early: Vec<String> =
         texts.into_iter().filter(|text| Flow::parse(text, Version::V1_0).is_ok()).collect();
     assert!(early.len() > 150);
@@ -233,6 +237,7 @@ fn deletions_and_additions_take_what_is_theirs() {
         let error = Flow::parse_deletion(text, Version::V1_3, strict).unwrap_err();
         assert_eq!(error.problem(), problem, "{text}");
     }
+
     Flow::parse_deletion("priority=5,tcp", Version::V1_3, true).unwrap();
 }
 
@@ -251,6 +256,7 @@ fn what_a_command_does_not_look_at_is_not_told() {
         flags: FlowModFlags::SEND_FLOW_REMOVED,
         ..FlowMod::default()
     };
+
     for (command, told) in [
         (
             FlowModCommand::ADD,
@@ -270,7 +276,7 @@ fn what_a_command_does_not_look_at_is_not_told() {
     }
 }
 
-/// Nicira's message, which 1.0 needs for registers, has no place for them either.
+/// Nicira's message, which 1.0 needs for registers, cannot express these options either.
 #[test]
 fn what_1_0_cannot_restrict_is_refused_whatever_is_matched() {
     for text in ["cookie=1/-1", "cookie=1/-1,reg0=5", "out_group=5", "out_group=5,reg0=5"] {
@@ -279,12 +285,14 @@ fn what_1_0_cannot_restrict_is_refused_whatever_is_matched() {
         let wanted = EncodeError::Unsupported { version: Version::V1_0, field };
         assert_eq!(error.problem(), Problem::Version(wanted), "{text}");
     }
+
     let mut flow = Flow::parse_deletion("reg0=5", Version::V1_0, false).unwrap();
     flow.cookie_mask = 1;
     assert!(flow.message().encode_into(Version::V1_0, 0, &mut bytes::BytesMut::new()).is_err());
 }
 
-/// Their bits have no meaning there, or another one: an emergency flow in 1.0.
+/// The bits of these options are undefined in earlier versions, or have another meaning: an emergency flow in
+/// 1.0.
 #[test]
 fn options_of_later_versions_are_refused() {
     for (option, first) in [("reset_counts", 2), ("no_packet_counts", 3), ("no_byte_counts", 3)] {

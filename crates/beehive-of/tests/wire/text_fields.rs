@@ -1,4 +1,4 @@
-//! Every field that Open vSwitch has a name for, as text: what its manual lists (ovs-fields, 7), one by one.
+//! Checks every field that Open vSwitch's manual lists (`ovs-fields`(7)) in text.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use beehive_of::text::{Flow, show_fields};
 use beehive_of::{Frame, Version, message};
 use bytes::BytesMut;
 
-/// Fields by their short and their long names, with what each depends on and a value.
+/// The short and long names of each field, its prerequisite, and a value.
 const FIELDS: &[(&[&str], &str, &str)] = &[
     (&["conj_id", "NXM_NX_CONJ_ID"], "", "5"),
     (&["tun_id", "tunnel_id", "NXM_NX_TUN_ID", "OXM_OF_TUNNEL_ID"], "", "5"),
@@ -104,7 +104,8 @@ const FIELDS: &[(&[&str], &str, &str)] = &[
     (&["nd_options_type", "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"], "icmp6,icmp_type=136", "2"),
 ];
 
-/// What `ovs-ofctl` prints of a file of flows or of messages; `None`, said on the error output, where it is not installed.
+/// Returns the output of `ovs-ofctl` for a file of flows or messages; prints a note and returns `None` if it
+/// is not installed.
 fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
     let name = format!("beehive-of-{}-{}-{what}", std::process::id(), version.minor());
     let path = std::env::temp_dir().join(name);
@@ -129,7 +130,8 @@ fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
     }
 }
 
-/// Asserts that Open vSwitch makes the same of each text, of what we make of it, and of what we write of that.
+/// Asserts that Open vSwitch interprets each text, our encoding of it, and our displayed form of it in the
+/// same way.
 pub(crate) fn agree(texts: &[String], version: Version) -> bool {
     let (mut messages, mut shown) = (Vec::new(), String::new());
     for text in texts {
@@ -141,10 +143,12 @@ pub(crate) fn agree(texts: &[String], version: Version) -> bool {
         messages.extend(&out);
         shown += &format!("{flow}\n");
     }
+
     let Some(theirs) = print("parse-flows", version, texts.join("\n").as_bytes()) else { return false };
     let Some(judged) = print("ofp-parse", version, &messages) else { return false };
     let Some(again) = print("parse-flows", version, shown.as_bytes()) else { return false };
     assert_eq!((theirs.len(), judged.len(), again.len()), (texts.len(), texts.len(), texts.len()));
+
     let mut disagreements = String::new();
     for (index, text) in texts.iter().enumerate() {
         if theirs[index] != judged[index] || theirs[index] != again[index] {
@@ -155,11 +159,12 @@ pub(crate) fn agree(texts: &[String], version: Version) -> bool {
             );
         }
     }
+
     assert!(disagreements.is_empty(), "\n{disagreements}");
     true
 }
 
-/// Only short names stand in matches; long ones do with brackets, as in actions.
+/// Returns whether this is a short name. Matches allow long names with brackets only, as in actions.
 fn is_short(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
 }
@@ -169,15 +174,16 @@ fn every_field_is_matched_by_every_name() {
     for version in [Version::V1_0, Version::V1_3, Version::V1_5] {
         let mut texts = Vec::new();
         for (names, needs, value) in FIELDS {
-            // Open vSwitch has the type of a packet from 1.5 on.
+            // Open vSwitch supports `packet_type` from 1.5 on.
             if names[0] == "packet_type" && version < Version::V1_5 {
                 continue;
             }
             for name in names.iter().filter(|name| is_short(name)) {
                 texts.push(format!("{needs},{name}={value} actions=drop"));
             }
-            // No bits of options of tunnels are matched here, and of fields without masks that have fewer bits than
-            // their bytes Open vSwitch takes none, not even all; of a tag it makes what it refuses itself.
+            // Bits of tunnel options cannot be matched here. Open vSwitch refuses brackets on unmaskable
+            // fields that have fewer bits than their bytes hold, even for all bits, and for `vlan_tci` it
+            // prints text that it refuses itself.
             let narrow = ["vlan_pcp", "mpls_label", "mpls_tc", "mpls_bos", "ip_dscp", "nw_ecn", "nsh_spi"];
             let stumbles = narrow.contains(&names[0]) || names[0] == "vlan_tci";
             if stumbles || names[0].starts_with("tun_metadata") {
@@ -187,6 +193,7 @@ fn every_field_is_matched_by_every_name() {
                 texts.push(format!("{needs},{name}[]=1 actions=drop"));
             }
         }
+
         if !agree(&texts, version) {
             return;
         }
@@ -198,7 +205,7 @@ fn every_field_is_named_in_actions_by_every_name_and_is_as_wide() {
     for version in [Version::V1_0, Version::V1_3, Version::V1_5] {
         let mut texts = Vec::new();
         for (names, needs, _) in FIELDS {
-            // These cannot be copied, or only of connections that are tracked.
+            // These cannot be copied, or only for tracked connections.
             if names[0] == "conj_id"
                 || needs.contains("ct_state")
                 || (names[0] == "packet_type" && version < Version::V1_5)
@@ -209,6 +216,7 @@ fn every_field_is_named_in_actions_by_every_name_and_is_as_wide() {
                 texts.push(format!("{needs} actions=push:{name}[],push:{name}[0]"));
             }
         }
+
         if !agree(&texts, version) {
             return;
         }
@@ -240,7 +248,7 @@ fn a_mask_is_taken_where_open_vswitch_takes_one() {
         let value = value.split(['/', '|']).next().unwrap();
         if value.starts_with(|letter: char| letter.is_ascii_alphabetic() && !value.contains(':'))
             || value.starts_with('(')
-            // Nobody has a field for them that may have a mask.
+            // No equivalent field for SCTP ports supports masks.
             || needs.starts_with("sctp")
         {
             continue;
@@ -256,13 +264,15 @@ fn a_mask_is_taken_where_open_vswitch_takes_one() {
             disagreements += &format!("{text}: {ours:?}, {}\n", String::from_utf8_lossy(&output.stderr));
         }
     }
+
     assert!(disagreements.is_empty(), "\n{disagreements}");
 }
 
 #[test]
 fn fields_of_nicira_are_told_by_the_names_that_matches_have() {
     let field = |class, number, value| OxmField { class, ..OxmField::basic(number, value) };
-    // As a switch of 1.0 tells them.
+
+    // The fields as a 1.0 switch reports them.
     let list = [
         field(0, 0, &[0xff, 0xfe]),
         field(0, 2, &[2, 0, 0, 0, 0, 1]),

@@ -1,4 +1,5 @@
-//! A message that is told as a tree and composed of it is the same, byte by byte, however long its fields are.
+//! Checks that converting a message to a tree and composing it again preserves every byte, for fields of any
+//! length.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FIELDS, FieldId, OxmField, OxmFields};
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// A field as it is drawn: which, with which bytes, of which half are a mask.
+/// A random field: its identity, its bytes, and whether half of them are a mask.
 type Drawn = (FieldId, Vec<u8>, bool);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
@@ -43,7 +44,7 @@ fn field((id, bytes, masked): &Drawn) -> OxmField<'_> {
     OxmField { class: id.class, number: id.number, experimenter: id.experimenter, value, mask }
 }
 
-/// Goes from bytes to a tree and back.
+/// Checks the conversion from bytes to a tree and back.
 fn goes_round(message: &Message<'_>, version: Version) -> Result<(), TestCaseError> {
     let mut bytes = BytesMut::new();
     message.encode_into(version, 7, &mut bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -82,13 +83,14 @@ proptest! {
             instructions: (&apply).into(),
             ..Default::default()
         };
+
         goes_round(&Message::FlowMod(flow), version)?;
         let flow = NiciraFlowMod { match_fields, instructions: (&apply).into(), ..Default::default() };
         goes_round(&Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))), version)?;
     }
 }
 
-/// Whose lengths are told say how much there must be.
+/// A length in the key must match the length of the value.
 #[test]
 fn a_length_that_is_told_is_that_of_the_value() {
     let compose = |entry: &str, value: &str| {
@@ -101,8 +103,10 @@ fn a_length_that_is_told_is_that_of_the_value() {
             ("type", text("flow_mod")),
             ("match", record(vec![(entry, text(value))])),
         ]);
+
         Message::compose(&message, &mut BytesMut::new())
     };
+
     assert_eq!(compose("tcp_src:3", "0x010203"), Ok(()));
     assert_eq!(compose("tcp_src:6", "0x010203/0xffffff"), Ok(()));
     for (entry, value) in [
@@ -120,12 +124,12 @@ fn a_length_that_is_told_is_that_of_the_value() {
     }
 }
 
-/// What is no message is refused, and the error says what and where.
+/// Checks that an invalid tree is refused with an error that has the path and the problem.
 #[cfg(feature = "serde")]
 mod refused {
     use super::*;
 
-    /// The message that `fields` of JSON tell in 1.3, or the error in words.
+    /// Composes a message of 1.3 from JSON fields. Returns the bytes or the error message.
     fn told(fields: &str) -> Result<BytesMut, String> {
         told_in("1.3", fields)
     }
@@ -145,11 +149,11 @@ mod refused {
     #[test]
     fn a_name_that_nothing_has_is_refused_with_the_one_that_is_like_it() {
         let flow = |rest: &str| told(&format!(r#""type":"flow_mod",{rest}"#)).unwrap_err();
-        let like =
-            |path: &str, name: &str| format!("`{path}` is the name of nothing here; `{name}` is like it");
+        let like = |path: &str, name: &str| format!("unknown key `{path}` (did you mean `{name}`?)");
         assert_eq!(flow(r#""matches":{"in_port":1}"#), like("matches", "match"));
         assert_eq!(flow(r#""match":{"in_prot":1}"#), like("match.in_prot", "in_port"));
         assert_eq!(flow(r#""match":{"in_port":1,"tcp_dts":1}"#), like("match.tcp_dts", "tcp_dst"));
+
         let apply = |action: &str| {
             flow(&format!(
                 r#""instructions":[{{"type":"apply_actions","actions":[{{"type":"output","port":1}},{action}]}}]"#
@@ -158,25 +162,27 @@ mod refused {
         let action = |rest: &str| format!("instructions[0].actions[1].{rest}");
         assert_eq!(apply(r#"{"type":"output","prt":2}"#), like(&action("prt"), "port"));
         assert_eq!(apply(r#"{"tpye":"output","port":2}"#), like(&action("tpye"), "type"));
-        assert_eq!(apply(r#"{"port":2}"#), format!("`{}` is missing", action("type")));
-        assert_eq!(flow(r#""frobnicate":1"#), "`frobnicate` is the name of nothing here");
+        assert_eq!(apply(r#"{"port":2}"#), format!("missing key `{}`", action("type")));
+        assert_eq!(flow(r#""frobnicate":1"#), "unknown key `frobnicate`");
         assert_eq!(told(r#""tpye":"hello""#).unwrap_err(), like("tpye", "type"));
-        assert_eq!(told(r#""xid":1"#).unwrap_err(), "`type` is missing");
+        assert_eq!(told(r#""xid":1"#).unwrap_err(), "missing key `type`");
         for (version, name) in [("1.0", "in_port"), ("1.1", "in_port"), ("1.1", "mpls_label")] {
             let misspelt = name.replace('l', "1").replace('t', "");
             let error =
                 told_in(version, &format!(r#""type":"flow_mod","match":{{"{misspelt}":1}}"#)).unwrap_err();
             assert_eq!(error, like(&format!("match.{misspelt}"), name));
         }
-        // A key that only other versions have.
-        assert!(flow(r#""importance":1"#).starts_with("`importance` is the name of nothing here"));
+
+        // A key that exists in other versions only.
+        assert!(flow(r#""importance":1"#).starts_with("unknown key `importance`"));
     }
 
     #[test]
     fn a_value_that_its_name_does_not_have_is_told_with_its_place() {
         let cannot = |path: &str, value: &str| {
-            format!("`{path}` cannot be `{value}`: misspelt, out of range, or not in this version")
+            format!("invalid value `{value}` for `{path}`: misspelt, out of range, or not in this version")
         };
+
         assert_eq!(told(r#""type":"flow_mdo""#).unwrap_err(), cannot("type", "flow_mdo"));
         assert_eq!(told_in("1.0", r#""type":"group_mod""#).unwrap_err(), cannot("type", "group_mod"));
         assert_eq!(told_in("1.7", r#""type":"features_request""#).unwrap_err(), cannot("version", "1.7"));
@@ -193,8 +199,10 @@ mod refused {
         ] {
             assert_eq!(told(&format!(r#""type":"flow_mod",{fields}"#)).unwrap_err(), cannot(path, value));
         }
+
         let list = told(r#""type":"flow_mod","priority":[1]"#).unwrap_err();
-        assert_eq!(list, "`priority` has a value of another kind than its own");
+        assert_eq!(list, "`priority` has a value of the wrong type");
+
         let long = told(&format!(r#""type":"flow_mod","priority":"{}""#, "x".repeat(9999))).unwrap_err();
         assert_eq!(long, cannot("priority", &("x".repeat(40) + "…")));
     }
@@ -208,7 +216,11 @@ mod refused {
         let usual = bundle("").unwrap();
         assert_eq!(bundle(r#""version":"1.4","#).as_ref(), Ok(&usual));
         assert_eq!(bundle(r#""padded":false,"#).as_ref(), Ok(&usual));
-        assert!(bundle(r#""version":"1.3","#).unwrap_err().starts_with("`message.version` cannot be `1.3`"));
+        assert!(
+            bundle(r#""version":"1.3","#)
+                .unwrap_err()
+                .starts_with("invalid value `1.3` for `message.version`")
+        );
     }
 
     #[test]

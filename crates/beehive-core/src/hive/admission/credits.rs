@@ -95,17 +95,17 @@ impl Drop for Taken {
 #[derive(Debug)]
 pub(crate) struct Cause {
     taken: Option<Taken>,
-    under_way: Arc<UnderWay>,
+    in_flight: Arc<InFlight>,
 }
 
 /// Everything of a hive that is not done: so many causes.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay {
+pub(crate) struct InFlight {
     causes: AtomicU64,
     none: Notify,
 }
 
-impl UnderWay {
+impl InFlight {
     /// So many.
     pub(crate) fn count(&self) -> u64 {
         self.causes.load(Ordering::Acquire)
@@ -119,7 +119,7 @@ impl UnderWay {
     /// Begins something that holds no credits. It is done when the cause is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Arc<Cause> {
         self.causes.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Cause { taken: None, under_way: self.clone() })
+        Arc::new(Cause { taken: None, in_flight: self.clone() })
     }
 
     /// Waits until nothing is under way. Cancel-safe.
@@ -135,14 +135,14 @@ impl UnderWay {
 }
 
 impl Cause {
-    pub(crate) fn new(credits: &Arc<Credits>, count: u32, under_way: &Arc<UnderWay>) -> Arc<Cause> {
-        Cause::of(Taken { credits: credits.clone(), count }, under_way)
+    pub(crate) fn new(credits: &Arc<Credits>, count: u32, in_flight: &Arc<InFlight>) -> Arc<Cause> {
+        Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
 
     /// Of credits that were taken before.
-    pub(crate) fn of(taken: Taken, under_way: &Arc<UnderWay>) -> Arc<Cause> {
-        under_way.causes.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Cause { taken: Some(taken), under_way: under_way.clone() })
+    pub(crate) fn of(taken: Taken, in_flight: &Arc<InFlight>) -> Arc<Cause> {
+        in_flight.causes.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Cause { taken: Some(taken), in_flight: in_flight.clone() })
     }
 }
 
@@ -150,8 +150,8 @@ impl Drop for Cause {
     fn drop(&mut self) {
         // before anybody is told that nothing is under way
         drop(self.taken.take());
-        if self.under_way.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.under_way.none.notify_waiters()
+        if self.in_flight.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.in_flight.none.notify_waiters()
         }
     }
 }

@@ -69,6 +69,7 @@ impl OutsideLane {
         let mut line = self.line.lock();
         line.open.remove(&ticket);
         let floor = line.open.first().map_or(line.next, |(first, _)| *first);
+        debug_assert!(floor <= line.next, "a floor never passes a number that was not given out");
         let ended = line.ended && line.open.is_empty();
         let before = self.floor.fetch_max(floor, Ordering::AcqRel);
         drop(line);

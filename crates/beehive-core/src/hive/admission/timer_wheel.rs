@@ -1,6 +1,6 @@
 //! Timers as data: what is due when, in one ordered table, woken by one sleep.
 
-use crate::hive::admission::credits::{Cause, UnderWay};
+use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
 use crate::time::Time;
 use parking_lot::Mutex;
@@ -52,14 +52,14 @@ impl<F> TimerWheel<F> {
 
     /// Takes what is due at `now` out of the table, and tells when the next is. What is taken is under way for as long as
     /// its cause is held, from before it has left the table: at no time does it neither wait nor count as work.
-    pub(crate) fn take_due(&self, now: Time, under_way: &Arc<UnderWay>) -> (Option<Fired<F>>, Option<Time>) {
+    pub(crate) fn take_due(&self, now: Time, in_flight: &Arc<InFlight>) -> (Option<Fired<F>>, Option<Time>) {
         let mut due = self.due.lock();
         let mut fired: Option<Fired<F>> = None;
         while let Some(entry) = due.table.first_entry() {
             if entry.key().0 > now {
                 return (fired, Some(entry.key().0));
             }
-            let fired = fired.get_or_insert_with(|| (under_way.begin(), Vec::new()));
+            let fired = fired.get_or_insert_with(|| (in_flight.begin(), Vec::new()));
             fired.1.push(entry.remove());
         }
         (fired, None)
@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn what_has_been_taken_is_under_way_until_it_has_fired() {
-        let (timers, under_way) = (TimerWheel::default(), Arc::new(UnderWay::default()));
+        let (timers, in_flight) = (TimerWheel::default(), Arc::new(InFlight::default()));
         let second = |n: u64| Time::from_nanoseconds(n * 1_000_000_000);
         timers.at(second(1), ());
         timers.at(second(3), ());
-        let (early, next) = timers.take_due(Time::from_nanoseconds(0), &under_way);
-        assert!(early.is_none() && under_way.is_none() && next == Some(second(1)));
-        let (fired, next) = timers.take_due(second(2), &under_way);
-        assert!(timers.len() == 1 && !under_way.is_none() && next == Some(second(3)));
+        let (early, next) = timers.take_due(Time::from_nanoseconds(0), &in_flight);
+        assert!(early.is_none() && in_flight.is_none() && next == Some(second(1)));
+        let (fired, next) = timers.take_due(second(2), &in_flight);
+        assert!(timers.len() == 1 && !in_flight.is_none() && next == Some(second(3)));
         assert_eq!(fired.as_ref().map(|fired| fired.1.len()), Some(1));
         drop(fired);
-        assert!(under_way.is_none())
+        assert!(in_flight.is_none())
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::app::{App, Handlers};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
-use crate::hive::bee::pending::Tail;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::bee::pending::PendingRuns;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::{Registry, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::counters::HandlerCounters;
 use crate::mapper::{Mapper, close_over_fusion};
@@ -163,8 +163,8 @@ impl<A: App> AppRuntime<A> {
         Body {
             app,
             settings,
-            tail: self.link.as_ref().map(|link| Tail::new(link)),
-            lane: SenderLane::default(),
+            pending: self.link.as_ref().map(|link| PendingRuns::new(link)),
+            queue: SenderQueue::default(),
             now: Time::ZERO,
             traffic: Default::default(),
         }
@@ -175,7 +175,7 @@ impl<A: App> AppRuntime<A> {
         self: &Arc<Self>,
         id: BeeId,
         image: BeeImage,
-        lane: SenderLane,
+        queue: SenderQueue,
     ) -> Result<(), DecodeError> {
         let cells = image.cells;
         let mut body = self.body();
@@ -193,18 +193,18 @@ impl<A: App> AppRuntime<A> {
                 "it holds cells that the log gives to nobody: was that written with another `seed`?".into();
             return Err(DecodeError { what: "a bee", why });
         }
-        if let Some(tail) = &mut body.tail {
-            tail.base = image.state;
-            tail.seen = image.seen;
-            tail.cells_logged = cells.len();
-            tail.forget_unknown();
-            tail.next_seq = image.next_seq;
+        if let Some(pending) = &mut body.pending {
+            pending.base = image.state;
+            pending.seen = image.seen;
+            pending.cells_logged = cells.len();
+            pending.forget_unknown();
+            pending.next_seq = image.next_seq;
         }
         if let Some(snapshots) = &self.snapshots {
             snapshots.restored(&mut body.app, image.now)
         }
         body.now = image.now;
-        body.lane = lane;
+        body.queue = queue;
         let cells: Vec<CellId> = cells.into_iter().collect();
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::cell::BeeId;
-use crate::hive::bee::bee::Bee;
+use crate::hive::bee::lifecycle::Bee;
 use hashbrown::HashTable;
 use std::sync::Arc;
 

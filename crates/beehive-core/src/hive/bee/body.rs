@@ -2,12 +2,13 @@
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::Queue;
-use crate::hive::bee::pending::Tail;
+use crate::hive::bee::pending::PendingRuns;
 use crate::hive::bee::traffic::Traffic;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
 use crate::state::column::Columns;
@@ -19,8 +20,8 @@ use std::collections::VecDeque;
 pub(crate) struct Body<A: App> {
     pub(crate) app: A,
     /// What is executed and not committed, if the app is journaled.
-    pub(crate) tail: Option<Box<Tail<A>>>,
-    pub(crate) lane: SenderLane,
+    pub(crate) pending: Option<Box<PendingRuns<A>>>,
+    pub(crate) queue: SenderQueue,
     /// The time its handlers saw last.
     pub(crate) now: Time,
     /// The version of its settings.
@@ -31,21 +32,21 @@ pub(crate) struct Body<A: App> {
 impl<A: App> Body<A> {
     /// Nothing it did is waiting to be committed.
     pub(super) fn is_settled(&self) -> bool {
-        self.tail.as_ref().is_none_or(|tail| tail.is_settled())
+        self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
     /// Something may have been decided about what it did.
     pub(super) fn is_behind(&self) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.is_behind())
+        self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
 
     /// Acts on what was decided; what must be run again goes before everything else.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
-        if let Some(tail) = &mut self.tail {
-            if tail.reconcile(&bee.app, &mut self.app, &mut self.lane, turn) {
+        if let Some(pending) = &mut self.pending {
+            if pending.reconcile(&bee.app, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
                 turn.note_restored(bee.app.index, || bee.cells_after(0).0)
             }
-            while let Some(delivery) = tail.again.pop_back() {
+            while let Some(delivery) = pending.again.pop_back() {
                 queue.push_front(delivery)
             }
         }

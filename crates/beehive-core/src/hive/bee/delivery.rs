@@ -3,8 +3,8 @@
 use crate::app::App;
 use crate::cell::CellSet;
 use crate::hive::admission::credits::Cause;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::AnyBatch;
 use std::sync::Arc;

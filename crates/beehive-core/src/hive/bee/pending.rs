@@ -5,9 +5,8 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::consensus::journal::{Input, Seen};
 use crate::hive::consensus::log_client::Fate;
-use crate::hive::dispatch::effects::{Step, let_go};
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Link, Turn};
+use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
+use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::state::column::Columns;
@@ -25,12 +24,12 @@ pub(crate) struct Executed<A: App> {
     pub(crate) inputs: Vec<Input>,
     pub(crate) ops: Vec<Op>,
     /// What it lets out.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<Effect>,
     /// How many of the bee's cells the log knows of with it.
     pub(crate) cells_end: usize,
 }
 
-pub(crate) struct Tail<A: App> {
+pub(crate) struct PendingRuns<A: App> {
     link: Arc<Link>,
     version: u64,
     /// The committed state.
@@ -48,9 +47,9 @@ pub(crate) struct Tail<A: App> {
     pub(crate) cells_logged: usize,
 }
 
-impl<A: App> Tail<A> {
+impl<A: App> PendingRuns<A> {
     pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
-        Box::new(Tail {
+        Box::new(PendingRuns {
             version: link.version(),
             link: link.clone(),
             base: EncodedCells::default(),
@@ -72,7 +71,7 @@ impl<A: App> Tail<A> {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Whether something may have happened since [`Tail::reconcile`] looked.
+    /// Whether something may have happened since [`PendingRuns::reconcile`] looked.
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }
@@ -86,8 +85,7 @@ impl<A: App> Tail<A> {
         &mut self,
         app: &Arc<AppRuntime<A>>,
         state: &mut A,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) -> bool {
         if !self.is_behind() {
             return false;
@@ -106,15 +104,15 @@ impl<A: App> Tail<A> {
                     let Some(done) = self.entries.pop_front() else { return false };
                     done.ops.iter().for_each(|op| self.base.apply(op));
                     if let Some(snapshots) = &app.snapshots {
-                        snapshots.committed(state, &done.ops, turn.moment())
+                        snapshots.committed(state, &done.ops, cx.turn.moment())
                     }
                     self.cells_logged = self.cells_logged.max(done.cells_end);
-                    if let Some(witness) = &turn.hive.witness {
+                    if let Some(witness) = &cx.turn.hive.witness {
                         witness.committed(done.number)
                     }
-                    turn.cause = done.delivery.cause.clone();
-                    let_go(done.steps, lane, turn);
-                    turn.cause = None;
+                    cx.turn.cause = done.delivery.cause.clone();
+                    flush(done.steps, cx);
+                    cx.turn.cause = None;
                     let Delivery { batch, cells, .. } = done.delivery;
                     batch.committed(cells.len());
                     panics::harmless(|| drop(batch));

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::cell::CellId;
-use crate::hive::bee::bee::Bee;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{SWEEP_PARTS, sweep_order};
 use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
@@ -98,6 +98,11 @@ impl<A: App> Routes<A> {
 
     pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
+        debug_assert!(
+            shard.find(cell).is_none_or(|owner| Arc::ptr_eq(owner, bee) || owner.may_be_gone()),
+            "a cell has one owner: the route of {cell:?} still leads to a living bee"
+        );
+
         match shard.find(cell).is_some() {
             true => shard.remove(cell),
             false => {

@@ -2,15 +2,15 @@
 
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane, is_lasting};
 use crate::hive::consensus::journal::{Colony, Entry, Journal, JournalEvents, Record};
-use crate::hive::consensus::quarantine::Care;
-use crate::hive::consensus::without_bee::Unowned;
+use crate::hive::consensus::quarantine::Quarantine;
+use crate::hive::consensus::without_bee::WithoutBee;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
-enum Pending<W: ?Sized> {
+enum Undecided<W: ?Sized> {
     Bee(Arc<W>),
     /// Said until it is committed.
     Said(Record, oneshot::Sender<()>),
@@ -23,7 +23,7 @@ struct State<W: ?Sized> {
     released: u64,
     /// Ranges of numbers that never took effect: first, and one past the last.
     dead: Vec<(u64, u64)>,
-    pending: BTreeMap<u64, Pending<W>>,
+    undecided: BTreeMap<u64, Undecided<W>>,
 }
 
 /// The fate of an entry so far.
@@ -55,20 +55,20 @@ impl<W: ?Sized> State<W> {
     /// Says something, from now on until it is committed.
     fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Entry {
         let entry = self.number(record.clone());
-        self.pending.insert(entry.number, Pending::Said(record, committed));
+        self.undecided.insert(entry.number, Undecided::Said(record, committed));
         entry
     }
 
     /// Of the entries that somebody looks after, those that have met their fate, in order.
     fn decided(&self) -> Vec<(u64, Fate)> {
         let upto = self.dead.last().map_or(0, |(_, end)| end - 1).max(self.released);
-        let fates = self.pending.range(..=upto).map(|(number, _)| (*number, self.fate(*number)));
+        let fates = self.undecided.range(..=upto).map(|(number, _)| (*number, self.fate(*number)));
         fates.filter(|(_, fate)| *fate != Fate::Open).collect()
     }
 
     /// A range is of interest as long as somebody has an entry in it.
     fn forget_dead(&mut self) {
-        let oldest = self.pending.first_key_value().map_or(u64::MAX, |(number, _)| *number);
+        let oldest = self.undecided.first_key_value().map_or(u64::MAX, |(number, _)| *number);
         self.dead.retain(|(_, end)| *end > oldest);
     }
 }
@@ -79,8 +79,8 @@ pub(crate) struct LogClient<W: ?Sized> {
     state: Mutex<State<W>>,
     /// Of those outside.
     pub(crate) lanes: Lanes,
-    pub(crate) unowned: Unowned,
-    pub(crate) care: Care,
+    pub(crate) without_bee: WithoutBee,
+    pub(crate) quarantine: Quarantine,
     /// The lane of those who emit or ask through the hive itself.
     pub(crate) own_lane: Arc<OutsideLane>,
     /// Goes up whenever the fate of an entry has changed.
@@ -91,15 +91,15 @@ impl<W: ?Sized> LogClient<W> {
     /// Goes on where `colony` is; `chance` makes the hive's own lane.
     pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
-        let state = State { next: last, last, released: last, dead: Vec::new(), pending: BTreeMap::new() };
+        let state = State { next: last, last, released: last, dead: Vec::new(), undecided: BTreeMap::new() };
         let lanes = Lanes::new(lasting_lanes(colony));
         Arc::new(LogClient {
-            care: Care::new(journal.clone(), colony),
+            quarantine: Quarantine::new(journal.clone(), colony),
             journal,
             state: Mutex::new(state),
             own_lane: lanes.open(chance),
             lanes,
-            unowned: Unowned::new(colony.seen.clone()),
+            without_bee: WithoutBee::new(colony.seen.clone()),
             version: AtomicU64::new(0),
         })
     }
@@ -111,7 +111,10 @@ impl<W: ?Sized> LogClient<W> {
 
     /// All entries up to and including `upto` are committed. Returns those whose entries were decided.
     pub(crate) fn released(&self, upto: u64) -> Vec<Arc<W>> {
-        self.decide(|state| state.released = state.released.max(upto))
+        self.decide(|state| {
+            debug_assert!(upto <= state.next, "the journal released entry {upto} of {} appended", state.next);
+            state.released = state.released.max(upto)
+        })
     }
 
     /// No entry after `last` took effect, and none appended so far ever will. Returns those whose entries were decided.
@@ -131,18 +134,18 @@ impl<W: ?Sized> LogClient<W> {
         // under the lock: who is refused because of it finds that there is something to look at
         self.version.fetch_add(1, Ordering::Release);
         for (number, fate) in state.decided() {
-            if let Some(Pending::Bee(bee)) = state.pending.get(&number) {
+            if let Some(Undecided::Bee(bee)) = state.undecided.get(&number) {
                 // stays until the bee has taken note
                 decided.push(bee.clone());
                 continue;
             }
-            match (state.pending.remove(&number), fate) {
-                (Some(Pending::Said(record, committed)), Fate::Dead) => {
+            match (state.undecided.remove(&number), fate) {
+                (Some(Undecided::Said(record, committed)), Fate::Dead) => {
                     let again = state.say(record, committed);
                     // under the lock: nobody comes before it who did not before
                     self.journal.append(again)
                 }
-                (Some(Pending::Said(_, committed)), _) => {
+                (Some(Undecided::Said(_, committed)), _) => {
                     let _ = committed.send(());
                 }
                 _ => {}
@@ -157,14 +160,14 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Appends what a bee did, unless one of the entries that it was executed on is dead.
-    pub(crate) fn append(&self, bee: Arc<W>, tail: &[u64], record: Record) -> Option<u64> {
+    pub(crate) fn append(&self, bee: Arc<W>, pending: &[u64], record: Record) -> Option<u64> {
         let mut state = self.state.lock();
-        if tail.iter().any(|number| state.fate(*number) == Fate::Dead) {
+        if pending.iter().any(|number| state.fate(*number) == Fate::Dead) {
             return None;
         }
         let entry = state.number(record);
         let number = entry.number;
-        state.pending.insert(number, Pending::Bee(bee));
+        state.undecided.insert(number, Undecided::Bee(bee));
         // under the lock, so that the journal sees the numbers in order
         self.journal.append(entry);
         Some(number)
@@ -192,7 +195,7 @@ impl<W: ?Sized> LogClient<W> {
             .map(|number| {
                 let fate = state.fate(number);
                 if fate != Fate::Open {
-                    state.pending.remove(&number);
+                    state.undecided.remove(&number);
                 }
                 fate
             })

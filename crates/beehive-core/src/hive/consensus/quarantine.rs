@@ -1,4 +1,4 @@
-//! Care: messages that may have ended the process are run one at a time, each noted before it is, and one that did so again
+//! Quarantine: messages that may have ended the process are run one at a time, each noted before it is, and one that did so again
 //! is set aside.
 //!
 //! A handler that panics harms nobody. One that aborts the process (a stack without end, memory that is used up, a library
@@ -32,14 +32,14 @@ pub(crate) enum Begun<'a> {
     /// As always.
     Plainly,
     /// By itself, until this is dropped.
-    WithCare(#[allow(dead_code)] Noted<'a>),
+    Marked(#[allow(dead_code)] Noted<'a>),
     /// Not at all.
     SetAside,
 }
 
-/// A message that is being run with care.
+/// A message that is being run with quarantine.
 pub(crate) struct Noted<'a> {
-    care: &'a Care,
+    quarantine: &'a Quarantine,
     suspect: Suspect,
     _alone: MutexGuard<'a, ()>,
 }
@@ -47,8 +47,8 @@ pub(crate) struct Noted<'a> {
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
         // before others may begin
-        self.care.note(None);
-        self.care.is_run(&self.suspect)
+        self.quarantine.note(None);
+        self.quarantine.is_run(&self.suspect)
     }
 }
 
@@ -98,20 +98,20 @@ impl State {
     }
 }
 
-pub(crate) struct Care {
+pub(crate) struct Quarantine {
     journal: Arc<dyn Journal>,
     /// The life before this one did not end well.
     unclean: bool,
-    /// Something is to be run with care, or not at all.
+    /// Something is to be run with quarantine, or not at all.
     any: AtomicBool,
     state: Mutex<State>,
-    /// Held by the message that is run with care, so that there is one.
+    /// Held by the message that is run with quarantine, so that there is one.
     alone: Mutex<()>,
 }
 
-impl Care {
+impl Quarantine {
     /// Takes over from the life that wrote the log.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony) -> Care {
+    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony) -> Quarantine {
         let before = journal.marked();
         let unclean = before.is_some();
         let mut state = State::default();
@@ -133,7 +133,7 @@ impl Care {
             );
         }
         let any = AtomicBool::new(!state.is_empty());
-        Care { journal, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
+        Quarantine { journal, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
     }
 
     /// This life has begun.
@@ -227,7 +227,7 @@ impl Care {
         let alone = self.alone.lock();
         threads.end_run(slot);
         self.note(Some(suspect));
-        Begun::WithCare(Noted { care: self, suspect, _alone: alone })
+        Begun::Marked(Noted { quarantine: self, suspect, _alone: alone })
     }
 
     fn note(&self, running: Option<Suspect>) {
@@ -272,9 +272,9 @@ mod tests {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
         journal.leave(Some(Mark { running: Some(suspect(0)), set_aside }));
-        let care = Care::new(journal.clone(), &Colony::default());
+        let quarantine = Quarantine::new(journal.clone(), &Colony::default());
         journal.stop();
-        let state = care.state.lock();
+        let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);
         assert!(state.set_aside.contains(&suspect(0)));
     }

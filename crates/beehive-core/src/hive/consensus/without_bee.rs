@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What of the lanes that are gone on with was consumed without a bee.
-pub(crate) struct Unowned {
+pub(crate) struct WithoutBee {
     seen: Mutex<Seen>,
     /// Something was consumed, at some time.
     any: AtomicBool,
 }
 
-impl Unowned {
-    pub(crate) fn new(seen: Seen) -> Unowned {
-        Unowned { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
+impl WithoutBee {
+    pub(crate) fn new(seen: Seen) -> WithoutBee {
+        WithoutBee { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
     }
 
     /// Whether a record says already what handler `handler` made of a message from outside.

@@ -19,7 +19,7 @@ pub(crate) trait Owners: Send + Sync {
 }
 
 /// A run of messages that waits at its sender.
-pub(crate) trait Parked: Send {
+pub(crate) trait Blocked: Send {
     fn app(&self) -> u16;
     fn cells(&self) -> &[CellId];
     /// Goes to all cells of the app.
@@ -31,7 +31,7 @@ pub(crate) trait Parked: Send {
         false
     }
     /// Delivers it if its cells have one owner.
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>>;
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
     /// Who knows the owners of its cells. None: it can be delivered as soon as nothing is before it.
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
@@ -58,13 +58,13 @@ fn remove<K: Hash + Eq>(from: &mut HashMap<K, usize>, key: K) {
 }
 
 impl Before {
-    fn add(&mut self, parked: &dyn Parked) {
-        let app = parked.app();
+    fn add(&mut self, blocked: &dyn Blocked) {
+        let app = blocked.app();
         add(&mut self.apps, app);
-        if parked.is_sweep() {
+        if blocked.is_sweep() {
             add(&mut self.sweeps, app)
         }
-        parked.cells().iter().for_each(|cell| add(&mut self.cells, (app, *cell)))
+        blocked.cells().iter().for_each(|cell| add(&mut self.cells, (app, *cell)))
     }
 
     fn remove(&mut self, app: u16, is_sweep: bool, cells: &[CellId]) {
@@ -80,17 +80,17 @@ impl Before {
         &self,
         app: u16,
         cells: &[CellId],
-        earlier: impl IntoIterator<Item = &'a Box<dyn Parked>>,
+        earlier: impl IntoIterator<Item = &'a Box<dyn Blocked>>,
     ) -> bool {
         cells.iter().any(|cell| self.cells.contains_key(&(app, *cell)))
             || (self.sweeps.contains_key(&app)
                 && earlier.into_iter().any(|p| p.app() == app && p.is_sweep() && !p.has_passed(cells)))
     }
 
-    fn blocks_parked<'a>(
+    fn blocks_blocked<'a>(
         &self,
-        later: &dyn Parked,
-        earlier: impl IntoIterator<Item = &'a Box<dyn Parked>>,
+        later: &dyn Blocked,
+        earlier: impl IntoIterator<Item = &'a Box<dyn Blocked>>,
     ) -> bool {
         match later.is_sweep() {
             true => self.apps.contains_key(&later.app()),
@@ -113,29 +113,29 @@ pub(crate) struct Head {
 /// what is behind those keeps waiting.
 #[derive(Default)]
 pub(crate) struct Queue {
-    parked: VecDeque<Box<dyn Parked>>,
+    blocked: VecDeque<Box<dyn Blocked>>,
     before: Before,
 }
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.parked.is_empty()
+        self.blocked.is_empty()
     }
 
-    pub(crate) fn push(&mut self, parked: Box<dyn Parked>) {
-        self.before.add(&*parked);
-        self.parked.push_back(parked)
+    pub(crate) fn push(&mut self, blocked: Box<dyn Blocked>) {
+        self.before.add(&*blocked);
+        self.blocked.push_back(blocked)
     }
 
     /// Takes over what waits in another one.
     pub(crate) fn append(&mut self, other: &mut Queue) {
         other.before = Before::default();
-        other.parked.drain(..).for_each(|parked| self.push(parked))
+        other.blocked.drain(..).for_each(|blocked| self.push(blocked))
     }
 
     /// Whether a message to `cells` must wait behind one of these.
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
-        self.before.blocks(app, cells, &self.parked)
+        self.before.blocks(app, cells, &self.blocked)
     }
 
     /// Whether a message to all cells of an app must.
@@ -147,17 +147,17 @@ impl Queue {
     pub(crate) fn heads(&self, is_known: impl Fn(u16, &[CellId]) -> bool) -> Vec<Head> {
         let mut before = Before::default();
         let mut heads: Vec<Head> = Vec::new();
-        for (at, parked) in self.parked.iter().take(limits::PARKED_LOOKED_AT_MAX).enumerate() {
-            let (app, cells, is_sweep) = (parked.app(), parked.cells(), parked.is_sweep());
-            let behind = before.blocks_parked(&**parked, self.parked.iter().take(at));
-            before.add(&**parked);
+        for (at, blocked) in self.blocked.iter().take(limits::PARKED_LOOKED_AT_MAX).enumerate() {
+            let (app, cells, is_sweep) = (blocked.app(), blocked.cells(), blocked.is_sweep());
+            let behind = before.blocks_blocked(&**blocked, self.blocked.iter().take(at));
+            before.add(&**blocked);
             if behind || is_known(app, cells) {
                 continue;
             }
             match heads.iter_mut().find(|head| head.app == app && !head.is_sweep && !is_sweep) {
                 Some(head) => head.sets.push(CellSet::from_slice(cells)),
                 None => {
-                    if let Some(owners) = parked.owners() {
+                    if let Some(owners) = blocked.owners() {
                         heads.push(Head { app, is_sweep, owners, sets: vec![CellSet::from_slice(cells)] })
                     }
                 }
@@ -169,30 +169,30 @@ impl Queue {
     /// Delivers, in order, what can be delivered.
     pub(crate) fn deliver(&mut self, turn: &mut Turn) {
         // when some have gone, others are among the first
-        while self.deliver_some(turn) && !self.parked.is_empty() {}
+        while self.deliver_some(turn) && !self.blocked.is_empty() {}
     }
 
     /// Whether something was delivered, and something was not looked at.
     fn deliver_some(&mut self, turn: &mut Turn) -> bool {
-        let count = self.parked.len().min(limits::PARKED_LOOKED_AT_MAX);
-        let looked_at: Vec<Box<dyn Parked>> = self.parked.drain(..count).collect();
-        let mut left: Vec<Box<dyn Parked>> = Vec::new();
+        let count = self.blocked.len().min(limits::PARKED_LOOKED_AT_MAX);
+        let looked_at: Vec<Box<dyn Blocked>> = self.blocked.drain(..count).collect();
+        let mut left: Vec<Box<dyn Blocked>> = Vec::new();
         let mut before = Before::default();
-        for parked in looked_at {
-            let behind = before.blocks_parked(&*parked, &left);
-            let (app, is_sweep) = (parked.app(), parked.is_sweep());
-            let cells = CellSet::from_slice(parked.cells());
-            let result = if behind { Err(parked) } else { parked.try_deliver(turn) };
+        for blocked in looked_at {
+            let behind = before.blocks_blocked(&*blocked, &left);
+            let (app, is_sweep) = (blocked.app(), blocked.is_sweep());
+            let cells = CellSet::from_slice(blocked.cells());
+            let result = if behind { Err(blocked) } else { blocked.try_deliver(turn) };
             match result {
                 Ok(()) => self.before.remove(app, is_sweep, &cells),
-                Err(parked) => {
-                    before.add(&*parked);
-                    left.push(parked)
+                Err(blocked) => {
+                    before.add(&*blocked);
+                    left.push(blocked)
                 }
             }
         }
-        let more = left.len() < count && !self.parked.is_empty();
-        left.into_iter().rev().for_each(|parked| self.parked.push_front(parked));
+        let more = left.len() < count && !self.blocked.is_empty();
+        left.into_iter().rev().for_each(|blocked| self.blocked.push_front(blocked));
         more
     }
 }

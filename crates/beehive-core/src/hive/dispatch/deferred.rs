@@ -1,4 +1,4 @@
-//! Errands: what is to be routed later, by somebody else, in the sender's order.
+//! DeferredQueue: what is to be routed later, by somebody else, in the sender's order.
 //!
 //! A stateless handler runs where its message is routed. Two things stand against that. An IO bee only routes: it leaves such
 //! messages to whoever runs the bees it wakes, in order for each app, and what it sends to the same app meanwhile goes the
@@ -7,7 +7,8 @@
 //! with a stack without end.
 
 use crate::hive::admission::credits::Cause;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::message::batch::Messages;
 use crate::panics;
@@ -25,49 +26,45 @@ pub(crate) trait Onward: Send + Sync {
         batch: &Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     );
 }
 
-/// Routes some messages on a lane.
-pub(crate) type Route = Box<dyn FnOnce(&mut SenderLane, &mut Turn) + Send>;
-
 /// Messages of a sender that are to be routed.
-pub(crate) struct Errand {
-    pub(crate) lane: SenderLane,
+pub(crate) struct Deferred {
+    pub(crate) queue: SenderQueue,
     pub(crate) cause: Option<Arc<Cause>>,
-    pub(crate) route: Route,
+    pub(crate) route: Effect,
 }
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Errand>,
+    queue: VecDeque<Deferred>,
     /// On some turn's list, or running.
     scheduled: bool,
 }
 
 impl State {
-    fn put_first(&mut self, unfinished: &mut Vec<Errand>) {
-        unfinished.drain(..).rev().for_each(|errand| self.queue.push_front(errand))
+    fn put_first(&mut self, unfinished: &mut Vec<Deferred>) {
+        unfinished.drain(..).rev().for_each(|deferred| self.queue.push_front(deferred))
     }
 }
 
 /// What one sender has left to others: for one app, or what was too deep for one stack.
-pub(crate) struct Errands {
+pub(crate) struct DeferredQueue {
     app: u16,
     is_deep: bool,
     state: Mutex<State>,
 }
 
-impl Errands {
-    pub(crate) fn of(app: u16) -> Arc<Errands> {
-        Arc::new(Errands { app, is_deep: false, state: Mutex::default() })
+impl DeferredQueue {
+    pub(crate) fn of(app: u16) -> Arc<DeferredQueue> {
+        Arc::new(DeferredQueue { app, is_deep: false, state: Mutex::default() })
     }
 
     /// `app`: the one whose handlers are the first that were too deep.
-    pub(crate) fn of_the_deep(app: u16) -> Arc<Errands> {
-        Arc::new(Errands { app, is_deep: true, state: Mutex::default() })
+    pub(crate) fn for_deep_stacks(app: u16) -> Arc<DeferredQueue> {
+        Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }
 
     /// Whether something is not done.
@@ -75,9 +72,9 @@ impl Errands {
         self.state.lock().scheduled
     }
 
-    pub(crate) fn leave(self: &Arc<Self>, errand: Errand, turn: &mut Turn) {
+    pub(crate) fn leave(self: &Arc<Self>, deferred: Deferred, turn: &mut Turn) {
         let mut state = self.state.lock();
-        state.queue.push_back(errand);
+        state.queue.push_back(deferred);
         if !std::mem::replace(&mut state.scheduled, true) {
             drop(state);
             turn.schedule(self.clone())
@@ -85,7 +82,7 @@ impl Errands {
     }
 
     /// `unfinished`: what the last one has put off, which goes on before all others.
-    fn next(&self, unfinished: &mut Vec<Errand>) -> Option<Errand> {
+    fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);
         let next = state.queue.pop_front();
@@ -104,20 +101,20 @@ impl Errands {
     }
 }
 
-impl Runnable for Errands {
+impl Runnable for DeferredQueue {
     fn app(&self) -> u16 {
         self.app
     }
 
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let mut unfinished = Vec::new();
-        while let Some(Errand { mut lane, cause, route }) = self.next(&mut unfinished) {
+        while let Some(Deferred { mut queue, cause, route }) = self.next(&mut unfinished) {
             if turn.hive.is_over() {
                 return self.clear();
             }
             turn.cause = cause;
             turn.unfinished = self.is_deep.then(Vec::new);
-            let routed = panics::catch(AssertUnwindSafe(|| route(&mut lane, turn)));
+            let routed = panics::catch(AssertUnwindSafe(|| route(&mut RouteContext::new(&mut queue, turn))));
             turn.cause = None;
             unfinished.extend(turn.unfinished.take().into_iter().flatten());
             if let Err(panic) = routed {
@@ -134,48 +131,44 @@ impl Runnable for Errands {
     }
 }
 
-impl Turn<'_> {
-    /// Whether what is routed on `lane` now must wait behind what was too deep for one stack.
+impl RouteContext<'_, '_> {
+    /// Whether what is routed now must wait behind what was too deep for one stack.
     #[inline(always)]
-    pub(crate) fn is_put_off(&self, lane: &SenderLane) -> bool {
-        match (&self.gate, &self.unfinished) {
-            (Some(gate), _) => gate.is_put_off(),
-            (None, Some(unfinished)) => !unfinished.is_empty(),
-            (None, None) => lane.is_put_off(),
+    pub(crate) fn must_defer(&self) -> bool {
+        match (&self.sink, &self.turn.unfinished) {
+            (Sink::Held(effects), _) => effects.must_defer(),
+            (Sink::Now, Some(unfinished)) => !unfinished.is_empty(),
+            (Sink::Now, None) => self.queue.must_defer(),
         }
     }
 
     /// Has messages of a batch, for `app`, routed when the stack is free again, before all that the sender routes later.
     #[cold]
-    pub(crate) fn put_off(
+    pub(crate) fn defer(
         &mut self,
         app: u16,
         onward: Arc<dyn Onward>,
         batch: Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
     ) {
-        if let Some(gate) = &mut self.gate {
-            let route = move |lane: &mut SenderLane, turn: &mut Turn| {
-                onward.route_on(&batch, range, position, lane, turn)
-            };
-            return gate.put_off(Box::new(route));
+        if let Some(effects) = self.held() {
+            return effects.defer(Box::new(move |cx| onward.route_on(&batch, range, position, cx)));
         }
         // who waits for what becomes of it waits for that, too
         if let Some(admitted) = batch.admitted() {
             admitted.open()
         }
-        let route: Route = Box::new(move |lane, turn| {
-            onward.route_on(&batch, range, position, lane, turn);
+        let route: Effect = Box::new(move |cx| {
+            onward.route_on(&batch, range, position, cx);
             if let Some(admitted) = batch.admitted() {
                 admitted.close()
             }
         });
-        let errand = Errand { lane: lane.share(), cause: self.cause.clone(), route };
-        match &mut self.unfinished {
-            Some(unfinished) => unfinished.push(errand),
-            None => lane.put_off(app, errand, self),
+        let deferred = Deferred { queue: self.queue.share(), cause: self.turn.cause.clone(), route };
+        match &mut self.turn.unfinished {
+            Some(unfinished) => unfinished.push(deferred),
+            None => self.queue.defer(app, deferred, self.turn),
         }
     }
 }

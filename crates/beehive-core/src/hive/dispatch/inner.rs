@@ -1,16 +1,16 @@
 //! The state that all rooms of a hive share, and the handle to it.
 
 use crate::cell::HiveId;
-use crate::hive::admission::credits::{Cause, Credits, UnderWay};
+use crate::hive::admission::credits::{Cause, Credits, InFlight};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::consensus::journal::LoggedSettings;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Fire;
-use crate::hive::dispatch::turn::{Link, Place, Stateless, Turn};
+use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::turn::{Fire, Link, Place, Stateless, Turn};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
@@ -78,9 +78,9 @@ pub(crate) struct HiveInner {
     pub(crate) timers: TimerWheel<Fire>,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) credits: Arc<Credits>,
-    pub(crate) under_way: Arc<UnderWay>,
+    pub(crate) in_flight: Arc<InFlight>,
     /// Of those who emit through a [`Hive`].
-    pub(crate) lane: SenderLane,
+    pub(crate) lane: SenderQueue,
     pub(crate) link: Option<Arc<Link>>,
     /// Of a test that will do again what the hive does.
     pub(crate) witness: Option<Arc<Watch>>,
@@ -138,14 +138,14 @@ impl HiveInner {
         place: Place,
     ) {
         let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.under_way);
+        let cause = Cause::new(&self.credits, 1, &self.in_flight);
         let kind = self.types.kind::<M>();
-        self.from_outside(source, cause, place, |source, admitted, lane, turn| {
+        self.from_outside(source, cause, place, |source, admitted, cx| {
             if sink.is_some() {
-                turn.stateless = Stateless::Apart
+                cx.turn.stateless = Stateless::Apart
             }
             let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
-            kind.route(&batch, 0..1, lane, turn)
+            kind.route(&batch, 0..1, cx)
         })
     }
 
@@ -155,7 +155,7 @@ impl HiveInner {
         source: Source,
         cause: Arc<Cause>,
         place: Place,
-        route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut SenderLane, &mut Turn) -> R,
+        route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut RouteContext) -> R,
     ) -> R {
         let mut source = source;
         let admitted = self.link.as_ref().map(|link| {
@@ -167,7 +167,7 @@ impl HiveInner {
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
-            route(source, admitted, &mut self.lane.clone(), turn)
+            route(source, admitted, &mut RouteContext::new(&mut self.lane.clone(), turn))
         })
     }
 

@@ -1,15 +1,14 @@
 //! Who handles what: the types of messages a hive knows, and their receivers.
 
 use crate::cell::Outcome;
-use crate::hive::admission::credits::Cause;
-use crate::hive::admission::credits::Credits;
+use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Emit, Sweep};
 use crate::hive::dispatch::deferred::Onward;
-use crate::hive::dispatch::effects::Step;
+use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Batch, Messages, Source, batch_of};
 use crate::hive::message::dead_letters::Way;
@@ -35,14 +34,7 @@ pub(crate) trait Receiver<M: Message>: Onward {
     fn handler(&self) -> usize;
     fn answers(&self) -> bool;
     /// Takes what the app's map does not drop. `position`: in the chain of those that can answer.
-    fn route(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    );
+    fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
     /// What the map says about one message.
     fn outcome(&self, message: &M, turn: &Turn) -> Outcome;
     /// What a log is to remember of the messages of `range`: those that the map does not drop.
@@ -64,7 +56,7 @@ pub(crate) struct MessageType<M: Message> {
 }
 
 /// Goes on with a sweep that a log remembers.
-type ResumeSweep = Box<dyn Fn(&Sweep, &mut SenderLane, &mut Turn) -> Result<(), DecodeError> + Send + Sync>;
+type ResumeSweep = Box<dyn Fn(&Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
 type List<M> = [Arc<dyn Receiver<M>>];
 
@@ -82,13 +74,7 @@ impl<M: Message> MessageType<M> {
     }
 
     /// To every app that handles it.
-    pub(crate) fn route(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
+    pub(crate) fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, cx: &mut RouteContext) {
         if let Some(recorder) = &self.recorder {
             recorder.note(batch, range.clone())
         }
@@ -97,7 +83,7 @@ impl<M: Message> MessageType<M> {
         }
         let (observers, chain) = self.receivers();
         if observers.is_empty() && chain.is_empty() {
-            turn.hive.nobody_handles(M::NAME, batch.source.sender);
+            cx.turn.hive.nobody_handles(M::NAME, batch.source.sender);
         }
         if let Some(sink) = &batch.sink
             && sink.counts()
@@ -105,15 +91,15 @@ impl<M: Message> MessageType<M> {
             for index in range.clone() {
                 let Some(message) = batch.messages.get(index as usize) else { continue };
                 let observing =
-                    observers.iter().filter(|r| r.outcome(message, turn) != Outcome::Drop).count();
+                    observers.iter().filter(|r| r.outcome(message, cx.turn) != Outcome::Drop).count();
                 sink.expect(batch, index, observing as u32 + !chain.is_empty() as u32);
             }
         }
         for receiver in observers {
-            receiver.route(batch, range.clone(), None, lane, turn)
+            receiver.route(batch, range.clone(), None, cx)
         }
         if let Some(first) = chain.first() {
-            first.route(batch, range, Some(0), lane, turn)
+            first.route(batch, range, Some(0), cx)
         }
     }
 
@@ -123,12 +109,11 @@ impl<M: Message> MessageType<M> {
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
         position: u16,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) {
         let next = position + 1;
         match self.receivers().1.get(next as usize) {
-            Some(receiver) => receiver.route(batch, range, Some(next), lane, turn),
+            Some(receiver) => receiver.route(batch, range, Some(next), cx),
             None => {
                 if batch.sink.is_none() {
                     return;
@@ -139,8 +124,8 @@ impl<M: Message> MessageType<M> {
                         range.for_each(|index| sink.unanswered(&batch, index))
                     }
                 };
-                match &mut turn.gate {
-                    Some(gate) => gate.hold(move |_, _| tell()),
+                match cx.held() {
+                    Some(effects) => effects.hold(move |_| tell()),
                     None => tell(),
                 }
             }
@@ -148,14 +133,7 @@ impl<M: Message> MessageType<M> {
     }
 
     /// To one app or IO bee.
-    pub(crate) fn send(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        to: Address,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
+    pub(crate) fn send(&self, batch: &Arc<Batch<M>>, range: Range<u32>, to: Address, cx: &mut RouteContext) {
         if let Some(recorder) = &self.recorder {
             recorder.note(batch, range.clone())
         }
@@ -163,22 +141,21 @@ impl<M: Message> MessageType<M> {
             trace::emitted(M::NAME, &batch.source, range.clone())
         }
         match to {
-            Address::Io(_, id) if turn.is_put_off(lane) => {
+            Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
                 // behind what some app has put off already
-                turn.put_off(0, onward, batch.clone(), range, None, lane)
+                cx.defer(0, onward, batch.clone(), range, None)
             }
-            Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, turn),
+            Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
             Address::App(app) => match self.receiver_of(app) {
-                Some(receiver) => receiver.route(batch, range, None, lane, turn),
-                None => turn.hive.nobody_handles(M::NAME, batch.source.sender),
+                Some(receiver) => receiver.route(batch, range, None, cx),
+                None => cx.turn.hive.nobody_handles(M::NAME, batch.source.sender),
             },
             Address::Outside => {}
         }
     }
 
     /// To one app, at a time. `part_of`: what is open until a record says so.
-    #[allow(clippy::too_many_arguments)]
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -186,31 +163,30 @@ impl<M: Message> MessageType<M> {
         at: Time,
         app: u16,
         part_of: Option<&Arc<Admitted>>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) {
         let Some(receiver) = self.receiver_of(app) else {
-            return turn.hive.nobody_handles(M::NAME, batch.source.sender);
+            return cx.turn.hive.nobody_handles(M::NAME, batch.source.sender);
         };
-        let (kind, later, shared) = (self.clone(), batch.clone(), lane.share());
+        let (kind, later, shared) = (self.clone(), batch.clone(), cx.queue.share());
         let wait = move |range: Range<u32>, turn: &mut Turn| {
             kind.set_timer((at, app), &later, range, shared, turn.hive)
         };
-        if let Some(gate) = &mut turn.gate {
-            gate.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
-            return gate.hold(move |_, turn| wait(range, turn));
+        if let Some(effects) = cx.held() {
+            effects.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
+            return effects.hold(move |cx| wait(range, cx.turn));
         }
         if part_of.is_none() {
-            return wait(range, turn);
+            return wait(range, cx.turn);
         }
         // a stateless handler asks for it, which ran for a message from outside
         for index in range {
             let one = index..index + 1;
             for emit in receiver.emits(batch, one.clone(), None, Some(at)) {
                 let (wait, one) = (wait.clone(), one.clone());
-                let step: Step = Box::new(move |_, turn| wait(one, turn));
+                let step: Effect = Box::new(move |cx| wait(one, cx.turn));
                 let handler = receiver.handler();
-                ordered_release::consume(emit.fact, handler, part_of, vec![emit], vec![step], lane, turn)
+                ordered_release::consume(emit.fact, handler, part_of, vec![emit], vec![step], cx)
             }
         }
     }
@@ -222,7 +198,7 @@ impl<M: Message> MessageType<M> {
         (at, app): (Time, u16),
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
-        lane: SenderLane,
+        lane: SenderQueue,
         hive: &HiveInner,
     ) {
         let (kind, batch, count, mut lane) = (self.clone(), batch.clone(), range.len(), lane);
@@ -230,8 +206,8 @@ impl<M: Message> MessageType<M> {
         let fire = move |turn: &mut Turn| {
             // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
             // timers faster than they are handled
-            turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
-            kind.send(&batch, range, Address::App(app), &mut lane, turn);
+            turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
+            kind.send(&batch, range, Address::App(app), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None
         };
         hive.timers.at(at, Box::new(fire))
@@ -248,17 +224,17 @@ fn to_io_bee<M: Message>(
     id: u64,
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     if trace::is_on() {
         trace::delivered(M::NAME, &batch.source, range.clone(), id)
     }
-    match &mut turn.gate {
-        Some(gate) => {
-            let (io, batch, cause) = (io.clone(), batch.clone(), turn.cause.clone());
-            gate.hold(move |_, _| io.deliver(id, &batch, range, &cause))
+    match &mut cx.sink {
+        Sink::Held(effects) => {
+            let (io, batch, cause) = (io.clone(), batch.clone(), cx.turn.cause.clone());
+            effects.hold(move |_| io.deliver(id, &batch, range, &cause))
         }
-        None => io.deliver(id, batch, range, &turn.cause),
+        Sink::Now => io.deliver(id, batch, range, &cx.turn.cause),
     }
 }
 
@@ -270,16 +246,9 @@ struct ToIoBee<M> {
 }
 
 impl<M: Message> Onward for ToIoBee<M> {
-    fn route_on(
-        &self,
-        batch: &Arc<dyn Messages>,
-        range: Range<u32>,
-        _: Option<u16>,
-        _: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
+    fn route_on(&self, batch: &Arc<dyn Messages>, range: Range<u32>, _: Option<u16>, cx: &mut RouteContext) {
         if let Some(batch) = batch_of::<M>(batch.clone()) {
-            to_io_bee(&self.io, self.id, &batch, range, turn)
+            to_io_bee(&self.io, self.id, &batch, range, cx)
         }
     }
 }
@@ -305,7 +274,7 @@ trait Resend: Send + Sync {
     /// Who routes such messages to the app.
     fn onward(&self) -> Arc<dyn Onward>;
     /// Decodes a message and brings it to its app.
-    fn send(&self, again: Again, lane: &mut SenderLane, turn: &mut Turn) -> Result<(), DecodeError>;
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError>;
 }
 
 struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
@@ -319,17 +288,17 @@ impl<M: Message> Resend for ResendTo<M> {
         decode::<M>("a message", bytes).map(|_| ())
     }
 
-    fn send(&self, again: Again, lane: &mut SenderLane, turn: &mut Turn) -> Result<(), DecodeError> {
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let Again { bytes, source, position, admitted, at } = again;
         let messages = vec![decode::<M>("a message", bytes)?];
         let batch = Arc::new(Batch { messages, source, sink: None, admitted });
         match at {
             Some(at) => {
-                let kind = turn.hive.types.kind::<M>();
-                let (app, lane) = (self.0.app(), lane.share());
-                kind.set_timer((at, app), &batch, 0..1, lane, turn.hive)
+                let kind = cx.turn.hive.types.kind::<M>();
+                let (app, lane) = (self.0.app(), cx.queue.share());
+                kind.set_timer((at, app), &batch, 0..1, lane, cx.turn.hive)
             }
-            None => self.0.route(&batch, 0..1, position, lane, turn),
+            None => self.0.route(&batch, 0..1, position, cx),
         }
         Ok(())
     }
@@ -409,15 +378,10 @@ impl Types {
     }
 
     /// Sends a message again that a log remembers.
-    pub(crate) fn resend(
-        &self,
-        emit: &Emit,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) -> Result<(), DecodeError> {
+    pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let (source, at) = (Source::again(emit), emit.at);
         let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
-        self.send_again(emit.fact.app, &emit.name, again, lane, turn)
+        self.send_again(emit.fact.app, &emit.name, again, cx)
     }
 
     /// Sends a message again to an app, which takes it by this name.
@@ -426,10 +390,9 @@ impl Types {
         app: u16,
         name: &str,
         again: Again,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) -> Result<(), DecodeError> {
-        self.resend_to(app, name)?.send(again, lane, turn)
+        self.resend_to(app, name)?.send(again, cx)
     }
 
     /// Whether a message that was encoded can be sent again.
@@ -449,15 +412,10 @@ impl Types {
     }
 
     /// Goes on with a sweep that a log remembers.
-    pub(crate) fn resume_sweep(
-        &self,
-        sweep: &Sweep,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) -> Result<(), DecodeError> {
+    pub(crate) fn resume_sweep(&self, sweep: &Sweep, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let emit = &sweep.waiting.emit;
         match self.resume.read().get(&(emit.fact.app, emit.name.clone())) {
-            Some(resume) => resume(sweep, lane, turn),
+            Some(resume) => resume(sweep, cx),
             None => {
                 Err(DecodeError { what: "a sweep", why: format!("the app has no handler `{}`", emit.name) })
             }

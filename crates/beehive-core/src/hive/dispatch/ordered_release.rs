@@ -4,8 +4,7 @@
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Emit, Fact, Record};
-use crate::hive::dispatch::effects::{Step, let_go};
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
 use crate::hive::dispatch::turn::{Place, Turn};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 /// What a record lets go.
 pub(crate) struct Release {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<Effect>,
     pub(crate) cause: Option<Arc<Cause>>,
 }
 
@@ -44,7 +43,7 @@ impl Releases {
     }
 
     /// Lets go what has place `place` as soon as all before it have gone. Not under the lock: what goes may enter again.
-    pub(crate) fn committed(&self, place: u64, release: Release, lane: &mut SenderLane, turn: &mut Turn) {
+    pub(crate) fn committed(&self, place: u64, release: Release, cx: &mut RouteContext) {
         let mut state = self.0.lock();
         let at = place.saturating_sub(state.first) as usize;
         if let Some(waiting) = state.queue.get_mut(at) {
@@ -57,9 +56,9 @@ impl Releases {
             state.queue.pop_front();
             state.first += 1;
             drop(state);
-            turn.cause = cause;
-            let_go(steps, lane, turn);
-            turn.cause = None;
+            cx.turn.cause = cause;
+            flush(steps, cx);
+            cx.turn.cause = None;
             state = self.0.lock();
         }
         state.going = false
@@ -73,22 +72,21 @@ pub(crate) fn consume(
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
     emits: Vec<Emit>,
-    steps: Vec<Step>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    steps: Vec<Effect>,
+    cx: &mut RouteContext,
 ) {
-    let Some(link) = turn.hive.link.clone() else { return };
-    let Some(input) = link.unowned.input(fact, handler, admitted) else { return };
+    let Some(link) = cx.turn.hive.link.clone() else { return };
+    let Some(input) = link.without_bee.input(fact, handler, admitted) else { return };
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
     let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
-    let release = Release { steps, cause: turn.cause.clone() };
-    let (hive, (lane, place)) = (turn.hive.clone(), lane.queue_release());
+    let release = Release { steps, cause: cx.turn.cause.clone() };
+    let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // in the log, too, it stands where it happened
     let committed = link.say(record);
-    turn.hive.spawn(Box::pin(async move {
+    cx.turn.hive.spawn(Box::pin(async move {
         let _ = committed.await;
         Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
         if let Some(admitted) = admitted {

@@ -1,9 +1,8 @@
 //! What transactions emit, in order, typed and without an allocation per message.
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::{MessageType, Types};
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::message::inbox::Inbox;
 use crate::message::Message;
@@ -68,7 +67,7 @@ trait Slot: Send {
     /// Makes a batch of what was emitted; called before the spans are routed. `next`: where it comes from, and then where
     /// the next batch does.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
-    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn);
+    fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
     fn thaw(&mut self);
     fn name(&self) -> &'static str;
     /// Names and bytes of messages.
@@ -134,13 +133,13 @@ impl<M: Message> Slot for Typed<M> {
         }
     }
 
-    fn route(&self, span: Range<u32>, target: Routed, lane: &mut SenderLane, turn: &mut Turn) {
+    fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext) {
         let Some(batch) = &self.batch else { return };
         match target {
-            Routed::All => self.kind.route(batch, span, lane, turn),
-            Routed::One(to) => self.kind.send(batch, span, to, lane, turn),
+            Routed::All => self.kind.route(batch, span, cx),
+            Routed::One(to) => self.kind.send(batch, span, to, cx),
             Routed::Later { at, app } => {
-                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), lane, turn)
+                self.kind.send_later(batch, span, at, app, self.part_of.as_ref(), cx)
             }
         }
     }
@@ -170,7 +169,7 @@ impl<M: Message> Slot for Typed<M> {
 
 /// A point in the outputs that can be gone back to.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Mark {
+pub(crate) struct Savepoint {
     spans: u32,
     last_count: u32,
     total: u32,
@@ -207,15 +206,15 @@ impl Outputs {
 
     /// Where a transaction starts.
     #[inline(always)]
-    pub(crate) fn mark(&mut self) -> Mark {
+    pub(crate) fn mark(&mut self) -> Savepoint {
         self.base = self.total;
         self.savepoint()
     }
 
     /// A point inside a transaction.
     #[inline(always)]
-    pub(crate) fn savepoint(&self) -> Mark {
-        Mark {
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        Savepoint {
             spans: self.spans.len() as u32,
             last_count: self.spans.last().map_or(0, |s| s.count),
             total: self.total,
@@ -231,7 +230,7 @@ impl Outputs {
 
     /// Forgets what was emitted since `mark`.
     #[cold]
-    pub(crate) fn rollback(&mut self, mark: Mark) {
+    pub(crate) fn rollback(&mut self, mark: Savepoint) {
         while self.spans.len() as u32 > mark.spans {
             if let Some(span) = self.spans.pop()
                 && let Some((_, slot)) = self.slots.get_mut(span.slot as usize)
@@ -349,10 +348,10 @@ impl Outputs {
     }
 
     /// Hands over what was frozen, in order. `app`: the app that emitted it.
-    pub(crate) fn route(&mut self, app: u16, lane: &mut SenderLane, turn: &mut Turn) {
+    pub(crate) fn route(&mut self, app: u16, cx: &mut RouteContext) {
         for span in &self.spans {
             if let Some((_, slot)) = self.slots.get(span.slot as usize) {
-                slot.route(span.range(), span.target.routed(app), lane, turn)
+                slot.route(span.range(), span.target.routed(app), cx)
             }
         }
         for span in self.spans.drain(..) {
@@ -372,7 +371,7 @@ impl Outputs {
 
     /// What was emitted since `mark`, in order.
     #[cold]
-    pub(crate) fn sent_since(&self, mark: Mark) -> Vec<Sent> {
+    pub(crate) fn sent_since(&self, mark: Savepoint) -> Vec<Sent> {
         let before = mark.spans as usize;
         let spans = self.spans.iter().enumerate().skip(before.saturating_sub(1)).filter_map(|(at, span)| {
             let known = if at + 1 == before { mark.last_count } else { 0 };
@@ -388,7 +387,7 @@ impl Outputs {
 
     /// Forgets everything.
     pub(crate) fn discard(&mut self) {
-        self.rollback(Mark::default());
+        self.rollback(Savepoint::default());
         self.base = 0;
     }
 }
@@ -405,7 +404,7 @@ mod tests {
         const NAME: &'static str = "note";
     }
 
-    fn sent(out: &Outputs, mark: Mark) -> Vec<u64> {
+    fn sent(out: &Outputs, mark: Savepoint) -> Vec<u64> {
         out.sent_since(mark).iter().map(|sent| sent.bytes.first().copied().unwrap_or(0).into()).collect()
     }
 
@@ -424,7 +423,7 @@ mod tests {
         out.rollback(mark);
         assert_eq!((sent(&out, mark), out.len(), out.later), (vec![], 3, 2));
         out.after(Time::ZERO, Note(7));
-        assert_eq!((sent(&out, mark), sent(&out, Mark::default())), (vec![7], vec![1, 2, 3, 7]));
+        assert_eq!((sent(&out, mark), sent(&out, Savepoint::default())), (vec![7], vec![1, 2, 3, 7]));
         out.discard();
         assert_eq!((out.len(), out.later, out.is_empty()), (0, 0, true));
     }

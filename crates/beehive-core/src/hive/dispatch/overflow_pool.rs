@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Threads of an app that no handler holds: there may be some among the bees that will.
 const THREADS_NOT_HELD: usize = 16;
-/// The annexes of a hive.
+/// The pools of a hive.
 #[derive(Default)]
-pub(crate) struct Relief {
-    annexes: Mutex<Annexes>,
+pub(crate) struct OverflowPools {
+    pools: Mutex<Pools>,
     /// An app has all the threads that it may have.
     any_full: AtomicBool,
     /// How often bees were taken from behind a handler.
@@ -21,26 +21,26 @@ pub(crate) struct Relief {
 }
 
 #[derive(Default)]
-struct Annexes {
+struct Pools {
     /// By app.
-    all: Vec<Annex>,
+    all: Vec<Pool>,
     threads: usize,
 }
 
 /// The bees of one app that wait for a thread other than the one they waited for first.
 #[derive(Default)]
-struct Annex {
+struct Pool {
     bees: Bees,
     threads: usize,
     /// It has been said that it is full, and it has not been empty since.
     reported: bool,
 }
 
-impl Annexes {
-    fn of(&mut self, app: u16) -> &mut Annex {
+impl Pools {
+    fn of(&mut self, app: u16) -> &mut Pool {
         let app = usize::from(app);
         if self.all.len() <= app {
-            self.all.resize_with(app + 1, Annex::default)
+            self.all.resize_with(app + 1, Pool::default)
         }
         &mut self.all[app]
     }
@@ -51,7 +51,7 @@ impl Annexes {
             true => limits::HELD_THREADS_PER_APP_MAX,
             false => 1,
         };
-        self.all.get(app).is_some_and(|annex| annex.threads >= most)
+        self.all.get(app).is_some_and(|pool| pool.threads >= most)
     }
 
     fn count(&mut self, app: u16) {
@@ -60,14 +60,14 @@ impl Annexes {
     }
 
     fn uncount(&mut self, app: u16) {
-        let annex = self.of(app);
-        annex.threads -= 1;
-        annex.reported &= annex.threads > 0;
+        let pool = self.of(app);
+        pool.threads -= 1;
+        pool.reported &= pool.threads > 0;
         self.threads -= 1
     }
 }
 
-impl Relief {
+impl OverflowPools {
     /// Keeps a bee whose app holds all the threads that it may have.
     #[inline]
     pub(crate) fn keep(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
@@ -79,63 +79,63 @@ impl Relief {
 
     #[cold]
     fn keep_if_full(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
-        let mut annexes = self.annexes.lock();
+        let mut pools = self.pools.lock();
         let app = bee.app();
-        if !annexes.is_full(usize::from(app)) {
+        if !pools.is_full(usize::from(app)) {
             return Some(bee);
         }
-        annexes.of(app).bees.push_back(bee);
+        pools.of(app).bees.push_back(bee);
         None
     }
 
-    /// Adds bees to their annexes. Returns the apps to start a thread for: those that had none.
+    /// Adds bees to their pools. Returns the apps to start a thread for: those that had none.
     pub(in crate::hive) fn add(&self, bees: Bees) -> Vec<u16> {
-        let mut annexes = self.annexes.lock();
+        let mut pools = self.pools.lock();
         let mut first = Vec::new();
         for bee in bees {
             let app = bee.app();
-            let annex = annexes.of(app);
-            annex.bees.push_back(bee);
-            if annex.threads == 0 {
-                annexes.count(app);
+            let pool = pools.of(app);
+            pool.bees.push_back(bee);
+            if pool.threads == 0 {
+                pools.count(app);
                 first.push(app)
             }
         }
         first
     }
 
-    /// The next bee of an annex for one of its threads; with none, the thread is no longer counted.
+    /// The next bee of an pool for one of its threads; with none, the thread is no longer counted.
     fn next(&self, app: u16) -> Option<Arc<dyn Runnable>> {
-        let mut annexes = self.annexes.lock();
-        let next = annexes.of(app).bees.pop_front();
+        let mut pools = self.pools.lock();
+        let next = pools.of(app).bees.pop_front();
         if next.is_none() {
-            annexes.uncount(app);
-            let any = (0..annexes.all.len()).any(|app| annexes.is_full(app));
+            pools.uncount(app);
+            let any = (0..pools.all.len()).any(|app| pools.is_full(app));
             self.any_full.store(any, Ordering::Relaxed);
         }
         next
     }
 
-    /// A runner that is held by a handler of `app` is from now on a thread of its annex.
+    /// A runner that is held by a handler of `app` is from now on a thread of its pool.
     pub(in crate::hive) fn adopt(&self, app: u16) {
-        self.annexes.lock().count(app)
+        self.pools.lock().count(app)
     }
 
     /// The apps to start a thread for, where `held` threads are held by each; and those that are full for the first time.
     pub(in crate::hive) fn wanted(&self, held: &[usize]) -> (Vec<u16>, Vec<u16>) {
-        let mut annexes = self.annexes.lock();
+        let mut pools = self.pools.lock();
         let (mut more, mut full) = (Vec::new(), Vec::new());
-        for at in 0..annexes.all.len() {
+        for at in 0..pools.all.len() {
             let (app, before) = (at as u16, more.len());
             let wanted = held.get(at).copied().unwrap_or(0) + THREADS_NOT_HELD;
-            let waiting = annexes.of(app).bees.len();
-            while more.len() - before < waiting && annexes.of(app).threads < wanted && !annexes.is_full(at) {
-                annexes.count(app);
+            let waiting = pools.of(app).bees.len();
+            while more.len() - before < waiting && pools.of(app).threads < wanted && !pools.is_full(at) {
+                pools.count(app);
                 more.push(app)
             }
-            if annexes.is_full(at) {
+            if pools.is_full(at) {
                 self.any_full.store(true, Ordering::Relaxed);
-                if !std::mem::replace(&mut annexes.of(app).reported, true) {
+                if !std::mem::replace(&mut pools.of(app).reported, true) {
                     full.push(app)
                 }
             }
@@ -145,7 +145,7 @@ impl Relief {
 }
 
 impl HiveInner {
-    pub(in crate::hive) fn start_relief(self: &Arc<Self>, apps: Vec<u16>) {
+    pub(in crate::hive) fn start_overflow_threads(self: &Arc<Self>, apps: Vec<u16>) {
         for app in apps {
             let hive = self.clone();
             self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive, app))))
@@ -162,14 +162,14 @@ impl HiveInner {
     }
 }
 
-/// A thread of an annex: runs what is there, and sees to it that what this wakes is run.
+/// A thread of an pool: runs what is there, and sees to it that what this wakes is run.
 pub(crate) fn run(hive: &Arc<HiveInner>, app: u16) {
     let slot = hive.slot_of_thread();
-    while let Some(bee) = hive.workers.relief.next(app) {
+    while let Some(bee) = hive.workers.overflow.next(app) {
         Turn::run_bee(hive, slot, bee);
         let woken = hive.workers.take_woken(slot);
         if !woken.is_empty() {
-            hive.start_relief(hive.workers.relief.add(woken))
+            hive.start_overflow_threads(hive.workers.overflow.add(woken))
         }
     }
 }

@@ -4,8 +4,9 @@
 //! all of them at once; merges go on side by side.
 
 use crate::cell::{CellId, CellSet};
-use crate::hive::dispatch::blocked::{Head, Parked, Queue};
-use crate::hive::dispatch::deferred::{Errand, Errands};
+use crate::hive::dispatch::blocked::{Blocked, Head, Queue};
+use crate::hive::dispatch::deferred::{Deferred, DeferredQueue};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release::{Release, Releases};
 use crate::hive::dispatch::turn::{Place, Turn};
@@ -17,14 +18,14 @@ use tokio::sync::Notify;
 
 #[derive(Default)]
 struct Waiting {
-    parked: Queue,
+    blocked: Queue,
     /// Cells whose owners are being united.
     uniting: Vec<(u16, CellSet)>,
     resolving: bool,
 }
 
 /// What a sender has left to others, by app.
-type ErrandsByApp = Vec<(u16, Arc<Errands>)>;
+type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 
 /// What waits at one sender.
 #[derive(Default)]
@@ -34,28 +35,28 @@ pub(crate) struct Lane {
     waiting: Mutex<Waiting>,
     /// More waits, or owners have been united.
     news: Notify,
-    errands: OnceLock<Mutex<ErrandsByApp>>,
-    /// What was too deep for one stack. Left under the lock of the errands.
-    put_off: OnceLock<Arc<Errands>>,
+    deferred_queues: OnceLock<Mutex<DeferredByApp>>,
+    /// What was too deep for one stack. Left under the lock of the deferred_queues.
+    too_deep: OnceLock<Arc<DeferredQueue>>,
     /// What is let go when it is committed.
     releases: Releases,
     /// The sender has merged: this is where its messages wait. Set under both locks.
-    heir: OnceLock<Arc<Lane>>,
+    forward_to: OnceLock<Arc<Lane>>,
 }
 
 /// A sender's lane; made when it first has to wait.
 #[derive(Clone, Default)]
-pub(crate) struct SenderLane(Option<Arc<Lane>>);
+pub(crate) struct SenderQueue(Option<Arc<Lane>>);
 
-impl SenderLane {
+impl SenderQueue {
     /// A lane that its clones share.
     pub(crate) fn shared() -> Self {
-        SenderLane(Some(Arc::default()))
+        SenderQueue(Some(Arc::default()))
     }
 
     /// The same lane once more, for what the sender has somebody else send.
     pub(crate) fn share(&mut self) -> Self {
-        SenderLane(Some(self.made().clone()))
+        SenderQueue(Some(self.made().clone()))
     }
 
     fn made(&mut self) -> &Arc<Lane> {
@@ -81,7 +82,7 @@ impl SenderLane {
 
     /// Whether nothing waits. Takes no lock under which something is delivered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire)) && !self.is_put_off()
+        self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire)) && !self.must_defer()
     }
 
     /// Whether somebody else has it, too: a timer, say, that will ring.
@@ -91,40 +92,43 @@ impl SenderLane {
 
     /// Whether something that the sender has left to others, for an app, is not done.
     #[inline(always)]
-    pub(crate) fn has_errands(&self, app: u16) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.root().errands.get()) {
-            Some(errands) => errands.lock().iter().any(|(of, errands)| *of == app && errands.are_open()),
+    pub(crate) fn has_deferred(&self, app: u16) -> bool {
+        match self.0.as_ref().and_then(|lane| lane.root().deferred_queues.get()) {
+            Some(deferred_queues) => deferred_queues
+                .lock()
+                .iter()
+                .any(|(of, deferred_queues)| *of == app && deferred_queues.are_open()),
             None => false,
         }
     }
 
     /// Leaves something to others, for an app.
-    pub(crate) fn leave(&mut self, app: u16, errand: Errand, turn: &mut Turn) {
+    pub(crate) fn leave(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|_, all| {
-            let errands = match all.iter().find(|(of, _)| *of == app) {
-                Some((_, errands)) => errands,
+            let deferred_queues = match all.iter().find(|(of, _)| *of == app) {
+                Some((_, deferred_queues)) => deferred_queues,
                 None => {
-                    all.push((app, Errands::of(app)));
+                    all.push((app, DeferredQueue::of(app)));
                     &all[all.len() - 1].1
                 }
             };
-            errands.leave(errand, turn)
+            deferred_queues.leave(deferred, turn)
         })
     }
 
     /// Whether something of the sender was too deep for one stack and is not done.
     #[inline(always)]
-    pub(crate) fn is_put_off(&self) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.root().put_off.get()) {
-            Some(put_off) => put_off.are_open(),
+    pub(crate) fn must_defer(&self) -> bool {
+        match self.0.as_ref().and_then(|lane| lane.root().too_deep.get()) {
+            Some(too_deep) => too_deep.are_open(),
             None => false,
         }
     }
 
     /// Leaves what is too deep for one stack; of `app` first.
-    pub(crate) fn put_off(&mut self, app: u16, errand: Errand, turn: &mut Turn) {
+    pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|lane, _| {
-            lane.put_off.get_or_init(|| Errands::of_the_deep(app)).leave(errand, turn);
+            lane.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
         })
     }
 
@@ -134,43 +138,43 @@ impl SenderLane {
     }
 
     /// Lets a run wait, and sees to it that it is delivered.
-    pub(crate) fn park(&mut self, parked: Box<dyn Parked>, hive: &Arc<HiveInner>) {
+    pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
         let mut lane = self.made().clone();
         loop {
             let mut waiting = lane.waiting.lock();
-            if let Some(heir) = lane.heir.get().cloned() {
+            if let Some(forward_to) = lane.forward_to.get().cloned() {
                 drop(waiting);
-                lane = heir;
+                lane = forward_to;
                 continue;
             }
-            waiting.parked.push(parked);
+            waiting.blocked.push(blocked);
             return lane.clone().see_to_it(waiting.look(&lane), hive);
         }
     }
 
     /// Takes over what waits at a sender that merges into this one. Whoever still has that sender's lane uses this one from
     /// then on. Not while something that sender has left to others is under way: that is to be waited for.
-    pub(crate) fn absorb(&mut self, gone: &SenderLane, hive: &Arc<HiveInner>) -> bool {
+    pub(crate) fn absorb(&mut self, gone: &SenderQueue, hive: &Arc<HiveInner>) -> bool {
         let Some(gone) = &gone.0 else { return true };
-        let errands = gone.errands.get_or_init(Mutex::default).lock();
-        let is_busy = errands.iter().any(|(_, errands)| errands.are_open())
-            || gone.put_off.get().is_some_and(|put_off| put_off.are_open())
+        let deferred_queues = gone.deferred_queues.get_or_init(Mutex::default).lock();
+        let is_busy = deferred_queues.iter().any(|(_, deferred_queues)| deferred_queues.are_open())
+            || gone.too_deep.get().is_some_and(|too_deep| too_deep.are_open())
             || gone.releases.are_open();
         if is_busy {
             return false;
         }
-        let heir = self.made().root().clone();
+        let forward_to = self.made().root().clone();
         let mut left = gone.waiting.lock();
-        let mut waiting = heir.waiting.lock();
-        waiting.parked.append(&mut left.parked);
-        let _ = gone.heir.set(heir.clone());
+        let mut waiting = forward_to.waiting.lock();
+        waiting.blocked.append(&mut left.blocked);
+        let _ = gone.forward_to.set(forward_to.clone());
         gone.any.store(true, Ordering::Release);
-        drop((left, errands));
-        let any = !waiting.parked.is_empty();
-        let resolving = any.then(|| waiting.look(&heir));
+        drop((left, deferred_queues));
+        let any = !waiting.blocked.is_empty();
+        let resolving = any.then(|| waiting.look(&forward_to));
         drop(waiting);
         if let Some(resolving) = resolving {
-            heir.see_to_it(resolving, hive)
+            forward_to.see_to_it(resolving, hive)
         }
         true
     }
@@ -188,22 +192,22 @@ impl Lane {
     /// Where its messages wait now.
     fn root(self: &Arc<Lane>) -> &Arc<Lane> {
         let mut lane = self;
-        while let Some(heir) = lane.heir.get() {
-            lane = heir
+        while let Some(forward_to) = lane.forward_to.get() {
+            lane = forward_to
         }
         lane
     }
 
     /// Does something to what is left to others, which nobody absorbs meanwhile.
-    fn locked<R>(self: &Arc<Lane>, run: impl FnOnce(&Arc<Lane>, &mut ErrandsByApp) -> R) -> R {
+    fn locked<R>(self: &Arc<Lane>, run: impl FnOnce(&Arc<Lane>, &mut DeferredByApp) -> R) -> R {
         let mut lane = self.root();
         loop {
-            let mut errands = lane.errands.get_or_init(Mutex::default).lock();
-            match lane.heir.get() {
-                None => return run(lane, &mut errands),
-                Some(heir) => {
-                    drop(errands);
-                    lane = heir.root()
+            let mut deferred_queues = lane.deferred_queues.get_or_init(Mutex::default).lock();
+            match lane.forward_to.get() {
+                None => return run(lane, &mut deferred_queues),
+                Some(forward_to) => {
+                    drop(deferred_queues);
+                    lane = forward_to.root()
                 }
             }
         }
@@ -211,19 +215,20 @@ impl Lane {
 
     /// What has a place among what is let go is committed.
     pub(crate) fn committed(self: &Arc<Lane>, place: u64, release: Release, turn: &mut Turn) {
-        self.releases.committed(place, release, &mut SenderLane(Some(self.clone())), turn)
+        let mut lane = SenderQueue(Some(self.clone()));
+        self.releases.committed(place, release, &mut RouteContext::new(&mut lane, turn))
     }
 
     /// Looks at what waits, here or where that is now.
     #[cold]
     fn with<R>(&self, look: impl FnOnce(&Queue) -> R) -> R {
         let waiting = self.waiting.lock();
-        match self.heir.get() {
-            Some(heir) => {
+        match self.forward_to.get() {
+            Some(forward_to) => {
                 drop(waiting);
-                heir.with(look)
+                forward_to.with(look)
             }
-            None => look(&waiting.parked),
+            None => look(&waiting.blocked),
         }
     }
 
@@ -241,16 +246,16 @@ impl Lane {
         let uniting = |app, cells: &[CellId]| {
             waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
         };
-        waiting.parked.heads(uniting)
+        waiting.blocked.heads(uniting)
     }
 
     /// Delivers, in order, what can be delivered. Whether something is left.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
-        waiting.parked.deliver(turn);
-        let any = !waiting.parked.is_empty();
+        waiting.blocked.deliver(turn);
+        let any = !waiting.blocked.is_empty();
         // who still has the lane of a sender that has merged must look where its messages wait now
-        self.any.store(any || self.heir.get().is_some(), Ordering::Release);
+        self.any.store(any || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
     }
@@ -282,8 +287,8 @@ async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
         let ended = hive.ended.notified();
         if hive.is_over() {
             // nobody is told of it any more: what it holds is given back
-            let parked = std::mem::take(&mut lane.waiting.lock().parked);
-            return drop(parked);
+            let blocked = std::mem::take(&mut lane.waiting.lock().blocked);
+            return drop(blocked);
         }
         for Head { owners, sets, .. } in lane.heads() {
             owners.ask(sets, &hive).await

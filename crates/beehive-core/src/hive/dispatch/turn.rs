@@ -3,8 +3,7 @@
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::log_client::LogClient;
-use crate::hive::dispatch::deferred::Errand;
-use crate::hive::dispatch::effects::Gate;
+use crate::hive::dispatch::deferred::Deferred;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::workers::Bees;
@@ -104,7 +103,7 @@ pub(crate) struct Turn<'h> {
     /// Who runs stateless handlers.
     pub(crate) stateless: Stateless,
     /// What was too deep for one stack is being routed; this is too deep again, or comes after what is.
-    pub(crate) unfinished: Option<Vec<Errand>>,
+    pub(crate) unfinished: Option<Vec<Deferred>>,
     /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
     begins: bool,
     woken: Bees,
@@ -116,8 +115,6 @@ pub(crate) struct Turn<'h> {
     look_at: usize,
     /// What is held until that which is being routed or run is done.
     pub(crate) cause: Option<Arc<Cause>>,
-    /// What is routed is held here until a record is committed.
-    pub(crate) gate: Option<Box<Gate>>,
     scratch: Box<Scratch>,
 }
 
@@ -202,7 +199,6 @@ impl<'h> Turn<'h> {
             until: None,
             look_at: 0,
             cause: None,
-            gate: None,
             scratch,
         }
     }
@@ -243,6 +239,12 @@ impl<'h> Turn<'h> {
         if self.if_quick && handler.has_held_lately(self.now) {
             self.follows = false
         }
+    }
+
+    /// Whether the turn runs no bees, but leaves those that it wakes to others.
+    #[inline(always)]
+    pub(crate) fn only_begins(&self) -> bool {
+        self.begins
     }
 
     /// Whether what the turn wakes runs on this worker.
@@ -297,7 +299,6 @@ impl<'h> Turn<'h> {
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
-        self.gate = None;
         self.depth = 0;
     }
 

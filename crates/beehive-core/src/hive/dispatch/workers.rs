@@ -11,7 +11,7 @@ use crate::hive::admission::deferred_wakes::Later;
 use crate::hive::consensus::quarantine::Threads;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::overflow_pool;
-use crate::hive::dispatch::overflow_pool::Relief;
+use crate::hive::dispatch::overflow_pool::OverflowPools;
 use crate::hive::dispatch::turn::{Runnable, Scratch, Turn};
 use crate::hive::message::batch::AnyBatch;
 use crossbeam_utils::CachePadded;
@@ -118,12 +118,12 @@ pub(crate) struct Workers {
     runners_max: usize,
     /// What runners have kept that are at work no more.
     kept: Mutex<Vec<Scratch>>,
-    /// Turns that run bees on a worker now; so many may, so that one worker is always left for sockets and timers. Where
+    /// OpenVisits that run bees on a worker now; so many may, so that one worker is always left for sockets and timers. Where
     /// there is one worker, none may.
     turns: AtomicUsize,
     turns_max: usize,
     /// Apart from what changes with every turn: it is read for every bee that runs.
-    pub(crate) relief: CachePadded<Relief>,
+    pub(crate) overflow: CachePadded<OverflowPools>,
 }
 
 /// A worker that runs bees.
@@ -145,7 +145,7 @@ impl Workers {
             kept: Mutex::default(),
             turns: AtomicUsize::new(0),
             turns_max: workers.saturating_sub(1),
-            relief: CachePadded::default(),
+            overflow: CachePadded::default(),
         }
     }
 
@@ -274,7 +274,7 @@ impl HiveInner {
     pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
         loop {
             let next = self.workers.slots[slot].woken.lock().pop_front()?;
-            if let Some(next) = self.workers.relief.keep(next) {
+            if let Some(next) = self.workers.overflow.keep(next) {
                 return Some(next);
             }
         }

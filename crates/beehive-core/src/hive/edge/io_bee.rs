@@ -6,9 +6,10 @@
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane, is_lasting};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Link, Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Chain, Source, chain_from};
 use crate::hive::message::inbox::{Inbox, Mail};
@@ -37,7 +38,7 @@ pub struct Io {
     inbox: Arc<Inbox>,
     credits: Arc<Credits>,
     out: Outputs,
-    lane: SenderLane,
+    lane: SenderQueue,
     /// Its number line, where messages are remembered; and the next number.
     line: Option<Arc<OutsideLane>>,
     numbers: Numbers,
@@ -59,7 +60,7 @@ impl Io {
             inbox,
             credits: Credits::new(credits),
             out: Outputs::new(inner.types.clone()),
-            lane: SenderLane::default(),
+            lane: SenderQueue::default(),
             numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), 0)),
             line,
             chance,
@@ -91,7 +92,7 @@ impl Io {
             end_unless_lasting(link, &unused)
         }
         let line = link.lanes.resume(lane, next_seq);
-        link.care.resumed(line.id(), next_seq);
+        link.quarantine.resumed(line.id(), next_seq);
         self.numbers = Numbers::new(line.id(), next_seq);
         self.line = Some(line)
     }
@@ -226,7 +227,7 @@ impl Io {
             numbers: self.numbers,
             chance: self.chance,
         };
-        self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().under_way)))
+        self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().in_flight)))
     }
 
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
@@ -237,7 +238,7 @@ impl Io {
             turn.cause = cause;
             turn.stateless = Stateless::InOrder;
             out.freeze(source, Some(inbox), numbers, by);
-            out.route(u16::MAX, lane, turn)
+            out.route(u16::MAX, &mut RouteContext::new(lane, turn))
         })
     }
 

@@ -37,7 +37,7 @@ impl Hive {
             () = inner.room_for_one() => {}
             () = self.stopped() => return Err(ResendError::Unavailable),
         }
-        let held = Held::new(&inner.credits, 1, &inner.under_way);
+        let held = Held::new(&inner.credits, 1, &inner.in_flight);
         // somebody else may have been faster
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "a dead letter is sent again");
@@ -67,9 +67,9 @@ impl HiveInner {
             chain: Chain::of(chain),
             ..Source::outside(origin, self.platform.random())
         };
-        self.from_outside(source, held, Place::Runners, |source, admitted, lane, turn| {
+        self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
             let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
-            turn.hive.types.send_again(way.app, &way.name, again, lane, turn)
+            cx.turn.hive.types.send_again(way.app, &way.name, again, cx)
         })
     }
 }

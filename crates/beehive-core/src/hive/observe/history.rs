@@ -11,8 +11,9 @@ use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
-use crate::hive::dispatch::outputs::{Mark, Outputs, Sent};
+use crate::hive::dispatch::outputs::{Outputs, Savepoint, Sent};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, Messages, Source};
 use crate::hive::message::inbox::IoBees;
@@ -72,7 +73,7 @@ pub(crate) enum Left {
         sent: Vec<Sent>,
         /// Rows after it, those of volatile dictionaries left out; by dictionary, cell and row.
         changed: Vec<Op>,
-        put_off: Option<Time>,
+        too_deep: Option<Time>,
     },
     Failed(Error),
 }
@@ -212,17 +213,19 @@ impl Notes {
     }
 }
 
-impl Turn<'_> {
+impl RouteContext<'_, '_> {
     /// Notes something, behind the gate if there is one: it has happened if what is there was committed.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Noted>) {
-        match (&mut self.gate, &self.hive.witness) {
-            (_, None) => {}
-            (Some(gate), _) => gate.notes.extend(notes),
-            (None, Some(witness)) => witness.add(None, notes),
+        let Some(witness) = self.turn.hive.witness.clone() else { return };
+        match self.held() {
+            Some(effects) => effects.notes.extend(notes),
+            None => witness.add(None, notes),
         }
     }
+}
 
+impl Turn<'_> {
     /// Notes that a bee was put together from what is logged.
     pub(crate) fn note_restored(&mut self, app: u16, cells: impl FnOnce() -> Vec<CellId>) {
         if let Some(witness) = &self.hive.witness {
@@ -243,7 +246,7 @@ fn given(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Gi
 
 /// Messages that are handed over for a handler.
 #[cold]
-pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, turn: &mut Turn) {
+pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, cx: &mut RouteContext) {
     // a cell's turn at a sweep is no message that was sent
     if handler.is_of_a_sweep {
         return;
@@ -252,14 +255,14 @@ pub(crate) fn due(handler: &Handler, batch: &dyn Messages, range: Range<u32>, tu
     let sender = Sender::of(source);
     let notes =
         range.map(|index| Noted::Due(given(handler, batch, index, source.chance_of(index as u64)), sender));
-    turn.note(notes.collect())
+    cx.note(notes.collect())
 }
 
 /// A message has ended without its handler.
 #[cold]
-pub(crate) fn ended_before(handler: &Handler, batch: &dyn Messages, index: u32, turn: &mut Turn) {
+pub(crate) fn ended_before(handler: &Handler, batch: &dyn Messages, index: u32, cx: &mut RouteContext) {
     let chance = batch.source().chance_of(index as u64);
-    turn.note(vec![Noted::Ended(given(handler, batch, index, chance))])
+    cx.note(vec![Noted::Ended(given(handler, batch, index, chance))])
 }
 
 /// What is known of a transaction besides its end.
@@ -320,11 +323,16 @@ pub(crate) fn encoded<R: Reply>(answer: &Option<R>) -> Option<Vec<u8>> {
 
 /// What a transaction leaves that is about to commit. `mark`: where its outputs begin.
 #[cold]
-pub(crate) fn committed<A: Columns>(state: &mut A, ctx: &Ctx, mark: Mark, answer: Option<Vec<u8>>) -> Left {
+pub(crate) fn committed<A: Columns>(
+    state: &mut A,
+    ctx: &Ctx,
+    mark: Savepoint,
+    answer: Option<Vec<u8>>,
+) -> Left {
     let mut changed = Vec::new();
     let _ = panics::catch(AssertUnwindSafe(|| state.redo(&mut changed)));
     changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
-    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, put_off: ctx.postponed }
+    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, too_deep: ctx.postponed }
 }
 
 fn in_words<M: Message>(bytes: &[u8]) -> String {
@@ -416,7 +424,7 @@ impl<A: Handlers> AloneOf<A> {
         Mapper::new(self.seed, self.whole, ran.origin)
     }
 
-    fn begin(&mut self, ran: &Ran) -> (Mark, Held) {
+    fn begin(&mut self, ran: &Ran) -> (Savepoint, Held) {
         let ctx = &mut self.ctx;
         ctx.now = ran.now;
         ctx.origin = ran.origin;
@@ -426,7 +434,7 @@ impl<A: Handlers> AloneOf<A> {
         (ctx.out.mark(), Held::strict(self.seed, self.whole, &ran.cells))
     }
 
-    fn end(&mut self, mark: Mark, result: Result<Option<Vec<u8>>, Error>) -> Left {
+    fn end(&mut self, mark: Savepoint, result: Result<Option<Vec<u8>>, Error>) -> Left {
         let left = match result {
             Ok(answer) => {
                 let left = committed(&mut self.app, &self.ctx, mark, answer);

@@ -139,7 +139,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         let mut size = 0;
         if self.link.is_some() {
             self.routes.for_each_bee(|bee| {
-                size += bee.peek(|b| b.tail.as_ref().map_or(0, |tail| tail.seen.size())).unwrap_or(0)
+                size += bee.peek(|b| b.pending.as_ref().map_or(0, |pending| pending.seen.size())).unwrap_or(0)
             })
         }
         size
@@ -228,9 +228,9 @@ impl Hive {
             dead_letters_kept: inner.dead_letters.kept(),
             dead_letters_dropped: inner.dead_letters.dropped(),
             remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()
-                + inner.link.as_ref().map_or(0, |link| link.unowned.size()),
+                + inner.link.as_ref().map_or(0, |link| link.without_bee.size()),
             cycles: inner.cycles.load(Ordering::Relaxed),
-            relieved: inner.workers.relief.relieved.load(Ordering::Relaxed),
+            relieved: inner.workers.overflow.relieved.load(Ordering::Relaxed),
             stuck: inner.stuck_messages(),
         }
     }

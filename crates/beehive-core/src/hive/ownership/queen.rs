@@ -5,8 +5,8 @@
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::bee::app::{AppRuntime, Asked, Standing};
-use crate::hive::bee::bee::{Bee, Retirement};
 use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::Record;
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;
@@ -122,11 +122,11 @@ impl<A: App> AppRuntime<A> {
     /// one before. What is decided is carried out, whoever waits for it: a bee may have been made.
     async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
         let mut asked: Vec<Asked> = Vec::new();
-        let mut under_way = first;
+        let mut in_flight = first;
         loop {
             let mut merging = hashbrown::HashMap::new();
             let mut failed = None;
-            if let Some((sets, proposed)) = under_way.take() {
+            if let Some((sets, proposed)) = in_flight.take() {
                 match proposed.await {
                     Ok(decisions) => {
                         let mut queen = self.queen.lock();
@@ -166,7 +166,7 @@ impl<A: App> AppRuntime<A> {
             let unknown: Vec<CellSet> = unknown.cloned().collect();
             if !unknown.is_empty() {
                 let proposed = self.propose(&unknown);
-                under_way = Some((unknown, proposed))
+                in_flight = Some((unknown, proposed))
             }
         }
     }
@@ -219,7 +219,7 @@ impl<A: App> AppRuntime<A> {
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
         // what it emitted is not to be overtaken by what is emitted for its cells from now on
-        while !body.lane.absorb(&gone.lane, hive) && !hive.is_over() {
+        while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
         if let Some(link) = &self.link {
@@ -228,11 +228,11 @@ impl<A: App> AppRuntime<A> {
         {
             let mut queen = self.queen.lock();
             body.app.absorb(&mut gone.app);
-            if let (Some(tail), Some(other)) = (&mut body.tail, &mut gone.tail) {
-                tail.base.absorb(std::mem::take(&mut other.base));
-                tail.seen.absorb(std::mem::take(&mut other.seen));
+            if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
+                pending.base.absorb(std::mem::take(&mut other.base));
+                pending.seen.absorb(std::mem::take(&mut other.seen));
                 // it may bring cells that it has not worked on
-                tail.cells_logged = 0
+                pending.cells_logged = 0
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(&gone.traffic);

@@ -4,8 +4,8 @@ use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::dispatch::blocked::{Owners, Parked};
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::blocked::{Blocked, Owners};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use std::sync::Arc;
@@ -16,12 +16,11 @@ use std::sync::Arc;
 pub(crate) fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
     missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
-    if !lane.blocks(app.index, &delivery.cells) {
+    if !cx.queue.blocks(app.index, &delivery.cells) {
         // a bee may retire between the look-up and the push; its cells then get another
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
@@ -31,29 +30,29 @@ pub(crate) fn deliver<A: Handlers>(
                         false => missing(&delivery.cells),
                         true => Some(vec![delivery.cells.clone()]),
                     };
-                    let owners = sets.map(|sets| app.claim(sets, turn.hive));
+                    let owners = sets.map(|sets| app.claim(sets, cx.turn.hive));
                     owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
                 }
             };
             match owner {
                 Owner::NotYet => break,
-                Owner::Bee(bee) => match bee.push(delivery, turn) {
+                Owner::Bee(bee) => match bee.push(delivery, cx.turn) {
                     Ok(()) => return false,
                     Err(back) => delivery = back,
                 },
             }
         }
     }
-    lane.park(Box::new(ParkedDelivery { app: app.clone(), delivery }), turn.hive);
+    cx.queue.block(Box::new(BlockedDelivery { app: app.clone(), delivery }), cx.turn.hive);
     true
 }
 
-struct ParkedDelivery<A: Handlers> {
+struct BlockedDelivery<A: Handlers> {
     app: Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
 }
 
-impl<A: Handlers> Parked for ParkedDelivery<A> {
+impl<A: Handlers> Blocked for BlockedDelivery<A> {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -62,13 +61,13 @@ impl<A: Handlers> Parked for ParkedDelivery<A> {
         &self.delivery.cells
     }
 
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
-        let ParkedDelivery { app, delivery } = *self;
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
+        let BlockedDelivery { app, delivery } = *self;
         match app.owner(&delivery.cells) {
             Some(bee) => bee
                 .push(delivery, turn)
-                .map_err(|delivery| Box::new(ParkedDelivery { app, delivery }) as Box<dyn Parked>),
-            None => Err(Box::new(ParkedDelivery { app, delivery })),
+                .map_err(|delivery| Box::new(BlockedDelivery { app, delivery }) as Box<dyn Blocked>),
+            None => Err(Box::new(BlockedDelivery { app, delivery })),
         }
     }
 

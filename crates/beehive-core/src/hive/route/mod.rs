@@ -3,4 +3,4 @@
 pub(crate) mod delivery;
 pub(crate) mod receiver;
 pub(crate) mod recovery;
-pub(crate) mod slow_path;
+pub(crate) mod routed;

@@ -2,25 +2,23 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
-use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::Emit;
 use crate::hive::dispatch::deferred::Onward;
-use crate::hive::dispatch::effects::Gate;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Receiver;
-use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::message::batch::{Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::observe::history;
 use crate::hive::route::delivery::deliver;
-use crate::hive::route::slow_path;
-use crate::hive::route::slow_path::{Ahead, Routed, consume_gate};
+use crate::hive::route::routed;
+use crate::hive::route::routed::{Ahead, Routed, consume_held};
 use crate::hive::run::delivery::run_delivery;
-use crate::hive::run::transaction::{Run, end_with_error, execute, release, release_made_of};
+use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release, release_made_of};
 use crate::mapper::Mapper;
 use crate::message::{Error, Message};
 use crate::time::Time;
@@ -64,7 +62,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         match self.app.link {
             Some(_) => {
                 let mapper = self.app.mapper(batch.source.origin);
-                slow_path::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
+                routed::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
             }
             None => Vec::new(),
         }
@@ -75,15 +73,8 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         map::<A, M>(message, &mut mapper)
     }
 
-    fn route(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        route::<A, M>(&self.app, batch, range, position, lane, turn)
+    fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext) {
+        route::<A, M>(&self.app, batch, range, position, cx)
     }
 }
 
@@ -93,29 +84,26 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
         batch: &Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) {
         if let Some(batch) = batch_of::<M>(batch.clone()) {
-            route::<A, M>(&self.app, &batch, range, position, lane, turn)
+            route::<A, M>(&self.app, &batch, range, position, cx)
         }
     }
 }
 
 /// Answers messages of a type that it knows, which a log has, with an error because the app has as many cells as it may have.
-type Refuse<A> =
-    fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut SenderLane, &mut Turn);
+type Refuse<A> = fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: Arc<dyn Messages>,
     range: Range<u32>,
     position: Option<u16>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     if let Some(batch) = &batch_of::<M>(batch) {
-        slow_path::refuse::<A>(&OnItsWay { app, batch, position }, range, true, lane, turn)
+        routed::refuse::<A>(&OnItsWay { app, batch, position }, range, true, cx)
     }
 }
 
@@ -124,28 +112,27 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
     position: Option<u16>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
-    let (way, code) =
-        (&OnItsWay { app, batch, position }, Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> });
+    let way = &OnItsWay { app, batch, position };
+    let code = Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> };
+    let mut handing = Handing { app, way, code, ahead: Ahead::of(&range) };
     let mut mapper = app.mapper(batch.source.origin);
     // neighbours with the same outcome travel together
     let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
-    let mut ahead = Ahead::of(&range);
     for index in range.clone() {
         let Some(message) = batch.messages.get(index as usize) else { break };
         mapper.clear();
         let outcome = map::<A, M>(message, &mut mapper);
         if outcome != run.outcome || mapper.cells() != &run.cells[..] {
-            hand_over(app, way, &code, &run, index, &mut ahead, lane, turn);
+            handing.over(&run, index, cx);
             run.first = index;
             run.outcome = outcome;
             run.cells.clear();
             run.cells.extend_from_slice(mapper.cells());
         }
     }
-    hand_over(app, way, &code, &run, range.end, &mut ahead, lane, turn);
+    handing.over(&run, range.end, cx);
 }
 
 /// What knows the type of the messages.
@@ -206,116 +193,126 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         self.batch.messages.get(index as usize).map(|message| map::<A, M>(message, mapper))
     }
 
-    fn pass_on(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+    fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext) {
         if let Some(position) = self.position {
-            let kind = turn.hive.types.kind::<M>();
-            kind.pass_on(self.batch, range, position, lane, turn)
+            let kind = cx.turn.hive.types.kind::<M>();
+            kind.pass_on(self.batch, range, position, cx)
         }
     }
 
-    fn run_now(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+    fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
         let OnItsWay { app, batch, position } = *self;
         if range.len() > 1 && trace::is_on() {
             // what each message causes is told apart
-            return range.for_each(|index| self.run_now(index..index + 1, lane, turn));
+            return range.for_each(|index| self.run_now(index..index + 1, cx));
         }
         let (mut instance, settings) =
-            turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
+            cx.turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
         let settings = app.up_to_date(&mut instance, settings);
-        turn.depth += 1;
-        let outside = batch.admitted.is_some() && turn.gate.is_none();
+        cx.turn.depth += 1;
+        let outside = batch.admitted.is_some() && !cx.is_held();
         let made_of = outside.then(|| batch.source.fact(range.start, app.index));
-        let run = Run { cells: &[], position, now: turn.moment() };
-        let done = execute::<A, M>(app, None, &mut instance, batch, range.clone(), run, turn, None);
-        turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+        let run = Run { app, bee: None, cells: &[], position, now: cx.turn.moment() };
+        let done = execute::<A, M>(&run, &mut instance, (batch, range.clone()), None, cx);
+        cx.turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+        let mut done = Some(done);
         match made_of {
             // then a record says so, and what is made of it until then
-            Some(fact) if done.puts_off() => {
-                turn.gate = Some(Gate::new(Numbers::parts(fact, A::HANDLER)));
-                release(app, None, batch, position, done, lane, turn);
-                consume_gate(fact, A::HANDLER, batch.admitted.as_ref(), lane, turn)
-            }
-            None if turn.gate.is_some() => {
-                let mut done = Some(done);
-                let mut release = |lane: &mut SenderLane, turn: &mut Turn| {
+            Some(fact) if done.as_ref().is_some_and(Executed::postpones) => {
+                let by = (fact, A::HANDLER, batch.admitted.as_ref());
+                consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
-                        release(app, None, batch, position, done, lane, turn)
+                        release(&run, batch, done, cx)
+                    }
+                })
+            }
+            None if cx.is_held() => {
+                let mut release = |cx: &mut RouteContext| {
+                    if let Some(done) = done.take() {
+                        release(&run, batch, done, cx)
                     }
                 };
-                slow_path::release_held(self, range, &mut release, lane, turn)
+                routed::release_held(self, range, &mut release, cx)
             }
-            _ => release_made_of(made_of, app, None, batch, position, done, lane, turn),
+            _ => {
+                if let Some(done) = done.take() {
+                    release_made_of(&run, made_of, batch, done, cx)
+                }
+            }
         }
-        turn.depth -= 1;
+        cx.turn.depth -= 1;
     }
 
-    fn end_with(&self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn) {
-        end_with_error(&self.handler(), self.batch, index, self.position, error, lane, turn)
+    fn end_with(&self, index: u32, error: &Error, cx: &mut RouteContext) {
+        end_with_error(&self.handler(), self.batch, index, self.position, error, cx)
     }
 }
 
-/// A run of neighbours has ended before `end`.
-#[allow(clippy::too_many_arguments)]
-fn hand_over<A: Handlers>(
-    app: &Arc<AppRuntime<A>>,
-    way: &dyn Routed,
-    code: &Code<A>,
-    run: &Neighbours,
-    end: u32,
-    ahead: &mut Ahead,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
-    let count = end - run.first;
-    if count == 0 {
-        return;
+/// Messages of one batch that are being handed over to an app.
+struct Handing<'a, A: Handlers> {
+    app: &'a Arc<AppRuntime<A>>,
+    way: &'a dyn Routed,
+    code: Code<A>,
+    ahead: Ahead,
+}
+
+impl<A: Handlers> Handing<'_, A> {
+    /// Hands over a run of neighbours that has ended before `end`.
+    #[inline]
+    fn over(&mut self, run: &Neighbours, end: u32, cx: &mut RouteContext) {
+        if end > run.first {
+            hand_over(self, run, end - run.first, cx)
+        }
     }
+}
+
+fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32, cx: &mut RouteContext) {
+    let Handing { app, way, code, ahead } = handing;
+    let (app, way, end) = (*app, *way, run.first + count);
     let (handler, range) = (way.handler(), run.first..end);
-    turn.meets(handler.counters);
+    cx.turn.meets(handler.counters);
     let is_stateless = run.outcome == Outcome::Stateless;
-    let leaves = match turn.stateless {
+    let leaves = match cx.turn.stateless {
         Stateless::Here => false,
         // what the sender has left already comes first
-        Stateless::InOrder => is_stateless || lane.has_errands(app.index),
+        Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
     if leaves {
-        return slow_path::leave(way, range, lane, turn);
+        return routed::leave(way, range, cx);
     }
-    // looked at in this order: what an errand puts off is put off before the errand is done
-    if turn.is_put_off(lane) {
-        return slow_path::put_off(way, range, lane, turn);
+    // looked at in this order: what an deferred puts off is put off before the deferred is done
+    if cx.must_defer() {
+        return routed::defer(way, range, cx);
     }
     match run.outcome {
         Outcome::Drop => {
             handler.counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
-            way.pass_on(range, lane, turn)
+            way.pass_on(range, cx)
         }
-        Outcome::Stateless if turn.depth >= limits::STATELESS_DEPTH_MAX => {
-            slow_path::put_off(way, range, lane, turn)
-        }
-        Outcome::Stateless if app.link.is_none() => way.run_now(range, lane, turn),
-        Outcome::Stateless => slow_path::run_recorded(way, range, lane, turn),
+        Outcome::Stateless if cx.turn.depth >= limits::STATELESS_DEPTH_MAX => routed::defer(way, range, cx),
+        Outcome::Stateless if app.link.is_none() => way.run_now(range, cx),
+        Outcome::Stateless => routed::run_recorded(way, range, cx),
         Outcome::Cells if !app.may_own(&run.cells) => {
             let batch = way.batch();
             let remembered = batch.admitted().is_none() && batch.source().numbers.lane != 0;
-            slow_path::refuse::<A>(way, range, remembered, lane, turn)
+            routed::refuse::<A>(way, range, remembered, cx)
         }
         Outcome::Cells => {
-            if turn.hive.witness.is_some() {
-                history::due(&handler, way.batch(), range, turn)
+            if cx.turn.hive.witness.is_some() {
+                history::due(&handler, way.batch(), range, cx)
             }
             let delivery = Delivery {
                 run: code.run,
                 batch: way.share(),
-                cause: turn.cause.clone(),
+                cause: cx.turn.cause.clone(),
                 first: run.first,
                 count,
                 position: way.position(),
                 cells: run.cells.clone(),
             };
-            if turn.gate.is_some() {
-                return hold(app, way, delivery, code.refuse, turn);
+            if cx.is_held() {
+                return hold(app, way, delivery, code.refuse, cx);
             }
             if app.link.is_some()
                 && let Some(admitted) = way.batch().admitted()
@@ -324,7 +321,7 @@ fn hand_over<A: Handlers>(
             }
             let origin = way.batch().source().origin;
             let mut missing = |cells: &CellSet| ahead.missing(app, way, origin, run.first, cells);
-            if deliver(app, delivery, lane, turn, &mut missing) {
+            if deliver(app, delivery, cx, &mut missing) {
                 handler.counters.waited.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -338,26 +335,26 @@ fn hold<A: Handlers>(
     way: &dyn Routed,
     delivery: Delivery<A>,
     refuse: Refuse<A>,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     let range = delivery.first..delivery.first + delivery.count;
     let emits = match app.link {
-        Some(_) => slow_path::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
+        Some(_) => routed::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
         None => Vec::new(),
     };
     let (app, batch) = (app.clone(), way.share());
-    let Some(gate) = &mut turn.gate else { return };
-    gate.emits.extend(emits);
-    gate.hold(move |lane, turn| {
+    let Some(effects) = cx.held() else { return };
+    effects.emits.extend(emits);
+    effects.hold(move |cx| {
         // others may have taken the last cells meanwhile
         if !app.may_own(&delivery.cells) {
-            return refuse(&app, batch, range, delivery.position, lane, turn);
+            return refuse(&app, batch, range, delivery.position, cx);
         }
         if app.link.is_some()
             && let Some(admitted) = batch.admitted()
         {
             admitted.open()
         }
-        deliver(&app, delivery, lane, turn, &mut |cells| Some(vec![cells.clone()]));
+        deliver(&app, delivery, cx, &mut |cells| Some(vec![cells.clone()]));
     })
 }

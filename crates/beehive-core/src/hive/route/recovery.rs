@@ -2,8 +2,9 @@
 
 use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
 use crate::hive::consensus::journal::{Colony, Record, Waiting};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::state::DecodeError;
 use std::collections::{BTreeSet, HashMap};
@@ -11,15 +12,15 @@ use std::sync::Arc;
 
 /// The lanes of senders, so that what is sent again and what comes after it keep their order.
 #[derive(Default)]
-pub(crate) struct SenderLanes(HashMap<u64, SenderLane>);
+pub(crate) struct SenderQueues(HashMap<u64, SenderQueue>);
 
-impl SenderLanes {
-    pub(crate) fn of(&mut self, lane: u64) -> SenderLane {
-        self.0.entry(lane).or_insert_with(SenderLane::shared).clone()
+impl SenderQueues {
+    pub(crate) fn of(&mut self, lane: u64) -> SenderQueue {
+        self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
     /// The lane of a bee, which is also that of those that have merged into it.
-    pub(crate) fn of_bee(&mut self, lane: u64, heir_of: &BTreeSet<u64>) -> SenderLane {
+    pub(crate) fn of_bee(&mut self, lane: u64, heir_of: &BTreeSet<u64>) -> SenderQueue {
         let own = self.of(lane);
         heir_of.iter().for_each(|other| {
             self.0.insert(*other, own.clone());
@@ -40,7 +41,7 @@ pub(crate) fn dead_lanes(colony: &Colony) -> Vec<u64> {
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     colony: &Colony,
-    lanes: &mut SenderLanes,
+    lanes: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
     let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
     all.extend(colony.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep))));
@@ -48,9 +49,10 @@ pub(crate) fn send_again(
     Turn::with(hive, Place::Runners, |turn| {
         all.into_iter().try_for_each(|(waiting, sweep)| {
             let mut lane = lanes.of(waiting.emit.fact.lane);
+            let cx = &mut RouteContext::new(&mut lane, turn);
             match sweep {
-                Some(sweep) => hive.types.resume_sweep(sweep, &mut lane, turn),
-                None => hive.types.resend(&waiting.emit, &mut lane, turn),
+                Some(sweep) => hive.types.resume_sweep(sweep, cx),
+                None => hive.types.resend(&waiting.emit, cx),
             }
         })
     })
@@ -63,7 +65,7 @@ pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<u64>) {
     if lanes.is_empty() {
         return;
     }
-    link.unowned.forget(&lanes);
+    link.without_bee.forget(&lanes);
     hive.platform.spawn(Box::pin(async move {
         for lanes in lanes.chunks(LANES_PER_RECORD) {
             link.commit(Record::Retire { lanes: lanes.to_vec() }).await

@@ -1,10 +1,11 @@
 //! Running a delivery: the owner's side of a message.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::traffic::Peer;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::batch_of;
 use crate::hive::message::trace;
@@ -19,7 +20,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    if body.tail.is_some() {
+    if body.pending.is_some() {
         return run_journaled::<A, M>(bee, body, delivery, turn);
     }
     let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
@@ -28,7 +29,8 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     turn.cause = cause;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     body.now = body.now.max(turn.moment());
-    let run = Run { cells: &cells, position, now: body.now };
+    let run = Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now: body.now };
+    let mut cx = RouteContext::new(&mut body.queue, turn);
     // what each message causes is told apart where somebody watches
     let step = if trace::is_on() { 1 } else { count };
     let end = first + count;
@@ -36,13 +38,13 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     while next < end {
         let range = next..next + step;
         next += step;
-        let done = execute::<A, M>(&bee.app, Some(bee.id), &mut body.app, &batch, range, run, turn, None);
+        let done = execute::<A, M>(&run, &mut body.app, (&batch, range), None, &mut cx);
         if next >= end
             && let Some(began) = began
         {
-            body.traffic.timed(count, turn.hive.now().since(began))
+            body.traffic.timed(count, cx.turn.hive.now().since(began))
         }
-        release(&bee.app, Some(bee.id), &batch, position, done, &mut body.lane, turn)
+        release(&run, &batch, done, &mut cx)
     }
     turn.cause = None;
 }

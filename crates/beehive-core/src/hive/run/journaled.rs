@@ -3,16 +3,15 @@
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
 use crate::hive::admission::outside_lanes::{Numbers, lane_of};
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::handler::Handler;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending;
 use crate::hive::bee::traffic::Peer;
 use crate::hive::consensus::journal::{Input, Record, Visited, Work};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::effects::Gate;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
@@ -46,13 +45,20 @@ impl Draft {
 }
 
 /// Transactions of messages of a type that is known there.
-trait Transactions<A> {
+trait Transactions<A: App> {
     /// Runs those of `range`. What they leave is kept.
-    fn execute(&mut self, range: Range<u32>, state: &mut A, run: Run, turn: &mut Turn, ops: &mut Vec<Op>);
+    fn execute(
+        &mut self,
+        range: Range<u32>,
+        state: &mut A,
+        ops: &mut Vec<Op>,
+        run: &Run<A>,
+        cx: &mut RouteContext,
+    );
     /// Lets go what they left so far.
-    fn release(&mut self, lane: &mut SenderLane, turn: &mut Turn);
+    fn release(&mut self, run: &Run<A>, cx: &mut RouteContext);
     /// A message ends with an error that is not its handler's.
-    fn end_with(&mut self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn);
+    fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
 struct OfABatch<'a, A: App, M: Message> {
@@ -63,19 +69,24 @@ struct OfABatch<'a, A: App, M: Message> {
 }
 
 impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M> {
-    fn execute(&mut self, range: Range<u32>, state: &mut A, run: Run, turn: &mut Turn, ops: &mut Vec<Op>) {
-        let OfABatch { bee, batch, done, .. } = self;
-        done.extend(execute::<A, M>(&bee.app, Some(bee.id), state, batch, range, run, turn, Some(ops)))
+    fn execute(
+        &mut self,
+        range: Range<u32>,
+        state: &mut A,
+        ops: &mut Vec<Op>,
+        run: &Run<A>,
+        cx: &mut RouteContext,
+    ) {
+        self.done.extend(execute::<A, M>(run, state, (self.batch, range), Some(ops), cx))
     }
 
-    fn release(&mut self, lane: &mut SenderLane, turn: &mut Turn) {
-        let OfABatch { bee, batch, position, done } = self;
-        release(&bee.app, Some(bee.id), batch, *position, std::mem::take(done), lane, turn)
+    fn release(&mut self, run: &Run<A>, cx: &mut RouteContext) {
+        release(run, self.batch, std::mem::take(&mut self.done), cx)
     }
 
-    fn end_with(&mut self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn) {
+    fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext) {
         let handler = Handler::of::<A, M>(&self.bee.app);
-        end_with_error(&handler, self.batch, index, self.position, error, lane, turn)
+        end_with_error(&handler, self.batch, index, self.position, error, cx)
     }
 }
 
@@ -89,44 +100,44 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     let batch: Arc<dyn AnyBatch> = delivery.batch.clone();
     let Some(batch) = &batch_of::<M>(batch) else { return };
     let transactions = &mut OfABatch { bee, batch, position: delivery.position, done: Executed::default() };
-    run_all(transactions, &Handler::of::<A, M>(&bee.app), &**batch, bee, body, delivery, turn)
+    let messages = (&Handler::of::<A, M>(&bee.app), &**batch as &dyn Messages);
+    run_all(transactions, messages, bee, body, delivery, turn)
 }
 
 fn run_all<A: Handlers>(
     transactions: &mut dyn Transactions<A>,
-    handler: &Handler,
-    batch: &dyn Messages,
+    (handler, batch): (&Handler, &dyn Messages),
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    let Some(tail) = &mut body.tail else { return };
+    let Some(pending) = &mut body.pending else { return };
     let (first, count) = (delivery.first, delivery.count);
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
-    let (mut new, inputs) = tail.take_note(batch, handler.app, first..first + count);
+    let (mut new, inputs) = pending.take_note(batch, handler.app, first..first + count);
     if turn.hive.witness.is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
-            history::ended_before(handler, batch, index, turn)
+            history::ended_before(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
         }
     }
-    if new.is_empty() && tail.is_settled() {
+    if new.is_empty() && pending.is_settled() {
         // sent again, and committed long since
         return delivery.batch.committed(0);
     }
     let transactions = std::cell::RefCell::new(transactions);
-    let mut lost = |error: &Error, _: &mut Draft, lane: &mut SenderLane, turn: &mut Turn| {
-        transactions.borrow_mut().end_with(first, error, lane, turn)
+    let mut lost = |error: &Error, _: &mut Draft, cx: &mut RouteContext| {
+        transactions.borrow_mut().end_with(first, error, cx)
     };
-    let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
+    let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
         let new = std::mem::take(&mut new);
-        let run = Run { cells: &cells, position, now };
+        let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let fact = |index: Option<&u32>| batch.source().fact(index.copied().unwrap_or(first), handler.app);
         let (one, other) = (fact(new.first()), fact(new.last()));
-        let care = handler.link.map(|link| &link.care);
+        let quarantine = handler.link.map(|link| &link.quarantine);
         // some may have ended the process before, or somebody watches: then they are run by themselves
-        let care = care.filter(|care| care.concerns(one, other) || trace::is_on());
+        let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
         let mut transactions = transactions.borrow_mut();
         for index in new {
             if draft.is_too_large() {
@@ -134,92 +145,94 @@ fn run_all<A: Handlers>(
             }
             let by = (handler.app, handler.number);
             let fact = fact(Some(&index));
-            let begun = care.map(|care| care.begin(&**turn.hive, turn.slot, by, fact, None));
+            let begun =
+                quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
             if let Some(Begun::SetAside) = begun {
-                transactions.end_with(index, &set_aside(), lane, turn);
+                transactions.end_with(index, &set_aside(), cx);
                 continue;
             }
-            transactions.execute(index..index + 1, state, run, turn, &mut draft.ops);
-            if care.is_some() {
+            transactions.execute(index..index + 1, state, &mut draft.ops, run, cx);
+            if quarantine.is_some() {
                 // what stateless handlers make of it, they make now: that is part of it
-                transactions.release(lane, turn)
+                transactions.release(run, cx)
             }
         }
-        if care.is_none() {
-            transactions.release(lane, turn)
+        if quarantine.is_none() {
+            transactions.release(run, cx)
         }
     };
-    record(bee, body, delivery, inputs, turn, &mut lost, &mut run);
+    let mut steps = Steps { run: &mut run, lost: &mut lost };
+    record(bee, body, (delivery, inputs), &mut steps, turn);
     if let Some(began) = began {
         body.traffic.timed(count, turn.hive.now().since(began))
     }
 }
 
-/// Makes one record of what `run` does, which is called once. `lost` is called instead when that cannot be recorded, and
-/// nothing is left of it.
+/// What a record is made of.
+pub(crate) struct Steps<'a, A> {
+    /// Runs the transactions, at a time.
+    pub(crate) run: &'a mut dyn FnMut(&mut A, &mut Draft, Time, &mut RouteContext),
+    /// Ends them with an error instead, when what they did cannot be recorded and nothing is left of it.
+    pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
+}
+
+/// Makes one record of what `steps` do. `inputs`: the messages of `delivery` that are consumed.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
-    delivery: Delivery<A>,
-    inputs: Vec<Input>,
+    (delivery, inputs): (Delivery<A>, Vec<Input>),
+    steps: &mut Steps<A>,
     turn: &mut Turn,
-    lost: &mut dyn FnMut(&Error, &mut Draft, &mut SenderLane, &mut Turn),
-    run: &mut dyn FnMut(&mut A, &mut Draft, &mut SenderLane, Time, &mut Turn),
 ) {
     body.now = body.now.max(turn.moment());
     let now = body.now;
-    let (app, Some(tail)) = (&bee.app, &mut body.tail) else { return };
+    let (app, Some(pending)) = (&bee.app, &mut body.pending) else { return };
     turn.cause = delivery.cause.clone();
-    let numbers = Numbers::new(lane_of(app.index, bee.id), tail.next_seq);
-    turn.gate = Some(Gate::new(numbers));
+    let numbers = Numbers::new(lane_of(app.index, bee.id), pending.next_seq);
+    let mut effects = Effects::new(numbers);
     let mut draft = Draft::default();
     let depth = turn.depth;
     let ran = panics::catch(AssertUnwindSafe(|| {
-        run(&mut body.app, &mut draft, &mut body.lane, now, turn);
-        turn.close_gate(&mut body.lane)
+        let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
+        (steps.run)(&mut body.app, &mut draft, now, &mut cx);
+        cx.run_deferred()
     }));
-    let gate = match ran {
-        Ok(Some(gate)) if draft.is_too_large() || draft.bytes + gate.size() > limits::RECORD_BYTES_MAX => {
-            Err(Error::of(ErrorKind::Limit, TOO_LARGE))
+    let failed = match ran {
+        Ok(()) if draft.is_too_large() || draft.bytes + effects.size() > limits::RECORD_BYTES_MAX => {
+            Some(Error::of(ErrorKind::Limit, TOO_LARGE))
         }
-        Ok(gate) => Ok(gate),
+        Ok(()) => None,
         Err(panic) => {
             // something that a handler left behind: a message, say, that panics when it is encoded
             let why = panics::text(&*panic);
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
-            Err(Error::of(ErrorKind::Panicked, why))
+            Some(Error::of(ErrorKind::Panicked, why))
         }
     };
-    let gate = match gate {
-        Ok(gate) => gate,
-        Err(error) => {
-            turn.discard();
-            turn.depth = depth;
-            tail.restore_executed(app, &mut body.app);
-            turn.note_restored(app.index, || bee.cells_after(0).0);
-            if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
-                tail.forget(&inputs);
-                turn.cause = None;
-                return one_by_one(tail, delivery);
-            }
-            tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
-            draft = Draft::default();
-            turn.cause = delivery.cause.clone();
-            turn.gate = Some(Gate::new(numbers));
-            lost(&error, &mut draft, &mut body.lane, turn);
-            turn.close_gate(&mut body.lane)
+    if let Some(error) = failed {
+        turn.discard();
+        turn.depth = depth;
+        pending.restore_executed(app, &mut body.app);
+        turn.note_restored(app.index, || bee.cells_after(0).0);
+        if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
+            pending.forget(&inputs);
+            turn.cause = None;
+            return one_by_one(pending, delivery);
         }
-    };
-    let (mut next_seq, mut emits, mut steps) = (tail.next_seq, Vec::new(), Vec::new());
-    let mut notes = Vec::new();
-    if let Some(mut gate) = gate {
-        next_seq = gate.numbers.seq();
-        emits = std::mem::take(&mut gate.emits);
-        notes = std::mem::take(&mut gate.notes);
-        steps = gate.into_steps();
+        tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
+        draft = Draft::default();
+        turn.cause = delivery.cause.clone();
+        effects = Effects::new(numbers);
+        let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
+        (steps.lost)(&error, &mut draft, &mut cx);
+        cx.run_deferred()
     }
+    let next_seq = effects.numbers.seq();
+    let emits = std::mem::take(&mut effects.emits);
+    let notes = std::mem::take(&mut effects.notes);
+    let steps = effects.into_steps();
     let Draft { visits, ops, .. } = draft;
-    let (cells, cells_end) = bee.cells_after(tail.cells_logged);
+    let (cells, cells_end) = bee.cells_after(pending.cells_logged);
     let work = Work {
         app: app.index,
         bee: bee.id,
@@ -231,18 +244,18 @@ pub(crate) fn record<A: App>(
         next_seq,
         now,
     };
-    match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
+    match pending.link().append(bee.clone(), &pending.numbers(), Record::Work(work)) {
         Some(number) => {
             if let Some(witness) = &turn.hive.witness {
                 witness.add(Some(number), notes)
             }
-            tail.next_seq = next_seq;
-            tail.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
+            pending.next_seq = next_seq;
+            pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
         }
         // executed on something that is dead by now; the bee is told so when it looks, which is next
         None => {
-            tail.forget(&inputs);
-            tail.again.push_front(delivery)
+            pending.forget(&inputs);
+            pending.again.push_front(delivery)
         }
     }
     turn.cause = None;
@@ -252,7 +265,7 @@ const TOO_LARGE: &str = "what the transaction changed and emitted is more than `
 
 /// Has the messages of a run, or the turns of a sweep, executed each by itself, so that one that cannot be recorded harms
 /// none but itself.
-fn one_by_one<A: App>(tail: &mut pending::Tail<A>, delivery: Delivery<A>) {
+fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {
         0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),
@@ -263,6 +276,6 @@ fn one_by_one<A: App>(tail: &mut pending::Tail<A>, delivery: Delivery<A>) {
             batch.opened()
         }
         let (batch, cause) = (batch.clone(), cause.clone());
-        tail.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
+        pending.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
     }
 }

@@ -7,7 +7,8 @@
 use crate::hive::admission::credits::Cause;
 use crate::hive::bee::handler::Handler;
 use crate::hive::dispatch::deferred::Onward;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;
 use crate::message::{Error, ErrorKind};
@@ -27,14 +28,14 @@ pub(crate) fn postpone(
     batch: &Arc<dyn Messages>,
     (index, at): (u32, Time),
     position: Option<u16>,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) -> Result<(), Error> {
     let onward = onward.clone();
-    let Some(gate) = handler.link.and(turn.gate.as_mut()) else {
-        wait(onward, batch.clone(), index, position, at, turn);
+    let Some(effects) = cx.held().filter(|_| handler.link.is_some()) else {
+        wait(onward, batch.clone(), index, position, at, cx.turn);
         return Ok(());
     };
-    let fact = gate.numbers.take(1).fact(0, handler.app);
+    let fact = effects.numbers.take(1).fact(0, handler.app);
     // without the time: whoever waits for the answer does not outlive a crash
     let encoded = panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, fact, position, None)));
     let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {
@@ -44,12 +45,12 @@ pub(crate) fn postpone(
     });
     let remembered = decoded.map_err(|why| {
         let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
-        handler.fail(turn.hive, &**batch, index, position, &error);
+        handler.fail(cx.turn.hive, &**batch, index, position, &error);
         error
     })?;
-    if let (Some((emit, again)), Some(gate)) = (remembered, &mut turn.gate) {
-        gate.emits.push(emit);
-        gate.hold(move |_, turn| wait(onward, again, 0, position, at, turn))
+    if let (Some((emit, again)), Some(effects)) = (remembered, cx.held()) {
+        effects.emits.push(emit);
+        effects.hold(move |cx| wait(onward, again, 0, position, at, cx.turn))
     }
     Ok(())
 }
@@ -66,8 +67,9 @@ fn wait(
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
         // as of any timer: it counts as one that waits until all that it brings about is done
-        turn.cause = Some(Cause::of(waiting, &turn.hive.under_way));
-        onward.route_on(&batch, index..index + 1, position, &mut SenderLane::default(), turn);
+        turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
+        let mut lane = SenderQueue::default();
+        onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut lane, turn));
         turn.cause = None
     };
     turn.hive.timers.at(at, Box::new(again))

@@ -1,6 +1,6 @@
 //! The transactions of a run of messages, and what they leave: outputs, answers, messages to be passed on.
 
-use crate::app::{Handlers, Handles};
+use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId};
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
@@ -9,9 +9,9 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::Fact;
+use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::message_types::MessageType;
-use crate::hive::dispatch::outputs::Mark;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
 use crate::hive::message::counters::HandlerCounters;
@@ -31,11 +31,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How a run of transactions is run.
-#[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
+/// A run of transactions: whose they are, and what they may touch.
+pub(crate) struct Run<'a, A: App> {
+    pub(crate) app: &'a Arc<AppRuntime<A>>,
+    /// None: stateless handlers.
+    pub(crate) bee: Option<BeeId>,
     pub(crate) cells: &'a [CellId],
+    /// Of the app in the chain of those that can answer.
     pub(crate) position: Option<u16>,
+    /// The time that the handlers see.
     pub(crate) now: Time,
 }
 
@@ -81,7 +85,7 @@ impl<M: Message> Executed<M> {
     }
 
     /// Whether a message is to be handled again.
-    pub(crate) fn puts_off(&self) -> bool {
+    pub(crate) fn postpones(&self) -> bool {
         !self.postponed.is_empty()
     }
 
@@ -97,35 +101,32 @@ impl<M: Message> Executed<M> {
     }
 }
 
-const PUT_OFF_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
+const POSTPONED_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
 
 /// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
-    app: &AppRuntime<A>,
-    bee: Option<BeeId>,
+    run: &Run<A>,
     state: &mut A,
-    batch: &Arc<Batch<M>>,
-    range: Range<u32>,
-    run: Run,
-    turn: &mut Turn,
+    (batch, range): (&Arc<Batch<M>>, Range<u32>),
     mut redo: Option<&mut Vec<Op>>,
+    cx: &mut RouteContext,
 ) -> Executed<M> {
+    let Run { app, bee, cells, position, now } = *run;
+    debug_assert!(bee.is_none() || !cx.turn.only_begins(), "no bee runs on the task that emits or asks");
     let mut done = Executed::default();
     if A::ANSWERS && batch.sink.is_some() {
         done.answers.reserve(range.len())
     }
     let counters = &app.handlers[A::HANDLER];
-    let Run { cells, position, now } = run;
-    let mut collected = collect(app, redo.is_none(), now, turn);
+    let mut collected = collect(app, redo.is_none(), now, cx.turn);
     let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
     // to show the messages, too, costs as much as a short handler
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
     let start = (app.index, A::HANDLER, counters);
-    let (slot, watched) = begin(start, &batch.source, &range, &run, shown, turn);
-    let hive = turn.hive;
-    let ctx = turn.ctx();
+    let (slot, watched) = begin(start, &batch.source, &range, run, shown, cx.turn);
+    let hive = cx.turn.hive;
+    let ctx = cx.turn.ctx();
     let sink = batch.sink.as_deref();
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
     let held = Held::strict(app.seed, app.whole, cells);
@@ -210,13 +211,13 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     drop(opened);
     hive.end_run(slot);
     if A::PUBLISHED != 0 {
-        turn.local::<Local<A>>(app.index).changes = collected.end()
+        cx.turn.local::<Local<A>>(app.index).changes = collected.end()
     }
     if is_shown {
         hive.hide_run(slot)
     }
     if let Some(notes) = notes {
-        turn.note(notes)
+        cx.note(notes)
     }
     if answered > 0 {
         counters.answered.fetch_add(u64::from(answered), Ordering::Relaxed);
@@ -226,11 +227,11 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 
 /// A run of messages begins: it is counted, whoever looks at the thread sees it, and handlers are told of it. Returns the
 /// thread's slot, and whether somebody watches.
-fn begin(
+fn begin<A: App>(
     (app, handler, counters): (u16, usize, &HandlerCounters),
     source: &Source,
     range: &Range<u32>,
-    run: &Run,
+    run: &Run<A>,
     shown: Option<Arc<dyn AnyBatch>>,
     turn: &mut Turn,
 ) -> (usize, bool) {
@@ -273,7 +274,7 @@ fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
 }
 
 #[cold]
-fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Mark) {
+fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
     ctx.out.rollback(mark);
     ctx.postponed = None
@@ -341,7 +342,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }));
     let overflow = ctx.out.take_overflow();
     match (result, held.violation()) {
-        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(PUT_OFF_TICK)),
+        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(POSTPONED_TICK)),
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
         (result, violation) => Err(failure(result, violation, overflow)),
     }
@@ -392,23 +393,21 @@ fn failure<T>(
 
 /// Hands over what a run emitted, in order. `made_of`: of a stateless handler that ran for one message from outside; what it
 /// emitted is known by that. `chance` and `chain`: of the first message of the run.
-#[allow(clippy::too_many_arguments)]
-fn hand_over(
+fn hand_over<A: App>(
+    run: &Run<A>,
+    handler: usize,
     made_of: Option<Fact>,
-    (app, name, handler): (u16, &'static str, usize),
-    bee: Option<BeeId>,
     batch: &dyn Messages,
-    chance: u64,
-    chain: Chain,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    (chance, chain): (u64, Chain),
+    cx: &mut RouteContext,
 ) {
-    let mut outputs = turn.take_outputs();
+    let app = run.app.index;
+    let mut outputs = cx.turn.take_outputs();
     let from = batch.source();
     let source = Source {
         origin: from.origin,
         sender: Address::App(app),
-        bee,
+        bee: run.bee,
         handler: Some(handler as u16),
         numbers: Numbers::NONE,
         hops: from.hops + 1,
@@ -416,106 +415,97 @@ fn hand_over(
         // of messages that are emitted by one run all are told apart, by their places
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
-    turn.count_emits(app, handler, &outputs);
+    cx.turn.count_emits(app, handler, &outputs);
     if source.hops > limits::HOPS_PER_CAUSE_MAX {
         // a cycle that has no end
-        turn.hive.cycle(source.hops, name, batch.message_name());
+        cx.turn.hive.cycle(source.hops, A::NAME, batch.message_name());
         outputs.discard()
     } else {
-        match (&mut turn.gate, made_of) {
-            (Some(gate), _) => outputs.freeze(source, None, &mut gate.numbers, Admission::Inside),
+        match (cx.held(), made_of) {
+            (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
             (None, Some(fact)) => {
                 let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
                 outputs.freeze(source, None, &mut Numbers::parts(fact, handler), by)
             }
             (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
         }
-        outputs.route(app, lane, turn);
+        outputs.route(app, cx);
     }
-    turn.give_back(outputs)
+    cx.turn.give_back(outputs)
 }
 
 /// Lets go what a run left: outputs in order, answers, and what is passed on.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
-    app: &Arc<AppRuntime<A>>,
-    bee: Option<BeeId>,
+    run: &Run<A>,
     batch: &Arc<Batch<M>>,
-    position: Option<u16>,
     done: Executed<M>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
-    release_made_of(None, app, bee, batch, position, done, lane, turn)
+    release_made_of(run, None, batch, done, cx)
 }
 
 /// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
+    run: &Run<A>,
     made_of: Option<Fact>,
-    app: &Arc<AppRuntime<A>>,
-    bee: Option<BeeId>,
     batch: &Arc<Batch<M>>,
-    position: Option<u16>,
     mut done: Executed<M>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
-    if !turn.ctx().out.is_empty() {
-        let by = (app.index, A::NAME, A::HANDLER);
-        hand_over(made_of, by, bee, &**batch, done.chance, done.chain, lane, turn)
+    if !cx.turn.ctx().out.is_empty() {
+        hand_over(run, A::HANDLER, made_of, &**batch, (done.chance, done.chain), cx)
     }
-    if done.puts_off() {
-        put_off(&Handler::of::<A, M>(app), batch, position, &mut done, turn)
+    if done.postpones() {
+        postpone_all(&Handler::of::<A, M>(run.app), batch, run.position, &mut done, cx)
     }
-    let_go(batch, position, done, lane, turn)
+    finish(batch, run.position, done, cx)
 }
 
 /// Has messages handled again.
 #[cold]
-fn put_off<M: Message>(
+fn postpone_all<M: Message>(
     handler: &Handler,
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
     done: &mut Executed<M>,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     // has counted them, and may have nothing else
-    turn.ctx().out.discard();
-    let Some(onward) = turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
+    cx.turn.ctx().out.discard();
+    let Some(onward) = cx.turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
     let messages: Arc<dyn Messages> = batch.clone();
     for once in std::mem::take(&mut done.postponed) {
-        if let Err(error) = postpone(handler, &onward, &messages, once, position, turn) {
+        if let Err(error) = postpone(handler, &onward, &messages, once, position, cx) {
             done.end_with(batch, once.0, error, position)
         }
     }
 }
 
 /// Lets go answers, and what is passed on.
-pub(crate) fn let_go<M: Message>(
+pub(crate) fn finish<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
     done: Executed<M>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     if trace::is_on() && !done.answers.is_empty() {
         trace::answered(M::NAME, done.chain, done.answers.len())
     }
     if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
-        match &mut turn.gate {
-            Some(gate) => {
-                let (batch, cause) = (batch.clone(), turn.cause.clone());
-                gate.hold(move |_, _| report(&batch, done.observed, done.answers, &cause))
+        match &mut cx.sink {
+            Sink::Held(effects) => {
+                let (batch, cause) = (batch.clone(), cx.turn.cause.clone());
+                effects.hold(move |_| report(&batch, done.observed, done.answers, &cause))
             }
-            None => report(batch, done.observed, done.answers, &turn.cause),
+            Sink::Now => report(batch, done.observed, done.answers, &cx.turn.cause),
         }
     }
     if let Some(position) = position
         && !done.passed.is_empty()
     {
-        let kind: Arc<MessageType<M>> = turn.hive.types.kind::<M>();
+        let kind: Arc<MessageType<M>> = cx.turn.hive.types.kind::<M>();
         for index in done.passed {
-            kind.pass_on(batch, index..index + 1, position, lane, turn)
+            kind.pass_on(batch, index..index + 1, position, cx)
         }
     }
 }
@@ -543,14 +533,13 @@ pub(crate) fn end_with_error<M: Message>(
     index: u32,
     position: Option<u16>,
     error: &Error,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
-    handler.fail(turn.hive, &**batch, index, position, error);
-    if turn.hive.witness.is_some() {
-        history::ended_before(handler, &**batch, index, turn)
+    handler.fail(cx.turn.hive, &**batch, index, position, error);
+    if cx.turn.hive.witness.is_some() {
+        history::ended_before(handler, &**batch, index, cx)
     }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);
-    let_go(batch, position, done, lane, turn)
+    finish(batch, position, done, cx)
 }

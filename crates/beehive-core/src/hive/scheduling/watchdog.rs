@@ -1,12 +1,11 @@
-//! Relief: threads for the bees that wait behind handlers that hold theirs, so many for each app.
+//! OverflowPools: threads for the bees that wait behind handlers that hold theirs, so many for each app.
 //!
 //! A look at all slots every few milliseconds finds the threads that a handler holds. The bees that wait there go to the
-//! *annex* of their app, which has threads of its own: some more than are held, up to a limit. A runner that is held becomes
+//! *pool* of their app, which has threads of its own: some more than are held, up to a limit. A runner that is held becomes
 //! one of them, and another runner takes its place. An app that holds all the threads that it may have waits for itself:
-//! from then on its bees run in its annex only, and the runners are there for the others.
+//! from then on its bees run in its pool only, and the runners are there for the others.
 
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::turn::Runnable;
 use crate::hive::dispatch::workers::{Bees, known_slots};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -85,7 +84,7 @@ impl Watch {
                 before.poked = true;
                 hive.note_held(what);
                 if hive.workers.replace_runner(at, app) {
-                    hive.workers.relief.adopt(app);
+                    hive.workers.overflow.adopt(app);
                     replaced = true
                 }
                 // the worker may be the one that looked after sockets and timers, and no other one know that it has to
@@ -101,13 +100,13 @@ impl Watch {
             // among what is queued may be many more for the same app: each would hold a runner for a while
             waiting.append(&mut hive.workers.take_all_queued())
         }
-        let relief = &hive.workers.relief;
+        let overflow = &hive.workers.overflow;
         if !waiting.is_empty() {
-            relief.relieved.fetch_add(1, Ordering::Relaxed);
-            hive.start_relief(relief.add(waiting))
+            overflow.relieved.fetch_add(1, Ordering::Relaxed);
+            hive.start_overflow_threads(overflow.add(waiting))
         }
-        let (more, full) = relief.wanted(&held);
-        hive.start_relief(more);
+        let (more, full) = overflow.wanted(&held);
+        hive.start_overflow_threads(more);
         full.into_iter().for_each(|app| hive.report_full(app))
     }
 }

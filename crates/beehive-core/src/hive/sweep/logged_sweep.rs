@@ -11,21 +11,21 @@ use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::handler::Handler;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::blocked::{Blocked, Owners};
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::{map, route};
-use crate::hive::run::journaled::{Draft, record};
+use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::transaction::{Run, end_with_error, execute, release};
-use crate::hive::sweep::sweep::{Pace, Visit, sweep_emit, turns_of};
+use crate::hive::sweep::unlogged_sweep::{Pace, Visit, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
@@ -37,16 +37,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The turns of a sweep that have begun and are not committed.
+/// The open_visits of a sweep that have begun and are not committed.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct OpenVisits {
     open: AtomicUsize,
     fewer: Arc<Notify>,
     /// Of a sweep that another life has begun: it, and whether it has reached all cells.
     resumed: Option<(Arc<Link>, Fact, AtomicBool)>,
 }
 
-impl Turns {
+impl OpenVisits {
     fn begin(&self, cells: usize) {
         self.open.fetch_add(cells, Ordering::AcqRel);
     }
@@ -58,7 +58,7 @@ impl Turns {
             && let Some((link, sweep, all)) = &self.resumed
             && all.load(Ordering::Acquire)
         {
-            link.care.swept(sweep)
+            link.quarantine.swept(sweep)
         }
     }
 
@@ -67,7 +67,7 @@ impl Turns {
         if let Some((link, sweep, all)) = &self.resumed {
             all.store(true, Ordering::Release);
             if self.open.load(Ordering::Acquire) == 0 {
-                link.care.swept(sweep)
+                link.quarantine.swept(sweep)
             }
         }
     }
@@ -104,7 +104,7 @@ struct Cursor<A: Handlers, M: Message> {
     link: Arc<Link>,
     sweep: Fact,
     visit: Arc<Visit<M>>,
-    turns: Arc<Turns>,
+    open_visits: Arc<OpenVisits>,
     run: RunDelivery<A>,
     cause: Option<Arc<Cause>>,
     pace: Option<Pace>,
@@ -112,16 +112,13 @@ struct Cursor<A: Handlers, M: Message> {
 }
 
 /// Begins the sweep of message `index` of a batch: at once, or with the record that is being made.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &Arc<AppRuntime<A>>,
-    batch: &Arc<Batch<M>>,
-    index: u32,
+    (batch, index): (&Arc<Batch<M>>, u32),
     visit: Arc<Visit<M>>,
     run: RunDelivery<A>,
     pace: Option<Pace>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     let Some(link) = app.link.clone() else { return };
     let mut fact = batch.source.fact(index, app.index);
@@ -138,13 +135,13 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let sweep = Numbers::parts(fact, A::HANDLER | SWEEPS).fact(0, app.index);
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
-    let opening = match &mut turn.gate {
-        Some(gate) => {
-            gate.emits.push(emit);
+    let opening = match cx.held() {
+        Some(effects) => {
+            effects.emits.push(emit);
             None
         }
         None => {
-            let Some(input) = link.unowned.input(fact, A::HANDLER, admitted.as_ref()) else {
+            let Some(input) = link.without_bee.input(fact, A::HANDLER, admitted.as_ref()) else {
                 // sent again
                 return admitted.iter().for_each(|admitted| admitted.close());
             };
@@ -153,26 +150,26 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             Some(Opening { record, admitted })
         }
     };
-    let turns = Arc::<Turns>::default();
+    let open_visits = Arc::<OpenVisits>::default();
     let Some(visit) = Arc::into_inner(visit) else { return };
     let cause = match &pace {
-        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &turn.hive.under_way)),
-        None => turn.cause.clone(),
+        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &cx.turn.hive.in_flight)),
+        None => cx.turn.cause.clone(),
     };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
         sweep,
-        visit: Arc::new(Visit { turns: Some((sweep, turns.clone())), ..visit }),
-        turns,
+        visit: Arc::new(Visit { open_visits: Some((sweep, open_visits.clone())), ..visit }),
+        open_visits,
         run,
         cause,
         pace,
         progress: Mutex::new(Progress { opening, next: Some(CellId(0)), gone: Vec::new() }),
     });
-    match &mut turn.gate {
-        Some(gate) => gate.hold(move |lane, turn| cursor.wait_at(lane, turn)),
-        None => cursor.wait_at(lane, turn),
+    match cx.held() {
+        Some(effects) => effects.hold(move |cx| cursor.wait_at(cx)),
+        None => cursor.wait_at(cx),
     }
 }
 
@@ -184,39 +181,38 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     sweep: &Sweep,
     run: RunDelivery<A>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) -> Result<(), DecodeError> {
     let emit = &sweep.waiting.emit;
     let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
     let resumed = Some((link.clone(), emit.fact, AtomicBool::new(false)));
-    let turns = Arc::new(Turns { resumed, ..Turns::default() });
-    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, turns.clone()))) else { return Ok(()) };
+    let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
+    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
         sweep: emit.fact,
         visit: Arc::new(visit),
-        turns,
+        open_visits,
         run,
         cause: None,
         pace: None,
         progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
     });
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
-    let gone = cursor.give_turns(&open, turn);
+    let gone = cursor.send_visits(&open, cx.turn);
     cursor.progress.lock().gone = gone;
-    cursor.wait_at(lane, turn);
+    cursor.wait_at(cx);
     Ok(())
 }
 
 impl<A: Handlers, M: Message> Cursor<A, M> {
-    fn wait_at(self: Arc<Self>, lane: &mut SenderLane, turn: &mut Turn) {
+    fn wait_at(self: Arc<Self>, cx: &mut RouteContext) {
         // the sweep itself, which is done last
         self.visit.expect(1);
-        lane.park(Box::new(Waiting(self)), turn.hive)
+        cx.queue.block(Box::new(Waiting(self)), cx.turn.hive)
     }
 
     /// Takes one step.
@@ -227,7 +223,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             admitted.iter().for_each(|admitted| admitted.close());
             return;
         }
-        self.turns.room().await;
+        self.open_visits.room().await;
         let (first, gone) = {
             let mut progress = self.progress.lock();
             (progress.next, std::mem::take(&mut progress.gone))
@@ -254,7 +250,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
             self.link.commit(record).await;
         }
-        let gone = Turn::with(&hive, Place::Runners, |turn| self.give_turns(&cells, turn));
+        let gone = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
         let mut progress = self.progress.lock();
         progress.gone.extend(gone);
         progress.next = next
@@ -267,7 +263,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     }
 
     /// Brings a visit to the bees of these cells. Returns the cells without a bee.
-    fn give_turns(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
+    fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
         while !left.is_empty() {
@@ -291,11 +287,11 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     position: None,
                     cells,
                 };
-                self.turns.begin(count);
+                self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
                     // merged or retired a moment ago: its cells have another route by now
-                    self.turns.over(count);
+                    self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);
                     std::hint::spin_loop()
@@ -309,7 +305,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
 /// A sweep that waits at its sender until it has reached all cells.
 struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
 
-impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
+impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     fn app(&self) -> u16 {
         self.0.app.index
     }
@@ -329,11 +325,11 @@ impl<A: Handlers, M: Message> Parked for Waiting<A, M> {
         }
     }
 
-    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Parked>> {
+    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Blocked>> {
         if !self.0.is_over() {
             return Err(self);
         }
-        self.0.turns.reached_all();
+        self.0.open_visits.reached_all();
         self.0.visit.done();
         Ok(())
     }
@@ -355,7 +351,7 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
 }
 
 /// Gives every cell of a visit that the bee holds its turn, in key order, and makes one record of it.
-pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
     delivery: Delivery<A>,
@@ -363,69 +359,63 @@ pub(crate) fn run_turn<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 ) {
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
     let Ok(visit) = visit else { return };
-    let Some((sweep, _)) = &visit.turns else { return };
+    let Some((sweep, _)) = &visit.open_visits else { return };
     let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
-    let mut lost = |_: &Error, draft: &mut Draft, _: &mut SenderLane, turn: &mut Turn| {
+    let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
         // the cell has had its turn
         draft.visits.push(visited.clone());
-        hold_done(&visit, turn)
+        hold_done(&visit, cx)
     };
-    let mut run = |state: &mut A, draft: &mut Draft, lane: &mut SenderLane, now, turn: &mut Turn| {
-        let numbers = turn.gate.as_ref().map_or(Numbers::NONE, |gate| gate.numbers);
-        let batch = turns_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
+    let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
+        let numbers = cx.held().map_or(Numbers::NONE, |effects| effects.numbers);
+        let batch = visits_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
         let count = batch.messages.len();
-        if let Some(gate) = &mut turn.gate {
+        if let Some(effects) = cx.held() {
             // in case some of them go on to other bees
-            gate.numbers.take(count);
+            effects.numbers.take(count);
             let visit = visit.clone();
-            gate.hold(move |_, _| visit.expect(count))
+            effects.hold(move |_| visit.expect(count))
         }
         let mut mapper = app.mapper(batch.source.origin);
         for index in 0..count as u32 {
             let Some(message) = batch.messages.get(index as usize) else { break };
             mapper.clear();
             if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
-                hold_done(&visit, turn);
+                hold_done(&visit, cx);
                 continue;
             }
             let one = index..index + 1;
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
-                let (care, handler) = (app.link.as_ref().map(|link| &link.care), (app.index, A::HANDLER));
+                let (quarantine, handler) =
+                    (app.link.as_ref().map(|link| &link.quarantine), (app.index, A::HANDLER));
                 let cell = mapper.cells().first().copied();
-                let begun =
-                    care.map(|care| care.begin(&**turn.hive, turn.slot, handler, visited.sweep, cell));
+                let begun = quarantine.map(|quarantine| {
+                    quarantine.begin(&**cx.turn.hive, cx.turn.slot, handler, visited.sweep, cell)
+                });
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
                     let by = Handler::of::<A, Each<K, M>>(app);
-                    end_with_error(&by, &batch, index, None, &error, lane, turn);
+                    end_with_error(&by, &batch, index, None, &error, cx);
                     continue;
                 }
-                let run = Run { cells: mapper.cells(), position: None, now };
-                let done = execute::<A, Each<K, M>>(
-                    app,
-                    Some(bee.id),
-                    state,
-                    &batch,
-                    one,
-                    run,
-                    turn,
-                    Some(&mut draft.ops),
-                );
-                release(app, Some(bee.id), &batch, None, done, lane, turn)
+                let run = &Run { app, bee: Some(bee.id), cells: mapper.cells(), position: None, now };
+                let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.ops), cx);
+                release(run, &batch, done, cx)
             } else {
                 // it needs cells of others, too
-                route::<A, Each<K, M>>(app, &batch, one, None, lane, turn)
+                route::<A, Each<K, M>>(app, &batch, one, None, cx)
             }
         }
         draft.visits.push(visited.clone());
-        hold_done(&visit, turn)
+        hold_done(&visit, cx)
     };
-    record(bee, body, delivery, Vec::new(), turn, &mut lost, &mut run)
+    let mut steps = Steps { run: &mut run, lost: &mut lost };
+    record(bee, body, (delivery, Vec::new()), &mut steps, turn)
 }
 
-fn hold_done<M: Message>(visit: &Arc<Visit<M>>, turn: &mut Turn) {
-    if let Some(gate) = &mut turn.gate {
+fn hold_done<M: Message>(visit: &Arc<Visit<M>>, cx: &mut RouteContext) {
+    if let Some(effects) = cx.held() {
         let visit = visit.clone();
-        gate.hold(move |_, _| visit.done())
+        effects.hold(move |_| visit.done())
     }
 }

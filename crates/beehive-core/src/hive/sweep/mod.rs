@@ -1,5 +1,5 @@
 //! Sweeps: messages and ticks that visit every cell of a dictionary.
 
 pub(crate) mod logged_sweep;
-pub(crate) mod sweep;
 pub(crate) mod ticks;
+pub(crate) mod unlogged_sweep;

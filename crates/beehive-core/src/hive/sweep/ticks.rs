@@ -5,8 +5,9 @@ use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::RunDelivery;
 use crate::hive::bee::routing_table::Routes;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderLane;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::sweep::logged_sweep;
@@ -26,7 +27,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
             return;
         }
         let now = hive.now();
-        let (fired, next) = hive.timers.take_due(now, &hive.under_way);
+        let (fired, next) = hive.timers.take_due(now, &hive.in_flight);
         if let Some((_under_way, fires)) = fired {
             Turn::with(&hive, Place::Runners, |turn| {
                 turn.stateless = Stateless::InOrder;
@@ -66,9 +67,10 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         if one.take_all(1) {
             let source = source(turn.hive, turn.now);
             let batch = Batch::new(vec![Tick::<N>], source);
-            turn.cause = Some(Cause::new(&one, 1, &turn.hive.under_way));
+            turn.cause = Some(Cause::new(&one, 1, &turn.hive.in_flight));
             let kind = turn.hive.types.kind::<Tick<N>>();
-            kind.send(&batch, 0..1, Address::App(app.index), &mut SenderLane::default(), turn);
+            let mut lane = SenderQueue::default();
+            kind.send(&batch, 0..1, Address::App(app.index), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None;
         } else {
             turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
@@ -106,13 +108,15 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     let next = turn.now + period;
     if parts.take_all(parts.limit()) {
         let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
-        let pace = crate::hive::sweep::sweep::Pace { credits: parts.clone(), start: turn.now, period };
-        if let Some(visit) = crate::hive::sweep::sweep::Visit::of(&batch, 0) {
+        let pace =
+            crate::hive::sweep::unlogged_sweep::Pace { credits: parts.clone(), start: turn.now, period };
+        if let Some(visit) = crate::hive::sweep::unlogged_sweep::Visit::of(&batch, 0) {
             if app.link.is_some() {
-                let lane = &mut SenderLane::default();
-                logged_sweep::begin::<A, K, _>(&app, &batch, 0, visit, run, Some(pace), lane, turn);
+                let lane = &mut SenderQueue::default();
+                let cx = &mut RouteContext::new(lane, turn);
+                logged_sweep::begin::<A, K, _>(&app, (&batch, 0), visit, run, Some(pace), cx);
             } else {
-                crate::hive::sweep::sweep::paced(app.clone(), visit, run, 0, pace, turn)
+                crate::hive::sweep::unlogged_sweep::paced(app.clone(), visit, run, 0, pace, turn)
             }
         }
     } else {

@@ -1,6 +1,6 @@
-//! Experimenters' (1.0: vendors') extensions that have names here: those of Open vSwitch (Nicira's) and the ONF's.
+//! The known extensions of experimenters (1.0: vendors): those of Open vSwitch (Nicira) and the ONF.
 //!
-//! What has no name is kept as it is, whoever's it is, and goes out again unchanged.
+//! Unknown extensions are preserved unchanged.
 
 mod nicira_action;
 mod nicira_learn;
@@ -24,19 +24,19 @@ pub use nicira_nat::*;
 pub use nicira_statistics::*;
 pub use onf::*;
 
-/// Where an extension is, which says how its experimenter's own type is written.
+/// The place of an extension, which determines the encoding of its experimenter type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// An action: 16 bits, of experimenters that are known here.
+    /// An action: 16 bits, for known experimenters only.
     Action,
-    /// A message: 32 bits; in 1.0 of experimenters that are known here.
+    /// A message: 32 bits; in 1.0 for known experimenters only.
     Message,
-    /// A statistics or multipart body: as a message, and in 1.0 padding follows.
+    /// A statistics or multipart body: like a message, and in 1.0 followed by padding.
     Statistics,
 }
 
 impl Form {
-    /// Whether there is a type.
+    /// Returns whether the extension has an experimenter type.
     fn has_type(self, known: bool, version: Version) -> bool {
         known || (self != Self::Action && version != Version::V1_0)
     }
@@ -58,9 +58,11 @@ impl Form {
             (Self::Action, Err(_)) => return Err(EncodeError::Value { field: "experimenter_type" }),
             _ => writer.put(&kind.to_be_bytes()),
         }
+
         if self.is_padded(writer.version()) {
             writer.zeros(4);
         }
+
         Ok(())
     }
 
@@ -69,38 +71,39 @@ impl Form {
     }
 }
 
-/// Extensions of one experimenter, in one place of the protocol.
+/// The extensions of one experimenter at one place of the protocol.
 pub trait Extension<'a>: Tagged<'a> + Copy + PartialEq + fmt::Debug + 'a {
-    /// The place.
+    /// The place of the extensions.
     const FORM: Form;
 }
 
-/// An experimenter's extension: Nicira's, the ONF's or another's.
+/// An extension of an experimenter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Extended<'a, N, O> {
-    /// Nicira's, which are Open vSwitch's.
+    /// An extension of Nicira, that is, Open vSwitch.
     Nicira(N),
-    /// The ONF's.
+    /// An extension of the ONF.
     Onf(O),
-    /// Another's, or one of a type that is larger than any known; kept as it is.
+    /// An extension of another experimenter, or one with a type number too large to be known, preserved
+    /// unchanged.
     Unknown {
-        /// Whose.
+        /// The experimenter.
         experimenter: ExperimenterId,
-        /// The experimenter's own type; not on the wire of 1.0, nor that of an action.
+        /// The experimenter type; not on the wire in 1.0, nor in an action.
         experimenter_type: u32,
-        /// What follows.
+        /// The remaining bytes.
         body: &'a [u8],
     },
 }
 
-/// An experimenter's message.
+/// A message of an experimenter.
 pub type ExperimenterMessage<'a> = Extended<'a, NiciraMessage<'a>, OnfMessage<'a>>;
-/// An experimenter's statistics or multipart request.
+/// A statistics or multipart request of an experimenter.
 pub type ExperimenterRequest<'a> = Extended<'a, NiciraRequest<'a>, OnfRequest<'a>>;
-/// The answer to it.
+/// A statistics or multipart reply of an experimenter.
 pub type ExperimenterReply<'a> = Extended<'a, NiciraReply<'a>, OnfReply<'a>>;
-/// An experimenter's action.
+/// An action of an experimenter.
 pub type ExperimenterAction<'a> = Extended<'a, NiciraAction<'a>, OnfAction<'a>>;
 
 impl<N, O> Default for Extended<'_, N, O> {
@@ -114,7 +117,7 @@ fn is_known(experimenter: ExperimenterId) -> bool {
 }
 
 impl<'a, N: Extension<'a>, O: Extension<'a>> Extended<'a, N, O> {
-    /// Tells the fields.
+    /// Writes the fields to a sink.
     pub(crate) fn show_fields(&self, version: Version, sink: &mut dyn Sink) {
         match self {
             Self::Nicira(extension) => show(ExperimenterId::NICIRA, extension, version, sink),
@@ -180,6 +183,7 @@ impl<'a, N: Extension<'a>, O: Extension<'a>> Value<'a> for Extended<'a, N, O> {
         if N::FORM.has_type(known, reader.version()) {
             experimenter_type = N::FORM.read(reader)?;
         }
+
         Ok(match (experimenter, u16::try_from(experimenter_type)) {
             (ExperimenterId::NICIRA, Ok(kind)) => Self::Nicira(N::read_body(kind, reader)?),
             (ExperimenterId::ONF, Ok(kind)) => Self::Onf(O::read_body(kind, reader)?),
@@ -221,6 +225,7 @@ impl<'a, N: Extension<'a>, O: Extension<'a>> Value<'a> for Extended<'a, N, O> {
             (_, Some(_)) => return Err(EncodeError::Value { field: "extension" }),
             (_, None) => {}
         }
+
         if N::FORM.has_type(is_known(experimenter), writer.version()) {
             let kind = match source.field("experimenter_type") {
                 Some(told) => u32::parse(told).ok_or(EncodeError::Value { field: "experimenter_type" })?,
@@ -228,6 +233,7 @@ impl<'a, N: Extension<'a>, O: Extension<'a>> Value<'a> for Extended<'a, N, O> {
             };
             N::FORM.write(kind, writer)?;
         }
+
         match source.field("body") {
             Some(body) => <&[u8] as Value<'_>>::compose(body, writer),
             None => Ok(()),

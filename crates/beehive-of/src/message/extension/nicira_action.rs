@@ -12,26 +12,26 @@ use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Nested, Port16, Words, choice, structure, tagged};
 
 choice! {
-    /// An action of Nicira's. Fields that are written "in bits" have an offset in the upper 10 bits and their number
-    /// less one in the lower 6.
+    /// An action of Nicira. Fields documented as "offset and count" have a bit offset in the upper 10 bits
+    /// and the number of bits minus one in the lower 6.
     pub enum NiciraAction<'a> {
-        /// Looks the packet up again, as if it came in on another port.
+        /// Looks the packet up again, as if another port had received it.
         Resubmit(Resubmit) "resubmit" = [1 in _],
-        /// Sets the tunnel.
+        /// Sets the tunnel identifier.
         SetTunnel(SetTunnel) "set_tunnel" = [2 in _],
         /// Selects the queue for outputs (1.0).
         SetQueue(NiciraSetQueue) "set_queue" = [4 in 0],
-        /// Selects the queue that was selected first.
+        /// Restores the original queue.
         PopQueue(NiciraNothing) "pop_queue" = [5 in _],
-        /// Copies bits of a field to another.
+        /// Copies bits of a field to another field.
         RegMove(RegMove) "reg_move" = [6 in _],
         /// Sets bits of a field.
         RegLoad(RegLoad) "reg_load" = [7 in _],
-        /// Does nothing.
+        /// A note without an effect.
         Note(Note<'a>) "note" = [8 in _],
-        /// Sets the tunnel.
+        /// Sets the tunnel identifier.
         SetTunnel64(SetTunnel64) "set_tunnel64" = [9 in _],
-        /// Hashes the packet to a number.
+        /// Writes a hash of the packet to a field.
         Multipath(Multipath) "multipath" = [10 in _],
         /// Hashes the packet to a port, and sends it there.
         Bundle(HashBundle<'a>) "bundle" = [12 in _],
@@ -39,19 +39,19 @@ choice! {
         BundleLoad(HashBundle<'a>) "bundle_load" = [13 in _],
         /// Looks the packet up in a table.
         ResubmitTable(ResubmitTable) "resubmit_table" = [14 in _],
-        /// Sends the packet out of the port that a field says.
+        /// Sends the packet out of the port whose number is in a field.
         OutputReg(OutputReg) "output_reg" = [15 in _],
-        /// Adds a flow made of the packet.
+        /// Adds a flow with values from the packet.
         Learn(Learn<'a>) "learn" = [16 in _],
-        /// Ends.
+        /// Ends the processing of the packet.
         Exit(NiciraNothing) "exit" = [17 in _],
         /// Decrements the time to live (1.0).
         DecTtl(NiciraNothing) "dec_ttl" = [18 in 0],
-        /// Gives the flow other timeouts when the connection ends.
+        /// Shortens the timeouts of the flow when the TCP connection ends.
         FinTimeout(FinTimeout) "fin_timeout" = [19 in _],
         /// Sends the packet to a controller.
         Controller(Controller) "controller" = [20 in _],
-        /// Decrements the time to live; what runs out goes to controllers.
+        /// Decrements the time to live; sends expired packets to controllers.
         DecTtlCntIds(DecTtlCntIds<'a>) "dec_ttl_cnt_ids" = [21 in _],
         /// Sets bits of the metadata.
         WriteMetadata(NiciraWriteMetadata) "write_metadata" = [22 in _],
@@ -63,51 +63,51 @@ choice! {
         SetMplsTtl(NiciraSetByte) "set_mpls_ttl" = [25 in 0],
         /// Decrements the MPLS time to live (1.0).
         DecMplsTtl(NiciraNothing) "dec_mpls_ttl" = [26 in 0],
-        /// Puts a field on the stack.
+        /// Pushes a field to the stack.
         StackPush(StackField) "push" = [27 in _],
-        /// Takes a field off the stack.
+        /// Pops a field from the stack.
         StackPop(StackField) "pop" = [28 in _],
-        /// Exports some packets.
+        /// Samples packets for export.
         Sample(Sample) "sample" = [29 in _],
         /// Sets the MPLS label (1.0).
         SetMplsLabel(NiciraSetWord) "set_mpls_label" = [30 in 0],
         /// Sets the MPLS traffic class (1.0).
         SetMplsTc(NiciraSetByte) "set_mpls_tc" = [31 in 0],
-        /// Sends the packet out of the port that a field says, whose header may be long.
+        /// Sends the packet out of the port whose number is in a field, which may be an experimenter's.
         OutputReg2(OutputReg2) "output_reg2" = [32 in _],
         /// Sets a field.
         RegLoad2(RegLoad2<'a>) "reg_load2" = [33 in _],
-        /// Is one dimension of a conjunctive match.
+        /// Marks the flow as one dimension of a conjunctive match.
         Conjunction(Conjunction) "conjunction" = [34 in _],
-        /// Hands the packet to the connection tracker.
+        /// Passes the packet to the connection tracker.
         ConnectionTracking(ConnectionTracking<'a>) "ct" = [35 in _],
-        /// Translates addresses; inside of `ct`.
+        /// Translates addresses; nested in `ct`.
         Nat(Nat) "nat" = [36 in _],
         /// Sends the packet to a controller, with properties.
         Controller2(Controller2<'a>) "controller2" = [37 in _],
-        /// Exports some packets.
+        /// Samples packets for export.
         Sample2(Sample2) "sample2" = [38 in _],
-        /// Sends the start of the packet out of a port.
+        /// Sends the truncated packet out of a port.
         OutputTrunc(OutputTrunc) "output_trunc" = [39 in _],
-        /// Processes the packet by a group (1.0).
+        /// Processes the packet with a group (1.0).
         Group(NiciraGroup) "group" = [40 in 0],
-        /// Exports some packets that go in a direction.
+        /// Samples packets of one direction for export.
         Sample3(Sample2) "sample3" = [41 in _],
-        /// Does actions with a copy of the packet.
+        /// Applies actions to a copy of the packet.
         Clone(CloneActions<'a>) "clone" = [42 in _],
-        /// Forgets what the connection tracker said.
+        /// Clears the connection tracking state of the packet.
         CtClear(NiciraNothing) "ct_clear" = [43 in _],
-        /// Looks the packet up in a table, with the ends of its connection.
+        /// Looks the packet up in a table, with the tracked addresses and ports of its connection.
         ResubmitTableCt(ResubmitTable) "resubmit_table_ct" = [44 in _],
-        /// Adds a flow made of the packet, if there are not too many.
+        /// Adds a flow with values from the packet, up to a maximum number of flows.
         Learn2(Learn2<'a>) "learn2" = [45 in _],
         /// Adds a header.
         Encap(Encap<'a>) "encap" = [46 in 3..],
         /// Removes the outermost header.
         Decap(Decap) "decap" = [47 in 3..],
-        /// Decrements the time to live of a service header.
+        /// Decrements the time to live of a network service header.
         DecNshTtl(NiciraNothing) "dec_nsh_ttl" = [48 in 3..],
-        /// Says in a field whether the packet is larger.
+        /// Sets a bit of a field to whether the packet is larger than a length.
         CheckPacketLarger(CheckPacketLarger) "check_pkt_larger" = [49 in _],
         /// Removes a field.
         DeleteField(DeleteField) "delete_field" = [50 in _],
@@ -119,13 +119,13 @@ impl<'a> Extension<'a> for NiciraAction<'a> {
 }
 
 structure! {
-    /// Looks a packet up again, as if it came in on another port.
+    /// Looks a packet up again, as if another port had received it.
     pub struct Resubmit in Action { in_port: PortNo }
     _ => [in_port as Port16, 4],
 }
 
 structure! {
-    /// Sets the tunnel.
+    /// Sets the tunnel identifier.
     pub struct SetTunnel in Action { tunnel_id: u32 }
     _ => [2, tunnel_id],
 }
@@ -137,13 +137,13 @@ structure! {
 }
 
 structure! {
-    /// An action of Nicira's without an argument.
+    /// An action of Nicira without an argument.
     pub struct NiciraNothing in Action {}
     _ => [6],
 }
 
 structure! {
-    /// Copies bits of a field to another.
+    /// Copies bits of a field to another field.
     pub struct RegMove in Action {
         bit_count: u16,
         source_offset: u16,
@@ -157,7 +157,7 @@ structure! {
 structure! {
     /// Sets bits of a field.
     pub struct RegLoad in Action {
-        /// Which bits, in bits.
+        /// The bits of the field, as offset and count.
         bits: u16,
         destination: FieldId,
         value: u64,
@@ -166,27 +166,27 @@ structure! {
 }
 
 structure! {
-    /// Does nothing; at least 6 bytes, and a multiple of 8 with the header.
+    /// A note without an effect. Its length is at least 6 bytes, and with the header a multiple of 8.
     pub struct Note<'a> in Action { note: &'a [u8] }
     _ => [note],
 }
 
 structure! {
-    /// Sets the tunnel.
+    /// Sets the tunnel identifier.
     pub struct SetTunnel64 in Action { tunnel_id: u64 }
     _ => [6, tunnel_id as Hex],
 }
 
 structure! {
-    /// Hashes a packet to a number.
+    /// Writes a hash of a packet to a field.
     pub struct Multipath in Action {
         hash_fields: u16,
         basis: u16,
         algorithm: u16,
-        /// The number of links less one.
+        /// The number of links minus one.
         max_link: u16,
         argument: u32,
-        /// Which bits, in bits.
+        /// The bits of the field, as offset and count.
         bits: u16,
         destination: FieldId,
     }
@@ -200,7 +200,7 @@ structure! {
         hash_fields: u16,
         basis: u16,
         member_type: FieldId,
-        /// Which bits, in bits.
+        /// The bits of the field, as offset and count.
         bits: u16,
         destination: FieldId,
         members: List<'a, u16>,
@@ -221,9 +221,9 @@ structure! {
 }
 
 structure! {
-    /// Sends a packet out of the port that a field says.
+    /// Sends a packet out of the port whose number is in a field.
     pub struct OutputReg in Action {
-        /// Which bits, in bits.
+        /// The bits of the field, as offset and count.
         bits: u16,
         source: FieldId,
         max_len: PacketLength = PacketLength::NO_BUFFER,
@@ -232,9 +232,9 @@ structure! {
 }
 
 structure! {
-    /// Sends a packet out of the port that a field says.
+    /// Sends a packet out of the port whose number is in a field.
     pub struct OutputReg2 in Action {
-        /// Which bits, in bits.
+        /// The bits of the field, as offset and count.
         bits: u16,
         max_len: PacketLength = PacketLength::NO_BUFFER,
         source: FieldId,
@@ -243,7 +243,7 @@ structure! {
 }
 
 structure! {
-    /// Gives a flow other timeouts when the connection ends, in seconds.
+    /// The timeouts of a flow after the TCP connection has ended, in seconds.
     pub struct FinTimeout in Action {
         fin_idle_timeout: u16,
         fin_hard_timeout: u16,
@@ -262,7 +262,7 @@ structure! {
 }
 
 structure! {
-    /// Decrements the time to live; what runs out goes to these controllers.
+    /// Decrements the time to live; sends expired packets to these controllers.
     pub struct DecTtlCntIds<'a> in Action { controllers: List<'a, u16> }
     _ => [size, 4, controllers as Words, fill],
 }
@@ -277,25 +277,25 @@ structure! {
 }
 
 structure! {
-    /// An Ethernet type.
+    /// Pushes or pops a header; the argument is an Ethernet type.
     pub struct NiciraEtherType in Action { eth_type: u16 }
     _ => [eth_type, 4],
 }
 
 structure! {
-    /// A byte.
+    /// Sets an 8-bit field.
     pub struct NiciraSetByte in Action { value: u8 }
     _ => [value, 5],
 }
 
 structure! {
-    /// 32 bits.
+    /// Sets a 32-bit field.
     pub struct NiciraSetWord in Action { value: u32 }
     _ => [2, value],
 }
 
 structure! {
-    /// Bits of a field, for the stack.
+    /// Bits of a field to push to or pop from the stack.
     pub struct StackField in Action {
         offset: u16,
         field: FieldId,
@@ -305,7 +305,7 @@ structure! {
 }
 
 structure! {
-    /// Exports some packets: `probability` of 65 535.
+    /// Samples `probability` of 65 535 packets for export.
     pub struct Sample in Action {
         probability: u16,
         collector_set_id: u32,
@@ -316,7 +316,7 @@ structure! {
 }
 
 structure! {
-    /// Exports some packets: `probability` of 65 535.
+    /// Samples `probability` of 65 535 packets for export.
     pub struct Sample2 in Action {
         probability: u16,
         collector_set_id: u32,
@@ -332,13 +332,13 @@ structure! {
 }
 
 structure! {
-    /// Sets a field, or the bits of it that a mask has.
+    /// Sets a field, or its bits under a mask.
     pub struct RegLoad2<'a> in Action { field: OxmField<'a> }
     _ => [field, fill],
 }
 
 structure! {
-    /// One dimension of a conjunctive match, counted from 0, of so many.
+    /// One dimension of a conjunctive match: its index, counted from 0, and the number of dimensions.
     pub struct Conjunction in Action {
         clause: u8,
         clauses: u8,
@@ -348,16 +348,16 @@ structure! {
 }
 
 structure! {
-    /// Hands a packet to the connection tracker.
+    /// Passes a packet to the connection tracker.
     pub struct ConnectionTracking<'a> in Action {
         flags: ConnectionFlags,
-        /// The field that says the zone; none when all of it is 0.
+        /// The field that contains the zone; none if all its bits are 0.
         zone_source: FieldId,
-        /// The zone; or which bits of the field, in bits.
+        /// The zone, or the bits of the field as offset and count.
         zone: u16,
-        /// The table that the tracked packet goes on in; [`TableId::ALL`] for none.
+        /// The table that processes the tracked packet next; [`TableId::ALL`] for none.
         recirc_table: TableId = TableId::ALL,
-        /// The port of the protocol whose connections are related; 0 for none.
+        /// The well-known port of the application protocol whose related connections are tracked; 0 for none.
         alg: u16,
         actions: Actions<'a>,
     }
@@ -365,13 +365,13 @@ structure! {
 }
 
 structure! {
-    /// Does actions with a copy of the packet.
+    /// Applies actions to a copy of the packet.
     pub struct CloneActions<'a> in Action { actions: Actions<'a> }
     _ => [6, actions as Nested],
 }
 
 structure! {
-    /// Sends the start of a packet out of a port.
+    /// Sends a truncated packet out of a port.
     pub struct OutputTrunc in Action {
         port: PortNo,
         max_len: u32,
@@ -380,7 +380,7 @@ structure! {
 }
 
 structure! {
-    /// Processes a packet by a group.
+    /// Processes a packet with a group.
     pub struct NiciraGroup in Action { group_id: GroupId }
     _ => [2, group_id],
 }
@@ -396,13 +396,13 @@ structure! {
 }
 
 structure! {
-    /// Removes the outermost header; what is below has this type.
+    /// Removes the outermost header. The argument is the type of the payload.
     pub struct Decap in Action { packet_type: u32 }
     _ => [2, packet_type],
 }
 
 structure! {
-    /// Says in a bit of a field whether a packet is larger.
+    /// Sets a bit of a field to whether a packet is larger than a length.
     pub struct CheckPacketLarger in Action {
         packet_length: u16,
         offset: u16,
@@ -424,43 +424,44 @@ structure! {
 }
 
 tagged! {
-    /// How a packet is sent to a controller.
+    /// A property of sending a packet to a controller.
     pub enum ControllerActionProperty<'a> in Action, "controller property length", padded true, minimum 4 {
-        /// How much of it.
+        /// The maximum number of bytes.
         MaxLength(MaxLength) "max_len" = [0 in _],
-        /// To which.
+        /// The controller.
         ControllerId(ControllerId) "controller_id" = [1 in _],
-        /// Why.
+        /// The reason to report.
         Reason(super::nicira_message::ReasonProperty) "reason" = [2 in _],
-        /// What goes along.
+        /// Data to send along.
         UserData(super::nicira_message::PropertyBytes<'a>) "userdata" = [3 in _],
-        /// Waits for the controller to send it back.
+        /// Pauses the processing until the controller resumes it.
         Pause(PauseProperty) "pause" = [4 in _],
-        /// Counts it against a meter.
+        /// Applies a meter.
         MeterId(MeterProperty) "meter_id" = [5 in _],
     }
 }
 
 structure! {
-    /// How many bytes. Open vSwitch counts two bytes of padding in properties of 16 bits.
+    /// The maximum number of bytes. In 16-bit properties Open vSwitch includes two bytes of padding in the
+    /// length.
     pub struct MaxLength in Action { max_len: PacketLength = PacketLength::NO_BUFFER }
     _ => [max_len, 2],
 }
 
 structure! {
-    /// Which controller.
+    /// The identifier of the controller.
     pub struct ControllerId in Action { controller_id: u16 }
     _ => [controller_id, 2],
 }
 
 structure! {
-    /// Waits for the controller.
+    /// Pauses the processing until the controller resumes it.
     pub struct PauseProperty in Action {}
     _ => [],
 }
 
 structure! {
-    /// Which meter.
+    /// The meter to apply.
     pub struct MeterProperty in Action { meter_id: MeterId }
     _ => [meter_id],
 }

@@ -1,4 +1,4 @@
-//! Nicira's learning of flows: what of a packet goes where in the new flow.
+//! Nicira's `learn` actions and their specifications, which copy values from a packet to a new flow.
 
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
@@ -8,7 +8,7 @@ use crate::schema::{Adaptor, Hex, List, Reader, Scalar, Sink, Source, Value, Wri
 use crate::version::Version;
 
 structure! {
-    /// Adds a flow made of the packet.
+    /// Adds a flow with values from the packet.
     pub struct Learn<'a> in Action {
         idle_timeout: u16,
         hard_timeout: u16,
@@ -27,7 +27,7 @@ structure! {
 }
 
 structure! {
-    /// Adds a flow made of the packet, if there are not too many.
+    /// Adds a flow with values from the packet, up to a maximum number of flows.
     pub struct Learn2<'a> in Action {
         idle_timeout: u16,
         hard_timeout: u16,
@@ -37,11 +37,12 @@ structure! {
         table_id: TableId,
         fin_idle_timeout: u16,
         fin_hard_timeout: u16,
-        /// How many flows at most; 0 for any number.
+        /// The maximum number of learned flows; 0 for no limit.
         limit: u32,
-        /// The bit that says whether there were not too many.
+        /// The bit to set to whether the number of flows was within the limit.
         result_offset: u16,
-        /// The field with that bit, when the flags say so, and the specifications.
+        /// The field of the result bit, if the flags have [`LearnFlags::WRITE_RESULT`], and the
+        /// specifications.
         rest: LearnRest<'a>,
     }
     _ => [
@@ -50,7 +51,7 @@ structure! {
     ],
 }
 
-/// What ends a [`Learn2`].
+/// The variable part at the end of a [`Learn2`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LearnRest<'a> {
     /// The field with the result; present exactly when the flags have [`LearnFlags::WRITE_RESULT`].
@@ -59,7 +60,7 @@ pub struct LearnRest<'a> {
     pub specs: List<'a, LearnSpec<'a>>,
 }
 
-/// Flags that say whether the rest has a field for the result: kept where the length of a later field is kept.
+/// Reads the flags and announces to [`LearnRest`] whether it has a field for the result.
 pub(crate) struct Announcing;
 
 impl Adaptor<'_, LearnFlags> for Announcing {
@@ -120,32 +121,32 @@ impl<'a> Value<'a> for LearnRest<'a> {
     }
 }
 
-/// One part of the new flow: so many bits from somewhere to somewhere.
+/// A specification of the new flow: copies a number of bits from a source to a destination.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LearnSpec<'a> {
-    /// How many bits (at most 1023).
+    /// Number of bits (at most 1023).
     pub bit_count: u16,
-    /// Where they are from.
+    /// The source of the bits.
     pub source: LearnSource<'a>,
-    /// Where they go.
+    /// The destination of the bits.
     pub destination: LearnDestination,
 }
 
-/// Where bits of a learned flow are from.
+/// The source of bits of a learned flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LearnSource<'a> {
-    /// A field of the packet, from a bit on.
+    /// A field of the packet and a bit offset.
     Field(FieldId, u16),
-    /// Here: as many multiples of 16 bits as are needed, right-aligned.
+    /// A constant, right-aligned in a multiple of 16 bits.
     Value(&'a [u8]),
 }
 
-/// Where bits of a learned flow go.
+/// The destination of bits of a learned flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum LearnDestination {
-    /// A field of the match, from a bit on.
+    /// A field of the match and a bit offset.
     Match(FieldId, u16),
-    /// A field that an action sets, from a bit on.
+    /// A field that an action sets and a bit offset.
     Load(FieldId, u16),
     /// The port of an output action.
     #[default]
@@ -165,7 +166,7 @@ const KIND: u16 = 3 << 11;
 const LOAD: u16 = 1 << 11;
 const OUTPUT: u16 = 2 << 11;
 
-/// The length of so many bits written out, in bytes.
+/// Returns the length of a constant of `bit_count` bits, in bytes.
 fn value_length(bit_count: u16) -> usize {
     2 * usize::from(bit_count.div_ceil(16))
 }
@@ -182,9 +183,11 @@ impl<'a> Value<'a> for LearnSpec<'a> {
         } else {
             LearnSource::Value(reader.name("learn value").take(value_length(bit_count))?)
         };
+
         if bit_count == 0 || header & !(COUNT | VALUE | KIND) != 0 {
             return Err(wrong(reader));
         }
+
         let destination = match header & KIND {
             OUTPUT if header & VALUE == 0 => LearnDestination::Output,
             kind if kind & OUTPUT == 0 => {
@@ -198,6 +201,7 @@ impl<'a> Value<'a> for LearnSpec<'a> {
             }
             _ => return Err(wrong(reader)),
         };
+
         reader.enter(outer);
         Ok(Self { bit_count, source, destination })
     }
@@ -206,15 +210,18 @@ impl<'a> Value<'a> for LearnSpec<'a> {
         if self.bit_count == 0 || self.bit_count > COUNT {
             return Err(EncodeError::Value { field: "bit_count" });
         }
+
         let from = if matches!(self.source, LearnSource::Value(_)) { VALUE } else { 0 };
         let to = match self.destination {
             LearnDestination::Match(..) => 0,
             LearnDestination::Load(..) => LOAD,
             LearnDestination::Output => OUTPUT,
         };
+
         if from == VALUE && to == OUTPUT {
             return Err(EncodeError::Value { field: "source" });
         }
+
         writer.put(&(self.bit_count | from | to).to_be_bytes());
         match self.source {
             LearnSource::Field(field, offset) => {
@@ -224,6 +231,7 @@ impl<'a> Value<'a> for LearnSpec<'a> {
             LearnSource::Value(value) if value.len() == value_length(self.bit_count) => writer.put(value),
             LearnSource::Value(_) => return Err(EncodeError::Value { field: "value" }),
         }
+
         match self.destination {
             LearnDestination::Match(field, offset) | LearnDestination::Load(field, offset) => {
                 field.write(writer)?;
@@ -249,11 +257,13 @@ impl<'a> Value<'a> for LearnSpec<'a> {
                 sink.bytes(value);
             }
         }
+
         let (name, to) = match self.destination {
             LearnDestination::Match(field, offset) => ("match_field", Some((field, offset))),
             LearnDestination::Load(field, offset) => ("load", Some((field, offset))),
             LearnDestination::Output => ("output", None),
         };
+
         sink.key(name);
         match to {
             Some((field, offset)) => {
@@ -263,6 +273,7 @@ impl<'a> Value<'a> for LearnSpec<'a> {
             }
             None => sink.flag(true),
         }
+
         sink.close_record();
     }
 
@@ -275,6 +286,7 @@ impl<'a> Value<'a> for LearnSpec<'a> {
         if bit_count == 0 || bit_count > COUNT {
             return Err(EncodeError::Value { field: "bit_count" });
         }
+
         let value = source.field("value");
         let destination = [("match_field", 0), ("load", LOAD), ("output", OUTPUT)]
             .into_iter()
@@ -283,6 +295,7 @@ impl<'a> Value<'a> for LearnSpec<'a> {
         if bits == OUTPUT && to.flag() == Some(false) {
             return Err(EncodeError::Value { field: "output" });
         }
+
         writer.put(&(bit_count | if value.is_some() { VALUE } else { 0 } | bits).to_be_bytes());
         match value {
             Some(value) => {
@@ -300,15 +313,18 @@ impl<'a> Value<'a> for LearnSpec<'a> {
                 number("source_offset")?.write(writer)?;
             }
         }
+
         if bits != OUTPUT {
             FieldId::compose(to, writer)?;
             number("destination_offset")?.write(writer)?;
         }
+
         Ok(())
     }
 }
 
-/// Specifications up to one of no bits, or to the end of the action, whose padding is zeros.
+/// A list of specifications that ends at one of zero bits, or at the end of the action, whose padding is
+/// zero.
 pub(crate) struct Specs;
 
 impl Specs {

@@ -8,58 +8,58 @@ use crate::message::number::{
     BufferId, FlowModCommand, FlowModFlags, FlowRemovedReason, NiciraRole, PacketInFormat, PacketInReason,
     TableId, TlvTableCommand,
 };
-use crate::message::session::Empty;
 use crate::message::switch::AsyncProperty;
+use crate::message::symmetric::Empty;
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Padded, Port16, choice, structure, tagged};
 
 choice! {
-    /// A message of Nicira's.
+    /// A message of Nicira.
     pub enum NiciraMessage<'a> {
-        /// Asks for a role, before 1.2.
+        /// Requests a role, before 1.2.
         RoleRequest(NiciraRoleMessage) "role_request" = [10 in _],
-        /// The role.
+        /// The role that the switch granted.
         RoleReply(NiciraRoleMessage) "role_reply" = [11 in _],
         /// Selects the format of flow messages (1.0).
         SetFlowFormat(FlowFormat) "set_flow_format" = [12 in 0],
         /// Changes a flow table, with a list of fields.
         FlowMod(NiciraFlowMod<'a>) "flow_mod" = [13 in _],
-        /// A flow is gone, with a list of fields.
+        /// Reports that a flow was removed, with a list of fields.
         FlowRemoved(NiciraFlowRemoved<'a>) "flow_removed" = [14 in _],
-        /// Gives flow modifications of 1.0 a table.
+        /// Adds a table number to flow modifications of 1.0.
         FlowModTableId(FlowModTableId) "flow_mod_table_id" = [15 in _],
         /// Selects the format of packet-ins.
         SetPacketInFormat(SetPacketInFormat) "set_packet_in_format" = [16 in _],
-        /// A packet for the controller, with a list of fields.
+        /// A packet that the switch sends to the controller, with a list of fields.
         PacketIn(NiciraPacketIn<'a>) "packet_in" = [17 in _],
-        /// Makes flow statistics tell ages.
+        /// Makes flow statistics report the ages of flows.
         FlowAge(Empty) "flow_age" = [18 in _],
-        /// Sets which messages are sent unasked.
+        /// Sets which asynchronous messages the switch sends.
         SetAsyncConfig(NiciraAsyncConfig) "set_async_config" = [19 in _],
-        /// Numbers the controller, for actions that name it.
+        /// Sets the identifier of the controller, to which actions refer.
         SetControllerId(SetControllerId) "set_controller_id" = [20 in _],
-        /// Ends a flow monitor.
+        /// Cancels a flow monitor.
         FlowMonitorCancel(MonitorCancel) "flow_monitor_cancel" = [21 in 0..=2],
-        /// Too many changes of flows to tell of.
+        /// Reports that the switch paused a flow monitor, because there are too many updates.
         FlowMonitorPaused(Empty) "flow_monitor_paused" = [22 in 0..=2],
-        /// All changes of flows are told.
+        /// Reports that the switch resumed a flow monitor.
         FlowMonitorResumed(Empty) "flow_monitor_resumed" = [23 in 0..=2],
-        /// Gives tunnel options numbers as fields.
+        /// Maps tunnel options to match fields.
         TlvTableMod(TlvTableMod<'a>) "tlv_table_mod" = [24 in _],
-        /// Asks for the numbers of tunnel options.
+        /// Requests the mapping of tunnel options.
         TlvTableRequest(Empty) "tlv_table_request" = [25 in _],
-        /// The numbers of tunnel options.
+        /// The mapping of tunnel options.
         TlvTableReply(TlvTable<'a>) "tlv_table_reply" = [26 in _],
-        /// Sets which messages are sent unasked, by properties as 1.4 does.
+        /// Sets which asynchronous messages the switch sends, with the properties of 1.4.
         SetAsyncConfig2(AsyncProperties<'a>) "set_async_config2" = [27 in 0..=3],
-        /// Goes on with a packet that an action paused.
+        /// Resumes the processing of a packet that an action paused.
         Resume(PacketProperties<'a>) "resume" = [28 in _],
-        /// Forgets the connections of a zone.
+        /// Flushes the tracked connections of a zone.
         CtFlushZone(CtFlushZone) "ct_flush_zone" = [29 in _],
-        /// A packet for the controller, by properties.
+        /// A packet that the switch sends to the controller, as properties.
         PacketIn2(PacketProperties<'a>) "packet_in2" = [30 in _],
-        /// A request of another controller.
+        /// A forwarded request of another controller.
         RequestForward(RequestForward<'a>) "requestforward" = [132 in 0..=2],
     }
 }
@@ -84,7 +84,7 @@ structure! {
     /// Changes a flow table, with a list of fields.
     pub struct NiciraFlowMod<'a> in FlowMod {
         cookie: u64,
-        /// With the table in the upper 8 bits after `flow_mod_table_id`.
+        /// The command, with the table in the upper 8 bits if [`FlowModTableId`] enabled that.
         command: FlowModCommand,
         idle_timeout: u16,
         hard_timeout: u16,
@@ -95,7 +95,7 @@ structure! {
         match_fields: OxmFields<'a>,
         /// 1.0 only.
         actions: Actions<'a>,
-        /// 1.1 on.
+        /// Since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -109,12 +109,12 @@ structure! {
 }
 
 structure! {
-    /// A flow is gone, with a list of fields.
+    /// Reports that a flow was removed, with a list of fields.
     pub struct NiciraFlowRemoved<'a> in Message {
         cookie: u64,
         priority: u16,
         reason: FlowRemovedReason,
-        /// The table plus one; 0 where the switch does not tell.
+        /// The table plus one; 0 if the switch does not report it.
         table_id_plus_one: u8,
         duration_sec: u32,
         duration_nsec: u32,
@@ -130,7 +130,7 @@ structure! {
 }
 
 structure! {
-    /// Gives flow modifications of 1.0 a table: in the upper 8 bits of their command.
+    /// Enables a table number in the upper 8 bits of the command of flow modifications of 1.0.
     pub struct FlowModTableId in Message { set: u8 }
     _ => [set, 7],
 }
@@ -142,7 +142,7 @@ structure! {
 }
 
 structure! {
-    /// A packet for the controller, with a list of fields.
+    /// A packet that the switch sends to the controller, with a list of fields.
     pub struct NiciraPacketIn<'a> in Message {
         buffer_id: BufferId = BufferId::NONE,
         total_len: u16,
@@ -156,7 +156,8 @@ structure! {
 }
 
 structure! {
-    /// Which messages a switch sends unasked: bit n of a mask for reason n; to masters, then to slaves.
+    /// Which asynchronous messages a switch sends: bit n of a mask for reason n; the first mask is for
+    /// masters, the second for slaves.
     pub struct NiciraAsyncConfig in Message {
         packet_in_mask: u32,
         packet_in_mask_slave: u32,
@@ -172,25 +173,25 @@ structure! {
 }
 
 structure! {
-    /// Which messages a switch sends unasked, by properties.
+    /// Which asynchronous messages a switch sends, as properties.
     pub struct AsyncProperties<'a> in Message { properties: List<'a, AsyncProperty<'a>> }
     _ => [properties],
 }
 
 structure! {
-    /// Numbers the controller.
+    /// Sets the identifier of the controller.
     pub struct SetControllerId in Message { controller_id: u16 }
     _ => [6, controller_id],
 }
 
 structure! {
-    /// Ends a flow monitor.
+    /// Cancels a flow monitor.
     pub struct MonitorCancel in Message { monitor_id: u32 }
     _ => [monitor_id],
 }
 
 structure! {
-    /// Gives tunnel options numbers as fields (`tun_metadata0` and so on), or takes them away.
+    /// Maps tunnel options to match fields (`tun_metadata0` and so on), or removes mappings.
     pub struct TlvTableMod<'a> in Message {
         command: TlvTableCommand,
         maps: List<'a, TlvMap>,
@@ -199,7 +200,7 @@ structure! {
 }
 
 structure! {
-    /// The numbers of tunnel options.
+    /// The mapping of tunnel options.
     pub struct TlvTable<'a> in Message {
         max_option_space: u32,
         max_fields: u16,
@@ -209,7 +210,7 @@ structure! {
 }
 
 structure! {
-    /// The number of a tunnel option.
+    /// The mapping of a tunnel option to a match field.
     pub struct TlvMap in Message {
         option_class: u16,
         option_type: u8,
@@ -220,79 +221,79 @@ structure! {
 }
 
 structure! {
-    /// Forgets the connections of a zone.
+    /// Flushes the tracked connections of a zone.
     pub struct CtFlushZone in Message { zone_id: u16 }
     _ => [6, zone_id],
 }
 
 structure! {
-    /// A packet for the controller, or back from it.
+    /// A packet to the controller, or from the controller to resume, as properties.
     pub struct PacketProperties<'a> in Message { properties: List<'a, PacketProperty<'a>> }
     _ => [properties],
 }
 
 tagged! {
-    /// What is told of a packet.
+    /// A property of a packet.
     pub enum PacketProperty<'a> in Property, "packet property length", padded true, minimum 4 {
-        /// The packet, or the start of it.
+        /// The packet, possibly truncated.
         Packet(PropertyBytes<'a>) "packet" = [0 in _],
-        /// Its length, when it is cut off.
+        /// The full length of a truncated packet.
         FullLength(FullLength) "full_len" = [1 in _],
-        /// Where the switch keeps it.
+        /// The identifier of the packet in the switch's buffer.
         BufferId(BufferProperty) "buffer_id" = [2 in _],
-        /// The table that sent it.
+        /// The table of the flow that sent the packet.
         TableId(TableIdProperty) "table_id" = [3 in _],
-        /// The cookie of the flow that sent it.
+        /// The cookie of the flow that sent the packet.
         Cookie(CookieProperty) "cookie" = [4 in _],
-        /// Why it is sent.
+        /// Why the switch sent the packet.
         Reason(ReasonProperty) "reason" = [5 in _],
-        /// What the switch knows about it.
+        /// The metadata fields of the packet.
         Metadata(MetadataProperty<'a>) "metadata" = [6 in _],
-        /// What the action gave along.
+        /// The data of the action.
         UserData(PropertyBytes<'a>) "userdata" = [7 in _],
-        /// What the switch needs to go on; its own affair.
+        /// Opaque state that the switch needs to resume the packet.
         Continuation(PropertyBytes<'a>) "continuation" = [8 in _],
     }
 }
 
 structure! {
-    /// Bytes.
+    /// A property of bytes.
     pub struct PropertyBytes<'a> in Property { data: &'a [u8] }
     _ => [data],
 }
 
 structure! {
-    /// The length of a packet in bytes.
+    /// The full length of a packet in bytes.
     pub struct FullLength in Property { full_len: u32 }
     _ => [full_len],
 }
 
 structure! {
-    /// Where a switch keeps a packet.
+    /// The identifier of a packet in the switch's buffer.
     pub struct BufferProperty in Property { buffer_id: BufferId = BufferId::NONE }
     _ => [buffer_id],
 }
 
 structure! {
-    /// A table.
+    /// The number of a table.
     pub struct TableIdProperty in Property { table_id: TableId }
     _ => [table_id],
 }
 
 structure! {
-    /// A cookie.
+    /// The cookie of a flow.
     pub struct CookieProperty in Property { cookie: u64 }
     _ => [4, cookie as Hex],
 }
 
 structure! {
-    /// A reason.
+    /// The reason of a packet-in.
     pub struct ReasonProperty in Property { reason: PacketInReason }
     _ => [reason],
 }
 
 structure! {
-    /// What a switch knows about a packet.
+    /// The metadata fields of a packet.
     pub struct MetadataProperty<'a> in Property { fields: OxmFields<'a> }
     _ => [fields],
 }

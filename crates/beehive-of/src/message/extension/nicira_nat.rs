@@ -1,4 +1,4 @@
-//! Nicira's translation of addresses: what of a range is present is said by bits.
+//! Nicira's `nat` action. A bit set tells which bounds of the ranges are present.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,22 +8,22 @@ use crate::message::number::{NatFlags, NatRange};
 use crate::schema::{Reader, Scalar, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-/// Translates addresses and ports, inside of a [`ConnectionTracking`](super::ConnectionTracking) action.
+/// Translates addresses and ports. Nested in a [`ConnectionTracking`](super::ConnectionTracking) action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nat {
-    /// Which end, and how a port is chosen.
+    /// The end to translate, and how to choose a port.
     pub flags: NatFlags,
-    /// The first address.
+    /// The first IPv4 address of the range.
     pub ipv4_min: Option<Ipv4Addr>,
-    /// The last address.
+    /// The last IPv4 address of the range.
     pub ipv4_max: Option<Ipv4Addr>,
-    /// The first address.
+    /// The first IPv6 address of the range.
     pub ipv6_min: Option<Ipv6Addr>,
-    /// The last address.
+    /// The last IPv6 address of the range.
     pub ipv6_max: Option<Ipv6Addr>,
-    /// The first port.
+    /// The first port of the range.
     pub port_min: Option<u16>,
-    /// The last port.
+    /// The last port of the range.
     pub port_max: Option<u16>,
 }
 
@@ -95,9 +95,11 @@ impl<'a> Value<'a> for Nat {
             port_min: read(present, NatRange::PORT_MIN, reader)?,
             port_max: read(present, NatRange::PORT_MAX, reader)?,
         };
+
         if nat.present() != present {
             return Err(reader.error(crate::error::ErrorKind::Value));
         }
+
         reader.name("padding").fill()?;
         reader.enter(outer);
         Ok(nat)

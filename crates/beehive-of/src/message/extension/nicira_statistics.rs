@@ -1,4 +1,4 @@
-//! Nicira's statistics: flows with lists of fields (1.0), flow monitors (before 1.3), exports.
+//! Nicira's statistics: flows with lists of fields (1.0), flow monitors (before 1.3), IPFIX exports.
 
 use super::{Extension, Form};
 use crate::message::action::Actions;
@@ -8,39 +8,39 @@ use crate::message::instruction::Instructions;
 use crate::message::match_::Match;
 use crate::message::monitor::AbbreviatedUpdate;
 use crate::message::number::{FlowMonitorFlags, MonitorReason, NiciraFlowEvent, TableId};
-use crate::message::session::Empty;
+use crate::message::symmetric::Empty;
 use crate::oxm::OxmFields;
 use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Padded, Port16, choice, structure};
 
 choice! {
-    /// What is asked for by Nicira's means.
+    /// The body of a Nicira statistics request.
     pub enum NiciraRequest<'a> {
-        /// Flows.
+        /// Flows and their counters.
         Flow(NiciraFlowRequest<'a>) "flow" = [0 in 0],
-        /// Sums over flows.
+        /// Sums of the counters of flows.
         Aggregate(NiciraFlowRequest<'a>) "aggregate" = [1 in 0],
-        /// To be told of changes of flows.
+        /// Requests to monitor flows.
         FlowMonitor(NiciraMonitors<'a>) "flow_monitor" = [2 in 0..=2],
-        /// What a bridge exported.
+        /// The IPFIX export counters of a bridge.
         IpfixBridge(Empty) "ipfix_bridge" = [3 in _],
-        /// What flows exported.
+        /// The IPFIX export counters of flows.
         IpfixFlow(Empty) "ipfix_flow" = [4 in _],
     }
 }
 
 choice! {
-    /// What is told by Nicira's means.
+    /// The body of a Nicira statistics reply.
     pub enum NiciraReply<'a> {
-        /// Flows.
+        /// Flows and their counters.
         Flow(NiciraFlows<'a>) "flow" = [0 in 0],
-        /// Sums over flows.
+        /// Sums of the counters of flows.
         Aggregate(Aggregate<'a>) "aggregate" = [1 in 0],
-        /// Changes of flows.
+        /// Updates of monitored flows.
         FlowMonitor(NiciraUpdates<'a>) "flow_monitor" = [2 in 0..=2],
-        /// What a bridge exported.
+        /// The IPFIX export counters of a bridge.
         IpfixBridge(Ipfix) "ipfix_bridge" = [3 in _],
-        /// What flows exported.
+        /// The IPFIX export counters of flows.
         IpfixFlow(IpfixList<'a>) "ipfix_flow" = [4 in _],
     }
 }
@@ -54,7 +54,7 @@ impl<'a> Extension<'a> for NiciraReply<'a> {
 }
 
 structure! {
-    /// Asks for flows.
+    /// Requests flows.
     pub struct NiciraFlowRequest<'a> in Statistics {
         out_port: PortNo = PortNo::ANY,
         table_id: TableId = TableId::ALL,
@@ -64,13 +64,13 @@ structure! {
 }
 
 structure! {
-    /// Flows.
+    /// Flows and their counters.
     pub struct NiciraFlows<'a> in Statistics { flows: List<'a, NiciraFlowEntry<'a>> }
     _ => [flows],
 }
 
 structure! {
-    /// A flow.
+    /// A flow and its counters.
     pub struct NiciraFlowEntry<'a> in Statistics {
         table_id: TableId,
         duration_sec: u32,
@@ -78,9 +78,9 @@ structure! {
         priority: u16,
         idle_timeout: u16,
         hard_timeout: u16,
-        /// Seconds since its last packet plus one; 0 where the switch does not tell.
+        /// Seconds since the last packet plus one; 0 if the switch does not report it.
         idle_age_plus_one: u16,
-        /// Seconds since its last change plus one; 0 where the switch does not tell.
+        /// Seconds since the last change plus one; 0 if the switch does not report it.
         hard_age_plus_one: u16,
         cookie: u64,
         packet_count: u64,
@@ -95,13 +95,13 @@ structure! {
 }
 
 structure! {
-    /// Flow monitors.
+    /// Requests to monitor flows.
     pub struct NiciraMonitors<'a> in Statistics { monitors: List<'a, NiciraMonitorRequest<'a>> }
     _ => [monitors],
 }
 
 structure! {
-    /// Asks to be told of changes of flows.
+    /// Requests notifications of changes to flows.
     pub struct NiciraMonitorRequest<'a> in Statistics {
         monitor_id: u32,
         flags: FlowMonitorFlags,
@@ -113,13 +113,13 @@ structure! {
 }
 
 structure! {
-    /// Changes of flows.
+    /// Updates of monitored flows.
     pub struct NiciraUpdates<'a> in Statistics { updates: List<'a, NiciraUpdate<'a>> }
     _ => [updates],
 }
 
 structure! {
-    /// What was exported.
+    /// IPFIX export counters.
     pub struct Ipfix in Statistics {
         total_flows: u64,
         current_flows: u64,
@@ -140,21 +140,21 @@ structure! {
 }
 
 structure! {
-    /// What flows exported.
+    /// The IPFIX export counters of flows.
     pub struct IpfixList<'a> in Statistics { exports: List<'a, Ipfix> }
     _ => [exports],
 }
 
 flow_update! {
-    /// What happened to a flow, as Nicira and the ONF (1.3) tell it.
+    /// A change to a monitored flow, in the format of Nicira and the ONF (1.3).
     pub struct NiciraUpdate of NiciraFlowEvent;
-    /// What is told about a change of a flow; what, depends on the event.
-    // Each is read from a message, looked at and dropped; a box would cost what the codec does not.
+    /// The body of a flow update, which depends on the event.
+    // Updates are short-lived values on the stack. Boxing the large variant would add an allocation.
     #[allow(clippy::large_enum_variant)]
     pub enum NiciraUpdateBody<'a> {
-        /// The flow.
+        /// The flow after the change.
         Full(NiciraFullUpdate<'a>) = ADDED | DELETED | MODIFIED,
-        /// The controller's own request did it.
+        /// The transaction of the controller's own request that caused the change.
         Abbreviated(AbbreviatedUpdate) = ABBREV,
     }
     default ABBREV, Abbreviated
@@ -169,15 +169,15 @@ structure! {
         hard_timeout: u16,
         table_id: TableId,
         cookie: u64,
-        /// Nicira's list of fields, before 1.3.
+        /// The match in Nicira's format, before 1.3.
         match_fields: OxmFields<'a>,
-        /// Nicira's, before 1.3.
+        /// The actions in Nicira's format, before 1.3.
         actions: Actions<'a>,
-        /// The ONF's number of bytes of the match, in 1.3.
+        /// The length of the match in the ONF's format, in bytes (1.3).
         match_len: u16,
-        /// The ONF's, in 1.3.
+        /// The match in the ONF's format (1.3).
         standard_match: Match<'a>,
-        /// The ONF's, in 1.3.
+        /// The instructions in the ONF's format (1.3).
         instructions: Instructions<'a>,
     }
     0..=2 => [

@@ -1,4 +1,4 @@
-//! The ONF's extensions of 1.3: bundles, flow monitors, role status, forwarded requests, copying fields.
+//! The ONF's extensions of 1.3: bundles, flow monitors, role status, forwarded requests, and copying fields.
 
 use super::nicira_message::MonitorCancel;
 use super::nicira_statistics::NiciraUpdate;
@@ -6,52 +6,52 @@ use super::{Extension, Form};
 use crate::message::bundle::{BundleAdd, BundleControl, RequestForward};
 use crate::message::match_::Match;
 use crate::message::number::{FlowMonitorFlags, TableId};
-use crate::message::session::Empty;
 use crate::message::switch::RoleStatus;
+use crate::message::symmetric::Empty;
 use crate::oxm::FieldId;
 use crate::port_number::PortNo;
 use crate::schema::{List, choice, structure};
 
 choice! {
-    /// A message of the ONF's.
+    /// A message of the ONF.
     pub enum OnfMessage<'a> {
-        /// Ends a flow monitor.
+        /// Cancels a flow monitor.
         FlowMonitorCancel(MonitorCancel) "flow_monitor_cancel" = [1870 in 3],
-        /// Too many changes of flows to tell of.
+        /// Reports that the switch paused a flow monitor, because there are too many updates.
         FlowMonitorPaused(Empty) "flow_monitor_paused" = [1871 in 3],
-        /// All changes of flows are told.
+        /// Reports that the switch resumed a flow monitor.
         FlowMonitorResumed(Empty) "flow_monitor_resumed" = [1872 in 3],
-        /// The controller's role changed.
+        /// Reports that the controller's role changed.
         RoleStatus(RoleStatus<'a>) "role_status" = [1911 in 3],
         /// Opens, closes, commits or discards a bundle.
         BundleControl(BundleControl<'a>) "bundle_control" = [2300 in 3],
         /// Adds a message to a bundle.
         BundleAdd(BundleAdd<'a>) "bundle_add_message" = [2301 in 3],
-        /// A request of another controller.
+        /// A forwarded request of another controller.
         RequestForward(RequestForward<'a>) "requestforward" = [2350 in 3],
     }
 }
 
 choice! {
-    /// What is asked for by the ONF's means.
+    /// The body of an ONF multipart request.
     pub enum OnfRequest<'a> {
-        /// To be told of changes of flows.
+        /// Requests to monitor flows.
         FlowMonitor(OnfMonitors<'a>) "flow_monitor" = [1870 in 3],
     }
 }
 
 choice! {
-    /// What is told by the ONF's means.
+    /// The body of an ONF multipart reply.
     pub enum OnfReply<'a> {
-        /// Changes of flows.
+        /// Updates of monitored flows.
         FlowMonitor(OnfUpdates<'a>) "flow_monitor" = [1870 in 3],
     }
 }
 
 choice! {
-    /// An action of the ONF's.
+    /// An action of the ONF.
     pub enum OnfAction<'a> {
-        /// Copies bits of a field to another.
+        /// Copies bits of a field to another field.
         CopyField(OnfCopyField) "copy_field" = [3200 in 3..=4],
     }
 }
@@ -73,17 +73,17 @@ impl<'a> Extension<'a> for OnfAction<'a> {
 }
 
 structure! {
-    /// Flow monitors.
+    /// Requests to monitor flows.
     pub struct OnfMonitors<'a> in Statistics { monitors: List<'a, OnfMonitorRequest<'a>> }
     _ => [monitors],
 }
 
 structure! {
-    /// Asks to be told of changes of flows.
+    /// Requests notifications of changes to flows.
     pub struct OnfMonitorRequest<'a> in Statistics {
         monitor_id: u32,
         flags: FlowMonitorFlags,
-        /// The number of bytes of the match; the match has its own.
+        /// The length of the match in bytes, in addition to the length in the match itself.
         match_len: u16,
         out_port: PortNo = PortNo::ANY,
         table_id: TableId = TableId::ALL,
@@ -93,13 +93,13 @@ structure! {
 }
 
 structure! {
-    /// Changes of flows.
+    /// Updates of monitored flows.
     pub struct OnfUpdates<'a> in Statistics { updates: List<'a, NiciraUpdate<'a>> }
     _ => [updates],
 }
 
 structure! {
-    /// Copies bits of a field to another.
+    /// Copies bits of a field to another field.
     pub struct OnfCopyField in Action {
         bit_count: u16,
         source_offset: u16,

@@ -1,4 +1,5 @@
-//! A controller's connection to the switch: whatever comes is decoded strictly, and goes out again as it came.
+//! A controller connection to the switch that decodes every message strictly and checks that it is encoded
+//! unchanged.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,21 +12,21 @@ use bytes::BytesMut;
 use super::switch::Switch;
 use crate::corpus::hex;
 
-/// How long the switch may take to answer, on a machine with much else to do.
+/// Maximum time for the switch to answer, generous for a loaded machine.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// A connection that speaks one version.
+/// A connection that uses one version.
 pub(super) struct Connection {
     stream: UnixStream,
     received: FrameBuffer,
     version: Version,
     xid: u32,
-    /// How many messages have come and gone round.
+    /// Number of messages that were received and checked.
     pub(super) count: usize,
 }
 
 impl Connection {
-    /// Connects, and agrees on just this version.
+    /// Connects and negotiates exactly this version.
     pub(super) fn open(switch: &Switch, version: Version) -> Self {
         let stream = UnixStream::connect(switch.socket()).unwrap();
         stream.set_read_timeout(Some(ANSWER_LIMIT)).unwrap();
@@ -39,7 +40,7 @@ impl Connection {
         connection
     }
 
-    /// Sends a message; returns its transaction's number.
+    /// Sends a message. Returns its transaction identifier.
     pub(super) fn send(&mut self, message: &Message<'_>) -> u32 {
         self.xid += 1;
         let mut out = BytesMut::new();
@@ -50,12 +51,12 @@ impl Connection {
         self.xid
     }
 
-    /// The number that the next message will have.
+    /// Returns the transaction identifier of the next message.
     pub(super) fn next_xid(&self) -> u32 {
         self.xid + 1
     }
 
-    /// Sends bytes that are a message.
+    /// Sends an encoded message with the next transaction identifier.
     pub(super) fn send_bytes(&mut self, message: &[u8]) -> u32 {
         self.xid += 1;
         let mut message = message.to_vec();
@@ -64,7 +65,7 @@ impl Connection {
         self.xid
     }
 
-    /// The next message that is not the switch's own question whether anybody is there.
+    /// Returns the next message. Echo requests of the switch are answered and skipped.
     pub(super) fn receive(&mut self) -> Vec<u8> {
         loop {
             match self.received.next_frame().unwrap() {
@@ -81,6 +82,7 @@ impl Connection {
                 }
                 None => {}
             }
+
             let mut buffer = [0; 65_536];
             let length = self.stream.read(&mut buffer).expect("the switch answers");
             assert!(length > 0, "the switch has closed the connection");
@@ -88,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// All that comes until the switch has done what was sent before.
+    /// Sends a barrier and returns all messages that arrive before its reply.
     pub(super) fn settle(&mut self) -> Vec<Vec<u8>> {
         let barrier = self.send(&Message::BarrierRequest(Default::default()));
         let mut messages = Vec::new();
@@ -103,27 +105,28 @@ impl Connection {
         }
     }
 
-    /// Sends a message; returns all that comes because of it.
+    /// Sends a message. Returns all messages that it causes.
     pub(super) fn ask(&mut self, message: &Message<'_>) -> Vec<Vec<u8>> {
         self.send(message);
         self.settle()
     }
 
-    /// The first message that is what is looked for, among those that have come and those to come: what the switch sends
-    /// unasked may come after it says that it has done what caused it.
+    /// Returns the first message for which `is` returns true, in `came` or received later. Asynchronous
+    /// messages can arrive after the reply to the barrier.
     ///
     /// # Panics
     ///
-    /// When it does not come in time, with what came.
+    /// Panics with the received messages if it does not arrive in time.
     pub(super) fn wait_for(&mut self, came: &[Vec<u8>], is: impl Fn(&Message<'_>) -> bool) -> Vec<u8> {
         let right = |bytes: &[u8]| is(&Message::parse(Frame::whole(bytes).unwrap()).unwrap());
         if let Some(found) = came.iter().find(|bytes| right(bytes)) {
             return found.clone();
         }
+
         let start = Instant::now();
         let mut others: Vec<String> = came.iter().map(|message| hex(message)).collect();
         while start.elapsed() < ANSWER_LIMIT {
-            // The switch answers this one at once, so that nothing is waited for in vain.
+            // The switch answers a barrier immediately, so this never waits for the read timeout.
             for message in self.settle() {
                 if right(&message) {
                     return message;
@@ -132,10 +135,11 @@ impl Connection {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+
         panic!("{}: it does not come; what came: {others:#?}", self.version)
     }
 
-    /// Sends a message that must not be refused; returns all that comes because of it.
+    /// Sends a message that the switch must not refuse. Returns all messages that it causes.
     pub(super) fn succeed(&mut self, message: &Message<'_>) -> Vec<Vec<u8>> {
         let answers = self.ask(message);
         for answer in &answers {
@@ -147,20 +151,21 @@ impl Connection {
     }
 }
 
-/// How errors of Nicira's own are told: before 1.2, and from 1.2 on.
+/// The names of Nicira's error type: before 1.2, and from 1.2 on.
 pub(super) const NICIRA: &[&str] = &["nicira", "experimenter"];
 
-/// What the switch says about what it refuses, when a message is that.
+/// Returns the names of an error message's type and code; `None` for other messages.
 pub(super) fn refusal(message: &[u8]) -> Option<String> {
     let frame = Frame::whole(message).unwrap();
     match Message::parse(frame) {
         Ok(Message::Error(ErrorMessage { error_type, code, .. })) => {
             let version = frame.version()?;
             let kind = match error_type {
-                // 1.0 and 1.1 have no type for others' errors; Open vSwitch has its own.
+                // 1.0 and 1.1 have no error type for experimenters; Open vSwitch uses this one.
                 0xb0c2 => "nicira",
                 known => beehive_of::error_type_name(version, known).unwrap_or("unknown"),
             };
+
             Some(match beehive_of::error_code_name(version, error_type, code) {
                 Some(code) => format!("{kind} {code}"),
                 None => format!("{kind} {error_type}/{code}"),
@@ -170,8 +175,8 @@ pub(super) fn refusal(message: &[u8]) -> Option<String> {
     }
 }
 
-/// What the switch sends, where its own is not what the specification says: it tells what meters can do in 1.5 as it does
-/// in 1.3, eight bytes short.
+/// Corrects a message of the switch that deviates from the specification: it sends the meter features of 1.5
+/// in the format of 1.3, which is eight bytes shorter.
 fn as_specified(sent: &[u8]) -> Vec<u8> {
     let mut bytes = sent.to_vec();
     if let [6, 19, 0, 32, _, _, _, _, 0, 11, ..] = sent {
@@ -181,7 +186,8 @@ fn as_specified(sent: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the switch sends is valid in every respect, and is encoded as it came; and it is a tree, and composed of one.
+/// Checks that a message of the switch is valid, is encoded unchanged, and survives the conversion to a tree
+/// and back.
 fn goes_round(frame: Frame<'_>) {
     let version = frame.version().unwrap();
     let digits = || hex(&as_specified(frame.bytes()));
@@ -193,10 +199,12 @@ fn goes_round(frame: Frame<'_>) {
     let mut out = BytesMut::new();
     message.encode_into(version, frame.xid(), &mut out).unwrap_or_else(|error| panic!("{error}: {told}"));
     assert_eq!(hex(&out), digits(), "{told}");
+
     let tree = message.tree(frame.header()).unwrap();
     let mut composed = BytesMut::new();
     Message::compose(&tree, &mut composed).unwrap_or_else(|error| panic!("{error}: {told}"));
     assert_eq!(hex(&composed), digits(), "{told}");
+
     let general = any::Message::parse(frame).unwrap_or_else(|error| panic!("{error}: {told}"));
     general.check_lists().unwrap_or_else(|error| panic!("{error}: {told}"));
 }

@@ -1,4 +1,5 @@
-//! What the switch sends unasked: packets in every format, flows that are gone or change, ports, roles, others' requests.
+//! Checks asynchronous messages: packets in every format, removed and changed flows, ports, roles, and
+//! requests of other controllers.
 
 use beehive_of::message::*;
 use beehive_of::text::Flow;
@@ -20,12 +21,12 @@ fn nicira(message: NiciraMessage<'_>) -> Message<'_> {
     Message::Experimenter(Extended::Nicira(message))
 }
 
-/// Whether one of these messages is what is looked for.
+/// Returns whether `is` returns true for one of these messages.
 fn any_is(messages: &[Vec<u8>], is: impl Fn(&Message<'_>) -> bool) -> bool {
     messages.iter().any(|message| is(&Message::parse(Frame::whole(message).unwrap()).unwrap()))
 }
 
-/// A connection that is told of everything, as those of ordinary controllers are.
+/// Opens a connection that receives all asynchronous messages, like an ordinary controller.
 fn listening(switch: &Switch, version: Version) -> Connection {
     let mut connection = Connection::open(switch, version);
     let config = SwitchConfig { miss_send_len: PacketLength::NO_BUFFER, ..Default::default() };
@@ -34,7 +35,7 @@ fn listening(switch: &Switch, version: Version) -> Connection {
     connection
 }
 
-/// Sends the packet through the flow tables, as if it came in on port 1.
+/// Sends the packet through the flow tables, as if port 1 had received it.
 fn inject(connection: &mut Connection, version: Version) -> Vec<Vec<u8>> {
     let in_port = beehive_of::any::Match { in_port: Some(PortNo(1)), ..beehive_of::any::Match::ANY };
     let table = [Action::Output(Output { port: PortNo::TABLE, ..Default::default() })];
@@ -79,7 +80,7 @@ fn packets_come_in_every_format() {
                 _ => false,
             });
         }
-        // A packet that waits for the controller, and goes on when it says so: to port 2, which counts it.
+        // A packet that is paused until the controller resumes it. It then goes to port 2, which counts it.
         let flow = "priority=40000,actions=controller(userdata=01.02.03,pause),output:2";
         connection.succeed(&Flow::parse(flow, version).unwrap().message());
         let before = sent(&mut connection);
@@ -100,7 +101,7 @@ fn packets_come_in_every_format() {
     }
 }
 
-/// How many packets went out of port 2.
+/// Returns the number of packets that port 2 has sent.
 fn sent(connection: &mut Connection) -> u64 {
     let body = RequestBody::Port(PortRequest { port_no: PortNo(2) });
     let request = Multipart { flags: MultipartFlags::default(), body };
@@ -112,6 +113,7 @@ fn sent(connection: &mut Connection) -> u64 {
             return list.ports.iter().map(|port| port.unwrap().tx_packets).sum();
         }
     }
+
     panic!("no answer about port 2");
 }
 
@@ -120,7 +122,7 @@ fn flows_that_are_gone_and_ports_that_change_are_told() {
     let Some(switch) = Switch::start() else { return };
     for version in Version::ALL {
         let mut connection = listening(&switch, version);
-        // 1.0 has its own format, and Nicira's.
+        // 1.0 has its own format and those of Nicira.
         for format in if version == Version::V1_0 { 0..=2u32 } else { 0..=0 } {
             if format == 1 {
                 continue;
@@ -128,6 +130,7 @@ fn flows_that_are_gone_and_ports_that_change_are_told() {
             if version == Version::V1_0 {
                 connection.succeed(&nicira(NiciraMessage::SetFlowFormat(FlowFormat { format })));
             }
+
             let flow = "cookie=0x77,idle_timeout=90,send_flow_rem,tcp,tp_dst=80,actions=output:2";
             connection.succeed(&Flow::parse(flow, version).unwrap().message());
             let delete = Flow::parse_deletion("tcp,tp_dst=80", version, false).unwrap();
@@ -152,7 +155,7 @@ fn flows_that_are_gone_and_ports_that_change_are_told() {
     }
 }
 
-/// The events that messages tell of flows.
+/// Returns the events of the flow updates in messages.
 fn changes(messages: &[Vec<u8>]) -> Vec<String> {
     let mut events = Vec::new();
     for message in messages {
@@ -172,6 +175,7 @@ fn changes(messages: &[Vec<u8>]) -> Vec<String> {
             _ => {}
         }
     }
+
     events
 }
 
@@ -200,7 +204,8 @@ fn changes_of_flows_are_told_to_who_monitors_them() {
         let request = Multipart { flags: MultipartFlags::default(), body };
         let first = changes(&connection.succeed(&Message::MultipartRequest(request)));
         assert_eq!(first.len(), 1, "{version}: {first:?}");
-        // One's own changes are told by the number of one's request, others' with the whole flow.
+        // Updates about own changes have the transaction identifier only, those about others' changes have
+        // the whole flow.
         let own =
             connection.succeed(&Flow::parse("tcp,tp_dst=81,actions=output:2", version).unwrap().message());
         assert_eq!(changes(&own).len(), 1, "{version}: {own:x?}");
@@ -234,13 +239,16 @@ fn what_is_bundled_is_done_at_once() {
                 }
                 _ => false,
             });
+
             assert!(right, "{version}: {answers:x?}");
         };
+
         control(&mut connection, BundleControlType::OPEN_REQUEST);
         for port in [80, 81] {
             let text = format!("tcp,tp_dst={port},actions=output:2");
             let flow = Flow::parse(&text, version).unwrap();
-            // What is inside has the number of what it is in.
+
+            // An embedded message has the transaction identifier of the outer message.
             let mut bytes = BytesMut::new();
             flow.message().encode_into(version, connection.next_xid(), &mut bytes).unwrap();
             let message = InnerMessage { bytes: &bytes, padded: false };
@@ -250,6 +258,7 @@ fn what_is_bundled_is_done_at_once() {
                 false => Message::BundleAdd(add),
             });
         }
+
         let flows = |connection: &mut Connection| -> usize {
             let body = RequestBody::Flow(FlowRequest::default());
             let request = Multipart { flags: MultipartFlags::default(), body };
@@ -264,6 +273,7 @@ fn what_is_bundled_is_done_at_once() {
                 })
                 .sum()
         };
+
         assert_eq!(flows(&mut connection), 0);
         control(&mut connection, BundleControlType::COMMIT_REQUEST);
         assert_eq!(flows(&mut connection), 2);
@@ -276,7 +286,8 @@ fn roles_and_requests_of_other_controllers_are_told() {
     for version in Version::ALL {
         let mut connection = listening(&switch, version);
         let mut other = Connection::open(&switch, version);
-        // To be told of roles and of requests is asked for by the messages of 1.4, in Nicira's form before.
+        // Subscribe to role changes and forwarded requests with the message of 1.4, or Nicira's equivalent
+        // before.
         let masks = |mask| {
             let mask = Mask { mask };
             [

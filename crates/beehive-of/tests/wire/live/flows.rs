@@ -1,4 +1,4 @@
-//! Flows with every action, there and back: what the switch says it has is what it was told.
+//! Checks that the switch reports flows with every action as they were installed.
 
 use beehive_of::message::*;
 use beehive_of::oxm::OxmFields;
@@ -10,7 +10,7 @@ use super::connection::{Connection, refusal};
 use super::switch::Switch;
 use crate::text::FLOWS;
 
-/// A flow as it is compared: which packets, and what is done.
+/// The canonical forms of a flow's match and actions.
 type Compared = (Canonical, Canonical);
 
 fn of_mod(message: &Message<'_>, version: Version) -> Compared {
@@ -27,7 +27,7 @@ fn of_mod(message: &Message<'_>, version: Version) -> Compared {
     )
 }
 
-/// The question for all flows: in 1.0 Nicira's, whose answer has all fields.
+/// Returns the request for all flows. In 1.0 it is Nicira's, whose reply has all fields.
 fn question(version: Version) -> RequestBody<'static> {
     match version {
         Version::V1_0 => {
@@ -37,7 +37,7 @@ fn question(version: Version) -> RequestBody<'static> {
     }
 }
 
-/// All flows of the switch, with their text.
+/// Returns all flows of the switch with their text.
 fn installed(connection: &mut Connection, version: Version) -> Vec<(Compared, String)> {
     let request = Multipart { flags: MultipartFlags::default(), body: question(version) };
     let mut flows = Vec::new();
@@ -49,6 +49,7 @@ fn installed(connection: &mut Connection, version: Version) -> Vec<(Compared, St
             let text = beehive_of::text::show_flow(&flow, version).to_string();
             flows.push((of_mod(&Message::FlowMod(flow), version), text));
         };
+
         match reply.body {
             ReplyBody::Flow(list) => {
                 for flow in list.flows.iter().map(Result::unwrap) {
@@ -64,10 +65,11 @@ fn installed(connection: &mut Connection, version: Version) -> Vec<(Compared, St
             other => panic!("no flows: {other:?}"),
         }
     }
+
     flows
 }
 
-/// Groups and the meter that flows of the tests name.
+/// Creates the groups and the meter to which the flows refer.
 fn what_flows_refer_to(connection: &mut Connection, version: Version) {
     if version >= Version::V1_1 {
         let every = GroupMod { command: GroupCommand::DELETE, group_id: GroupId::ALL, ..Default::default() };
@@ -88,11 +90,11 @@ fn what_flows_refer_to(connection: &mut Connection, version: Version) {
     }
 }
 
-/// Gives the tunnel options that flows of the tests name a length, and takes away what was there.
+/// Maps the tunnel options that the flows use, and removes other mappings.
 fn options(connection: &mut Connection) {
     let option =
         |index: u16, option_len| TlvMap { option_class: 0xffff, option_type: index as u8, option_len, index };
-    // What is loaded is not all of option 0: otherwise the switch tells it without a mask.
+    // Option 0 is longer than the loaded bits; otherwise the switch reports it without a mask.
     let maps = [option(0, 8), option(1, 4), option(2, 4), option(3, 4), option(7, 24), option(63, 4)];
     for (command, maps) in [(TlvTableCommand::CLEAR, List::EMPTY), (TlvTableCommand::ADD, List::new(&maps))] {
         let change = NiciraMessage::TlvTableMod(TlvTableMod { command, maps });
@@ -100,7 +102,7 @@ fn options(connection: &mut Connection) {
     }
 }
 
-/// What of a flow is expected to be refused, how, and why that is right.
+/// Text of flows that the switch is expected to refuse, the error, and the reason.
 const REFUSED: &[(&str, &str, &str)] =
     &[("recirc_id=", "bad_request permission", "only the switch itself matches what it numbers")];
 
@@ -116,12 +118,13 @@ fn flows_with_every_action_are_what_the_switch_says_it_has() {
             options(&mut connection);
         }
         for (text, _) in FLOWS.iter().filter(|(_, versions)| versions.contains(&version.minor())) {
-            // 1.1 cannot name all tables: those that flows of the tests are in.
+            // 1.1 cannot address all tables at once, so delete from the tables that the flows use.
             let tables: &[&str] = if version == Version::V1_1 { &["table=0", "table=3"] } else { &[""] };
             for table in tables {
                 let all = Flow::parse_deletion(table, version, false).unwrap();
                 connection.succeed(&all.message());
             }
+
             let flow = Flow::parse(text, version).unwrap();
             let refused: Vec<String> =
                 connection.ask(&flow.message()).iter().filter_map(|answer| refusal(answer)).collect();
@@ -131,22 +134,27 @@ fn flows_with_every_action_are_what_the_switch_says_it_has() {
             {
                 continue;
             }
+
             if !refused.is_empty() || expected.is_some() {
                 disagreements += &format!("{version} {text}\n    refused: {refused:?}\n");
                 continue;
             }
+
             let sent = of_mod(&flow.message(), version);
             let flows = installed(&mut connection, version);
             let [(there, told)] = &flows[..] else {
                 disagreements += &format!("{version} {text}\n    there: {} flows: {flows:?}\n", flows.len());
                 continue;
             };
+
             if *there != sent {
                 disagreements += &format!("{version} {text}\n    sent  {flow}\n    there {told}\n");
             }
+
             count += 1;
         }
     }
+
     assert!(disagreements.is_empty(), "\n{disagreements}");
     assert!(count > 250, "only {count} flows");
 }

@@ -1,8 +1,8 @@
-//! A running `ovs-vswitchd`, in every version: it does what we encode, and we decode what it sends.
+//! Tests against a running `ovs-vswitchd` in every version.
 
 mod connection;
 mod events;
 mod flows;
-mod questions;
+mod queries;
 mod requests;
 mod switch;

@@ -1,4 +1,5 @@
-//! All that we can encode and a controller may send: the switch takes it, or says why not as we expect.
+//! Sends every message sample that a controller may send. The switch must accept it or refuse it with the
+//! expected error.
 
 use beehive_of::message::*;
 use beehive_of::{Frame, Version};
@@ -6,7 +7,7 @@ use beehive_of::{Frame, Version};
 use super::connection::{Connection, NICIRA, refusal};
 use super::switch::Switch;
 
-/// What is expected to be refused: how the switch begins to say so, words of what was sent, and why it is right.
+/// Expected errors: the start of the error, a part of the message's text, and the reason.
 const EXPECTED: &[(&[&str], &str, &str)] = &[
     (&["bad_request bad_experimenter"], "body=", "nobody's extension"),
     (&["bad_action bad_experimenter"], "extension=999", "nobody's action"),
@@ -36,7 +37,7 @@ const EXPECTED: &[(&[&str], &str, &str)] = &[
     (NICIRA, "extension=resume", "there is no packet that waits"),
 ];
 
-/// Whether a message is one that a controller may send to a switch.
+/// Returns whether a controller may send this message to a switch.
 fn is_request(message: &Message<'_>) -> bool {
     use NiciraMessage as N;
     use OnfMessage as O;
@@ -89,14 +90,16 @@ fn the_switch_takes_what_we_encode() {
     for version in Version::ALL {
         let mut connection = Connection::open(&switch, version);
         let ours = crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes);
-        let complete = crate::complete::complete(version).into_iter().map(|(bytes, _)| bytes);
+        let complete = crate::message_samples::complete(version).into_iter().map(|(bytes, _)| bytes);
         for bytes in ours.chain(complete) {
             let frame = Frame::whole(&bytes).unwrap();
-            // Some of them are nonsense on purpose.
+
+            // Some samples are invalid on purpose.
             let Ok(message) = Message::parse_strict(frame) else { continue };
             if !is_request(&message) {
                 continue;
             }
+
             let text = message.display(frame.header()).to_string();
             connection.send_bytes(&bytes);
             sent += 1;
@@ -111,6 +114,7 @@ fn the_switch_takes_what_we_encode() {
             }
         }
     }
+
     assert!(surprises.is_empty(), "\n{surprises}");
     assert!(sent > 300 && refused < sent / 3, "{refused} of {sent} refused");
     println!("{sent} messages sent, {refused} refused as expected");

@@ -1,27 +1,28 @@
-//! A running Open vSwitch without packets of its own: dummy ports and a dummy datapath, so that nobody needs to be root.
+//! Runs Open vSwitch with a dummy datapath and dummy ports, which does not require root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take to be there, on a machine with much else to do.
+/// Maximum time for a daemon to start, generous for a loaded machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 const SWITCH_DAEMON: &str = "ovs-vswitchd";
 
-/// The two daemons of Open vSwitch in a folder of their own, with one bridge, `br0`, of ports 1 and 2. Dropping it ends them.
+/// The two daemons of Open vSwitch in a temporary folder, with one bridge `br0` that has ports 1 and 2.
+/// Dropping it stops them.
 pub(super) struct Switch {
     daemons: Vec<Child>,
     folder: PathBuf,
 }
 
 impl Switch {
-    /// A switch; `None`, said on the error output, where Open vSwitch is not installed.
+    /// Starts a switch. Prints a note and returns `None` if Open vSwitch is not installed.
     ///
     /// # Panics
     ///
-    /// When it does not start, and when it is missing and `BEEHIVE_REQUIRE_OVS=1`.
+    /// Panics if the switch does not start, or is not installed and `BEEHIVE_REQUIRE_OVS=1` is set.
     pub(super) fn start() -> Option<Self> {
         for program in ["ovsdb-server", SWITCH_DAEMON, "ovs-vsctl", "ovs-appctl", "setpriv"] {
             let found = Command::new(program).arg("--version").env("PATH", path()).output();
@@ -32,6 +33,7 @@ impl Switch {
                 return None;
             }
         }
+
         static TURN: AtomicU32 = AtomicU32::new(0);
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("beehive-of-{}-{turn}", std::process::id()));
@@ -64,7 +66,8 @@ impl Switch {
         self.daemons.push(server);
         wait_for(&self.file("db.sock"));
         self.vsctl(&["--no-wait", "init"]);
-        // One thread of each kind: there is little to do, and much else on the machine.
+
+        // One thread of each kind suffices and keeps the load low.
         let threads = ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"];
         self.vsctl(&["--no-wait", "set", "Open_vSwitch", ".", threads[0], threads[1]]);
         let switch = self.daemon(&[
@@ -83,18 +86,18 @@ impl Switch {
         self.folder.join(name)
     }
 
-    /// Where the bridge takes connections of controllers.
+    /// Returns the path of the socket on which the bridge accepts controllers.
     pub(super) fn socket(&self) -> PathBuf {
         self.file("br0.mgmt")
     }
 
-    /// Changes the switch's configuration, and waits until it is in force.
+    /// Changes the configuration of the switch and waits until it is effective.
     pub(super) fn vsctl(&self, words: &[&str]) -> String {
         let database = format!("--db=unix:{}", self.file("db.sock").display());
         self.run("ovs-vsctl", &[&[database.as_str(), "--timeout=60"], words].concat())
     }
 
-    /// Gives the running switch an order.
+    /// Runs a command in the running switch.
     pub(super) fn appctl(&self, words: &[&str]) -> String {
         let target = self.file("ovs-vswitchd.ctl").to_string_lossy().into_owned();
         self.run("ovs-appctl", &[&["-t", target.as_str()], words].concat())
@@ -107,7 +110,7 @@ impl Switch {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The kernel ends a daemon with the test that started it, however that ends.
+    /// Starts a daemon that the kernel kills when the test process exits, however it exits.
     fn daemon(&self, words: &[&str]) -> Child {
         let log = std::fs::File::create(self.file(&format!("{}.log", words[0]))).unwrap();
         let mut command = self.command("setpriv");
@@ -125,14 +128,14 @@ impl Switch {
         command
     }
 
-    /// What the switch has written to its log.
+    /// Returns the log of the switch.
     fn log(&self) -> String {
         let bytes = std::fs::read(self.file(&format!("{SWITCH_DAEMON}.log"))).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// Where programs are looked for: daemons are not where everybody's are.
+/// Returns the search path for programs, including the folders of daemons.
 fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }

@@ -9,16 +9,16 @@ use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::bee::Bee;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::handler::Handler;
+use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
-use crate::hive::dispatch::blocked::{Owners, Parked};
+use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::deferred::Onward;
+use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Receiver;
-use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
@@ -27,7 +27,7 @@ use crate::hive::message::render;
 use crate::hive::route::receiver::{map, route};
 use crate::hive::run::delivery::run_delivery;
 use crate::hive::sweep::logged_sweep;
-use crate::hive::sweep::logged_sweep::Turns;
+use crate::hive::sweep::logged_sweep::OpenVisits;
 use crate::key::Key;
 use crate::message::{Each, Error, Message};
 use crate::panics;
@@ -84,29 +84,22 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         range.filter_map(emit).collect()
     }
 
-    fn route(
-        &self,
-        batch: &Arc<Batch<M>>,
-        range: Range<u32>,
-        _: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
-    ) {
-        if turn.is_put_off(lane) {
+    fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, _: Option<u16>, cx: &mut RouteContext) {
+        if cx.must_defer() {
             let onward = Arc::new(Self::of(&self.app, self.run));
-            return turn.put_off(self.app.index, onward, batch.clone(), range, None, lane);
+            return cx.defer(self.app.index, onward, batch.clone(), range, None);
         }
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
             if self.app.link.is_some() {
-                logged_sweep::begin::<A, K, M>(&self.app, batch, index, visit, self.run, None, lane, turn);
+                logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, None, cx);
                 continue;
             }
-            if lane.blocks_sweep(self.app.index) {
-                let (app, run, cause) = (self.app.clone(), self.run, turn.cause.clone());
-                lane.park(Box::new(ParkedSweep { app, visit, run, cause }), turn.hive)
+            if cx.queue.blocks_sweep(self.app.index) {
+                let (app, run, cause) = (self.app.clone(), self.run, cx.turn.cause.clone());
+                cx.queue.block(Box::new(BlockedSweep { app, visit, run, cause }), cx.turn.hive)
             } else {
-                visit_all(&self.app, &visit, self.run, turn)
+                visit_all(&self.app, &visit, self.run, cx.turn)
             }
         }
     }
@@ -118,11 +111,10 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
         batch: &Arc<dyn Messages>,
         range: Range<u32>,
         position: Option<u16>,
-        lane: &mut SenderLane,
-        turn: &mut Turn,
+        cx: &mut RouteContext,
     ) {
         if let Some(batch) = batch_of::<M>(batch.clone()) {
-            self.route(&batch, range, position, lane, turn)
+            self.route(&batch, range, position, cx)
         }
     }
 }
@@ -150,8 +142,8 @@ pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
     pub(crate) report: Option<Arc<Report<M>>>,
-    /// If the app is journaled: what identifies the sweep, and the turns that are not over.
-    pub(crate) turns: Option<(Fact, Arc<Turns>)>,
+    /// If the app is journaled: what identifies the sweep, and the open_visits that are not over.
+    pub(crate) open_visits: Option<(Fact, Arc<OpenVisits>)>,
 }
 
 impl<M: Message> Visit<M> {
@@ -162,7 +154,7 @@ impl<M: Message> Visit<M> {
     pub(crate) fn new(
         batch: &Arc<Batch<M>>,
         index: u32,
-        turns: Option<(Fact, Arc<Turns>)>,
+        open_visits: Option<(Fact, Arc<OpenVisits>)>,
     ) -> Option<Visit<M>> {
         let message = Shared::of(batch, index)?;
         let report = batch.sink.as_ref().filter(|sink| sink.counts()).map(|_| {
@@ -175,7 +167,7 @@ impl<M: Message> Visit<M> {
         });
         // its own: two sweeps of one batch must not meet the same chance at a cell, nor one other chance after a restart
         let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
-        Some(Visit { message, source, report, turns })
+        Some(Visit { message, source, report, open_visits })
     }
 }
 
@@ -193,8 +185,8 @@ impl<M: Message> AnyBatch for Visit<M> {
         self.expect(1)
     }
     fn committed(&self, cells: usize) {
-        if let Some((_, turns)) = &self.turns {
-            turns.over(cells)
+        if let Some((_, open_visits)) = &self.open_visits {
+            open_visits.over(cells)
         }
     }
 }
@@ -268,14 +260,14 @@ fn visit_all<A: Handlers, M: Message>(
 }
 
 /// A sweep that waits behind an earlier message of its sender.
-struct ParkedSweep<A: Handlers, M: Message> {
+struct BlockedSweep<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,
     run: RunDelivery<A>,
     cause: Option<Arc<Cause>>,
 }
 
-impl<A: Handlers, M: Message> Parked for ParkedSweep<A, M> {
+impl<A: Handlers, M: Message> Blocked for BlockedSweep<A, M> {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -288,7 +280,7 @@ impl<A: Handlers, M: Message> Parked for ParkedSweep<A, M> {
         true
     }
 
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Parked>> {
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
         turn.cause = self.cause;
         visit_all(&self.app, &self.visit, self.run, turn);
         turn.cause = None;
@@ -391,7 +383,7 @@ pub(crate) fn paced<A: Handlers, M: Message>(
         return;
     }
     // of its own: between two parts nothing is under way
-    turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.under_way));
+    turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.in_flight));
     visit_shard(&app, part, &visit, run, turn);
     turn.cause = None;
     let part = part + 1;
@@ -408,12 +400,12 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     delivery: Delivery<A>,
     turn: &mut Turn,
 ) {
-    if body.tail.is_some() {
-        return logged_sweep::run_turn::<A, K, M>(bee, body, delivery, turn);
+    if body.pending.is_some() {
+        return logged_sweep::run_visit::<A, K, M>(bee, body, delivery, turn);
     }
     let app = &bee.app;
     let Some(visit) = delivery.batch.as_any().downcast_ref::<Visit<M>>() else { return };
-    let batch = turns_of::<A, K, M>(bee, &mut body.app, &delivery.cells, visit, Numbers::NONE);
+    let batch = visits_of::<A, K, M>(bee, &mut body.app, &delivery.cells, visit, Numbers::NONE);
     let count = batch.messages.len() as u32;
     visit.expect(count as usize);
     let mut mapper = app.mapper(batch.source.origin);
@@ -443,7 +435,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             // it needs cells of others, too
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
-            route::<A, Each<K, M>>(app, &batch, range, None, &mut body.lane, turn);
+            route::<A, Each<K, M>>(app, &batch, range, None, &mut RouteContext::new(&mut body.queue, turn));
             turn.cause = None;
         }
     }
@@ -451,7 +443,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 }
 
 /// A message for each entry of the swept dictionary that is in one of these cells, which are in order.
-pub(crate) fn turns_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     state: &mut A,
     cells: &[CellId],

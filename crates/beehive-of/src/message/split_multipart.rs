@@ -1,5 +1,5 @@
-//! Statistics and multipart messages that are longer than a message can be: as several, all but the last with the flag
-//! that says that more follows.
+//! Splits statistics and multipart messages that exceed the maximum length into parts. All but the last part
+//! have the flag that more follows.
 
 use bytes::BytesMut;
 
@@ -11,7 +11,7 @@ use crate::limits::MESSAGE_LENGTH_MAX;
 use crate::schema::{List, Tagged, Value, Writer};
 use crate::version::Version;
 
-/// The list that a body is.
+/// Passes the list in a body to `Parts::append`.
 macro_rules! parts {
     ($body:expr, $parts:ident, { $($name:ident :: $variant:ident . $field:ident),* $(,)? }) => {
         match $body {
@@ -22,8 +22,8 @@ macro_rules! parts {
 }
 
 impl Message<'_> {
-    /// Appends the message; as several when it is a statistics or multipart message whose list is too long for one.
-    /// Returns how many.
+    /// Appends the message. A statistics or multipart message whose list is too long is split into several
+    /// messages. Returns the number of messages.
     ///
     /// ```
     /// use beehive_of::message::{FlowEntry, Flows, Message, Multipart, ReplyBody};
@@ -41,7 +41,8 @@ impl Message<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`Message::encode_into`]; a single element, or a message of another kind, may still be too long.
+    /// Fails like [`Message::encode_into`]. A single element, or a message of another kind, may still be too
+    /// long.
     pub fn encode_parts_into(
         &self,
         version: Version,
@@ -52,6 +53,7 @@ impl Message<'_> {
             Err(EncodeError::TooLong) => {}
             other => return other.map(|()| 1),
         }
+
         let start = out.len();
         let count = match self {
             Self::MultipartRequest(request) => {
@@ -83,6 +85,7 @@ impl Message<'_> {
             }
             _ => None,
         };
+
         match count {
             Some(Ok(count)) => Ok(count),
             Some(Err(error)) => {
@@ -94,7 +97,7 @@ impl Message<'_> {
     }
 }
 
-/// The parts of a message, as they are written.
+/// The state of writing the parts of a message.
 struct Parts<'w> {
     out: &'w mut BytesMut,
     version: Version,
@@ -125,7 +128,7 @@ impl<'w> Parts<'w> {
         })
     }
 
-    /// Appends the head of a part; returns where it starts.
+    /// Appends the head of a part. Returns the position where the part starts.
     fn open(&mut self) -> Result<usize, EncodeError> {
         let start = self.out.len();
         let [x0, x1, x2, x3] = self.xid.to_be_bytes();
@@ -136,10 +139,11 @@ impl<'w> Parts<'w> {
         if self.version != Version::V1_0 {
             writer.zeros(4);
         }
+
         Ok(start)
     }
 
-    /// Appends the elements; returns how many parts there are.
+    /// Appends the elements. Returns the number of parts.
     fn append<'a, T: Value<'a>>(&mut self, elements: &List<'a, T>) -> Result<usize, EncodeError> {
         let mut start = self.open()?;
         let mut head = self.out.len() - start;
@@ -150,22 +154,27 @@ impl<'w> Parts<'w> {
             if self.out.len() - start <= MESSAGE_LENGTH_MAX {
                 continue;
             }
-            // It starts another part.
+
+            // The element does not fit, so it starts another part.
             let element = self.out.split_off(at);
             if at == start + head || head + element.len() > MESSAGE_LENGTH_MAX {
                 return Err(EncodeError::TooLong);
             }
+
             self.close(start)?;
             start = self.open()?;
             head = self.out.len() - start;
             self.out.extend_from_slice(&element);
             count += 1;
         }
+
         self.close(start)?;
-        // Nothing follows the last one.
+
+        // Clear the flag of the last part, which no other part follows.
         if let Some(flags) = self.out.get_mut(start + 10..).and_then(<[u8]>::first_chunk_mut::<2>) {
             *flags = self.flags.0.to_be_bytes();
         }
+
         Ok(count)
     }
 

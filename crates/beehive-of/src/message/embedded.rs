@@ -1,4 +1,4 @@
-//! A message inside of another one.
+//! A message embedded in another message.
 
 use super::message::{Message, compose_message, wire_version};
 use crate::encode::EncodeError;
@@ -8,25 +8,26 @@ use crate::limits::HEADER_LENGTH;
 use crate::schema::{Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-/// A whole message, with its header, of the version of what it is in: a connection has one. It is not decoded further if it can itself hold messages: none does in a valid
-/// one, and an endless nesting costs nothing.
+/// An embedded message with its header. Its version is that of the outer message. If it can itself contain
+/// messages, it is not decoded further, because valid messages are not nested that way; so deep nesting costs
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InnerMessage<'a> {
-    /// The message.
+    /// The bytes of the message, header included.
     pub bytes: &'a [u8],
-    /// Whether padding to a multiple of 8 bytes follows, as it does before properties.
+    /// Whether padding to a multiple of 8 bytes follows, which is required before properties.
     pub padded: bool,
 }
 
 impl<'a> InnerMessage<'a> {
-    /// The types that hold messages: experimenter (bundles of 1.3), request-forward and bundle-add.
+    /// The types that contain messages: experimenter (bundles of 1.3), request-forward and bundle-add.
     const HOLDERS: [u8; 3] = [4, 32, 34];
 
-    /// The message's frame.
+    /// Returns the message's frame.
     ///
     /// # Errors
     ///
-    /// There is no message.
+    /// Fails if the bytes are not one message.
     pub fn frame(&self) -> Result<Frame<'a>, Error> {
         Frame::whole(self.bytes)
     }
@@ -44,27 +45,31 @@ impl<'a> InnerMessage<'a> {
 impl<'a> Value<'a> for InnerMessage<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let mut ahead = *reader;
-        ahead.name("inner message").skip_any(2)?;
+        ahead.name("embedded message").skip_any(2)?;
         let length = usize::from(ahead.u16()?);
         if length < HEADER_LENGTH {
             return Err(ahead.error_at(ErrorKind::LengthTooSmall, reader.offset() + 2));
         }
         if reader.rest().first() != Some(&reader.version().wire()) {
-            return Err(reader.name("version of the inner message").error(ErrorKind::Version));
+            return Err(reader.name("version of the embedded message").error(ErrorKind::Version));
         }
-        let bytes = reader.name("inner message").take(length)?;
+
+        let bytes = reader.name("embedded message").take(length)?;
         let padding = (crate::field::padded(length) - length).min(reader.rest().len());
         let padding_start = reader.offset();
         reader.skip(padding)?;
         let inner = Self { bytes, padded: padding > 0 };
-        // What is strict is strict about what is inside, too; what is malformed there is found where it is told.
+
+        // A strict check includes the padding of the embedded message. Other errors in it are found when it
+        // is shown.
         if reader.is_strict()
             && let Some((frame, _)) = inner.decoded(reader.version())
             && Message::parse_strict(frame).is_err_and(|error| error.kind() == ErrorKind::Padding)
         {
             let start = padding_start - length;
-            return Err(reader.name("padding of the inner message").error_at(ErrorKind::Padding, start));
+            return Err(reader.name("padding of the embedded message").error_at(ErrorKind::Padding, start));
         }
+
         Ok(inner)
     }
 
@@ -73,11 +78,13 @@ impl<'a> Value<'a> for InnerMessage<'a> {
         if !same {
             return Err(EncodeError::Value { field: "message" });
         }
+
         let start = writer.position();
         writer.put(self.bytes);
         if self.padded {
             writer.pad_to_8(start);
         }
+
         Ok(())
     }
 
@@ -90,10 +97,12 @@ impl<'a> Value<'a> for InnerMessage<'a> {
                 sink.bytes(self.bytes);
             }
         }
+
         if self.padded {
             sink.key("padded");
             sink.flag(true);
         }
+
         sink.close_record();
     }
 
@@ -103,7 +112,7 @@ impl<'a> Value<'a> for InnerMessage<'a> {
             Some(bytes) => <&[u8] as Value<'_>>::compose(bytes, writer)?,
             None => {
                 let version = writer.version();
-                // It may be left out; it is that of what the message is in.
+                // The version is optional here, because it must be that of the outer message.
                 let told = source.field("version").map(wire_version).transpose()?;
                 if told.is_some_and(|told| told != version.wire()) {
                     return Err(EncodeError::Value { field: "version" });
@@ -111,9 +120,11 @@ impl<'a> Value<'a> for InnerMessage<'a> {
                 compose_message(source, version, writer.buffer())?;
             }
         }
+
         if source.field("padded").is_some_and(|told| told.flag() != Some(false)) {
             writer.pad_to_8(start);
         }
+
         Ok(())
     }
 }

@@ -122,6 +122,12 @@ impl<A: App> Bee<A> {
     /// Puts the body back, or hands it to the next who waits for it.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
+        debug_assert_eq!(
+            mailbox.mode,
+            Mode::Frozen,
+            "only a frozen bee is thawed; one that is gone stays gone"
+        );
+
         let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
         mailbox.mode = Mode::Active;
         mailbox.body = Some(body);
@@ -137,6 +143,11 @@ impl<A: App> Bee<A> {
         let mailbox = self.mailbox.lock();
         let more = mailbox.more_cells();
         (std::iter::once(self.first_cell).chain(more.iter().copied()).skip(known).collect(), more.len() + 1)
+    }
+
+    /// Whether the bee is gone, as far as can be told without waiting for its mailbox. For assertions under other locks.
+    pub(crate) fn may_be_gone(&self) -> bool {
+        self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
 
     /// How many cells it owns.
@@ -159,6 +170,10 @@ impl<A: App> Bee<A> {
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
+            debug_assert!(
+                mailbox.mode == Mode::Frozen && mailbox.body.is_none(),
+                "a bee is absorbed only while it is frozen and its body is held by the queen"
+            );
             mailbox.mode = Mode::Gone;
             (mailbox.rare.take(), std::mem::take(&mut mailbox.queue))
         };
@@ -188,17 +203,17 @@ impl<A: App> Bee<A> {
         if !body.is_settled() || !body.app.is_empty() {
             return Retirement::Busy;
         }
-        if !body.lane.is_empty() {
+        if !body.queue.is_empty() {
             // what it sent waits for an owner; nothing else tells when that has gone
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
-        if body.lane.is_shared() {
+        if body.queue.is_shared() {
             mailbox.idle_noted = true;
             return Retirement::WithItsTimers;
         }
-        let floors = match &body.tail {
-            Some(tail) => tail.link().lanes.floors_above(&tail.seen),
+        let floors = match &body.pending {
+            Some(pending) => pending.link().lanes.floors_above(&pending.seen),
             None => Some(Vec::new()),
         };
         let Some(floors) = floors else {
@@ -352,6 +367,11 @@ impl<A: App> Bee<A> {
                 } else {
                     Queue::default()
                 };
+                debug_assert!(
+                    turn.ctx().out.is_empty(),
+                    "outputs are delivered before the body is given back"
+                );
+
                 let local = turn.local::<Local<A>>(self.app.index);
                 local.take_back(&mut body.app);
                 mailbox.scheduled = false;

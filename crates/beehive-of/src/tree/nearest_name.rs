@@ -1,16 +1,18 @@
-//! Which name was probably meant.
+//! Finds the valid name that is most similar to a misspelt one, for error messages.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The longest name that is compared, in bytes: what is longer is no slip of the fingers.
+/// Maximum length of a name that is compared, in bytes, to bound the time. A longer name is hardly a typing
+/// error.
 const LONGEST: usize = 64;
 
-/// The most like `name` of the names that are known, if one is like it: a third of its letters may be others.
+/// Returns the known name that is most similar to `name`, if at most a third of the letters differ.
 pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     if name.len() > LONGEST {
         return None;
     }
+
     let lower = name.to_ascii_lowercase();
     let near = known.filter_map(|known| {
         let begins =
@@ -18,10 +20,11 @@ pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
         let distance = if begins || same_letters(&lower, known) { 1 } else { distance(&lower, known) };
         (distance <= (name.len() / 3).max(1)).then_some((distance, known))
     });
+
     near.min_by_key(|(distance, _)| *distance).map(|(_, known)| String::from(known))
 }
 
-/// Whether one is the other with its letters in another order.
+/// Returns whether the names have the same letters in a different order.
 fn same_letters(one: &str, other: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters = Vec::from(text);
@@ -31,7 +34,8 @@ fn same_letters(one: &str, other: &str) -> bool {
     one.len() == other.len() && sorted(one) == sorted(other)
 }
 
-/// How many letters must be put in, left out or changed to make one of the other.
+/// Returns the Levenshtein distance: the number of letters to insert, delete or change to turn one name into
+/// the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.bytes().enumerate() {
@@ -45,6 +49,7 @@ fn distance(one: &str, other: &str) -> usize {
             (diagonal, left, *place) = (above, changed, changed);
         }
     }
+
     row.last().copied().unwrap_or(0)
 }
 
@@ -57,6 +62,7 @@ mod tests {
         assert_eq!(distance("prt", "port"), 1);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+
         let names = ["port", "max_len", "match", "tcp_dst", "tcp_src"];
         let of = |name| nearest(name, names.into_iter());
         assert_eq!(of("prt").as_deref(), Some("port"));

@@ -1,4 +1,4 @@
-//! The messages that are the same in every version: hello, error and echo.
+//! Hello, error and echo: the symmetric messages, which have the same format in every version.
 
 use core::fmt;
 
@@ -19,18 +19,18 @@ pub(crate) const ECHO_REPLY: u8 = 3;
 /// The type of the hello element that holds a version bitmap (`OFPHET_VERSIONBITMAP`).
 const VERSION_BITMAP: u16 = 1;
 
-/// The first message of each side (specification 1.3.5, 7.5.1).
+/// The first message that each side sends (specification 1.3.5, 7.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hello {
-    /// The wire version of the header: the highest that the peer speaks, of this crate's versions or not.
+    /// The wire version in the header: the highest that the sender supports, even if this crate does not.
     pub version: u8,
-    /// The version bitmap's first 32 versions; `None` when the hello has no bitmap.
+    /// The versions 0 to 31 of the version bitmap; `None` if the hello has no bitmap.
     pub versions: Option<VersionSet>,
 }
 
 impl Hello {
-    /// The hello of a peer that speaks `versions`: its header has the highest of them, and the bitmap says all, where
-    /// the header's version knows of bitmaps (1.3 on).
+    /// Creates the hello of a peer that supports `versions`. The header has the highest of them; if that is
+    /// 1.3 or later, the bitmap lists all of them.
     pub const fn new(versions: VersionSet) -> Self {
         match versions.highest() {
             Some(version) if version >= Version::V1_3.wire() => Self { version, versions: Some(versions) },
@@ -39,8 +39,9 @@ impl Hello {
         }
     }
 
-    /// The version to speak with a peer that sent this, when we sent a hello for `ours`: the highest in both bitmaps;
-    /// without a bitmap the smaller of both headers' versions, if we speak it (specification 1.3.5, 6.3.1).
+    /// Negotiates the version with the peer that sent this hello, after we sent one for `ours`: the highest
+    /// in both bitmaps, or without a bitmap the lower of the two header versions. Returns `None` if we do not
+    /// support the result (specification 1.3.5, 6.3.1).
     pub fn negotiate(&self, ours: VersionSet) -> Option<Version> {
         let wire = match self.versions {
             Some(theirs) => ours.intersection(theirs).highest()?,
@@ -49,38 +50,41 @@ impl Hello {
         if ours.contains(wire) { Version::from_wire(wire) } else { None }
     }
 
-    /// Reads the hello that `frame` is, without looking at the frame's type.
+    /// Parses the hello in `frame` without checking the type in the header.
     ///
     /// # Errors
     ///
-    /// An element is malformed. A hello of 1.0 has no elements; what follows its header is ignored (specification
-    /// 1.0.0, 5.5.1).
+    /// Fails if an element is malformed. Before 1.3 a hello has no elements, and bytes after its header are
+    /// ignored (specification 1.0.0, 5.5.1).
     pub fn parse(frame: Frame<'_>) -> Result<Self, Error> {
         let mut hello = Self { version: frame.header().version, versions: None };
         if hello.version < Version::V1_3.wire() {
             return Ok(hello);
         }
+
         let mut rest = frame.body();
         while !rest.is_empty() {
             let offset = frame.bytes().len() - rest.len();
             let (head, _) = fixed::<4>(rest, Part::Hello, offset, "hello element")?;
             let length = usize::from(be16::<2, _>(head));
             let (element, _) = bounded(rest, length, 4, Part::Hello, offset + 2, "hello element length")?;
-            // Some peers leave out the padding of the last element.
+
+            // Some peers omit the padding of the last element.
             rest = rest.get(padded(length)..).unwrap_or(&[]);
             if be16::<0, _>(head) == VERSION_BITMAP && hello.versions.is_none() {
                 let (bitmap, _) = fixed::<8>(element, Part::Hello, offset, "hello version bitmap")?;
                 hello.versions = Some(VersionSet::from_bits(be32::<4, _>(bitmap)));
             }
         }
+
         Ok(hello)
     }
 
-    /// Appends the message; its header's version is [`Hello::version`].
+    /// Appends the message with [`Hello::version`] in its header.
     ///
     /// # Errors
     ///
-    /// None today.
+    /// Never fails today.
     pub fn encode_into(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         message(out, self.version, HELLO, xid, |out| {
             if let Some(versions) = self.versions {
@@ -93,10 +97,10 @@ impl Hello {
     }
 }
 
-/// A test of the connection, and the answer to it: the answer has the same data.
+/// An echo request, or the reply to it, which carries the same data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo<'a> {
-    /// Anything.
+    /// Arbitrary data.
     pub data: &'a [u8],
 }
 
@@ -105,7 +109,7 @@ impl Echo<'_> {
     ///
     /// # Errors
     ///
-    /// The message is too long.
+    /// Fails if the message is too long.
     pub fn encode_request_into(
         &self,
         version: Version,
@@ -119,7 +123,7 @@ impl Echo<'_> {
     ///
     /// # Errors
     ///
-    /// The message is too long.
+    /// Fails if the message is too long.
     pub fn encode_reply_into(
         &self,
         version: Version,
@@ -137,14 +141,14 @@ impl Echo<'_> {
     }
 }
 
-/// What the peer could not do.
+/// An error report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ErrorMessage<'a> {
     /// `ofp_error_type`; its meaning depends on the version, see [`error_type_name`](crate::error_type_name).
     pub error_type: u16,
     /// The code; its meaning depends on the type, see [`error_code_name`](crate::error_code_name).
     pub code: u16,
-    /// The start of the message that was wrong, at least 64 bytes of it; words when the hello failed.
+    /// The start of the message that caused the error, at least 64 bytes; for a failed hello, an ASCII text.
     pub data: &'a [u8],
 }
 
@@ -154,22 +158,24 @@ impl<'a> ErrorMessage<'a> {
     /// The code of `HELLO_FAILED`: no version in common (`OFPHFC_INCOMPATIBLE`).
     pub const INCOMPATIBLE: u16 = 0;
 
-    /// The error that answers `request`, whose first 64 bytes it carries (specification 1.3.5, 7.5.4).
+    /// Creates the error that answers `request`, with the first 64 bytes of the request (specification 1.3.5,
+    /// 7.5.4).
     pub fn answering(answer: Answer, request: &'a [u8]) -> Self {
         let data = request.get(..64).unwrap_or(request);
         Self { error_type: answer.error_type, code: answer.code, data }
     }
 
-    /// The refusal of a peer without a version in common; `words` say why.
+    /// Creates the error that refuses a peer without a common version; `words` is an explanation for its
+    /// operator.
     pub const fn hello_failed(words: &'a str) -> Self {
         Self { error_type: Self::HELLO_FAILED, code: Self::INCOMPATIBLE, data: words.as_bytes() }
     }
 
-    /// Reads the error that `frame` is, without looking at the frame's type.
+    /// Parses the error in `frame` without checking the type in the header.
     ///
     /// # Errors
     ///
-    /// The message is cut off.
+    /// Fails if the message is truncated.
     pub fn parse(frame: Frame<'a>) -> Result<Self, Error> {
         let (head, data) = fixed::<4>(frame.body(), Part::Message, 8, "error message")?;
         Ok(Self { error_type: be16::<0, _>(head), code: be16::<2, _>(head), data })
@@ -179,7 +185,7 @@ impl<'a> ErrorMessage<'a> {
     ///
     /// # Errors
     ///
-    /// The message is too long.
+    /// Fails if the message is too long.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         message(out, version.wire(), ERROR, xid, |out| {
             out.put_u16(self.error_type);
@@ -202,13 +208,13 @@ impl fmt::Debug for ErrorMessage<'_> {
     }
 }
 
-/// Whether a message type is one of those that are the same in every version.
+/// Returns whether a message type has the same format in every version.
 #[inline]
-pub(crate) const fn is_session(message_type: u8) -> bool {
+pub(crate) const fn is_symmetric(message_type: u8) -> bool {
     message_type <= ECHO_REPLY
 }
 
-/// The error for a version that is not spoken here.
+/// Creates the error for an unsupported version.
 pub(crate) fn version_error() -> Error {
     Error::new(ErrorKind::Version, Part::Header, 0, "version")
 }

@@ -1,4 +1,4 @@
-//! The tree in any notation that serde knows.
+//! Serde support for [`Node`].
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -29,7 +29,7 @@ impl Serialize for Node {
     }
 }
 
-/// Fields keep their order: that of a match's fields means something.
+/// Keeps the order of fields, because the order of match fields is significant.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reading)
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for Reading {
     type Value = Node;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("null, true, false, a whole number, text, a list or an object")
+        formatter.write_str("null, a boolean, a nonnegative integer, a string, a list or an object")
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
@@ -71,14 +71,15 @@ impl<'de> Visitor<'de> for Reading {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut values: Vec<(String, Node)> = Vec::new();
-        // Whoever sends many names does not have each of them compared with all.
+        // A set, so that the time is not quadratic in the number of names, which the sender chooses.
         let mut names = BTreeSet::new();
         while let Some((name, value)) = entries.next_entry::<String, Node>()? {
             if !names.insert(name.clone()) {
-                return Err(serde::de::Error::custom(format_args!("{name} is there twice")));
+                return Err(serde::de::Error::custom(format_args!("duplicate key `{name}`")));
             }
             values.push((name, value));
         }
+
         Ok(Node::Record(values))
     }
 }
@@ -103,6 +104,7 @@ mod tests {
             ("words", Node::Text("say \"it\"".to_owned())),
         ]);
         assert_eq!(node.to_string(), "z=1 a=[(b=true), none] data=001fff cookie=0xff words=say \"it\"");
+
         let json = r#"{"z":1,"a":[{"b":true},null],"data":"001fff","cookie":"0xff","words":"say \"it\""}"#;
         assert_eq!(serde_json::to_string(&node).unwrap(), json);
         assert_eq!(serde_json::from_str::<Node>(json).unwrap(), node);

@@ -1,4 +1,4 @@
-//! What cannot be expressed is refused by name, and leaves nothing behind.
+//! Checks that a value that cannot be encoded is refused by name and leaves the buffer unchanged.
 
 use beehive_of::any::*;
 use beehive_of::{EncodeError, MacAddress, Masked, PortNo, Version};
@@ -51,7 +51,7 @@ fn what_1_0_cannot_express() {
     let scattered = Masked { value: [10, 0, 0, 0].into(), mask: [255, 0, 255, 0].into() };
     unsupported(
         flow(Match { eth_type: Some(0x0800), ipv4_src: Some(scattered), ..Match::ANY }),
-        "an IPv4 mask that is no prefix",
+        "an IPv4 mask that is not a prefix",
     );
     unsupported(
         Message::FlowMod(FlowMod { actions: (&[Action::PushVlan(0x8100)]).into(), ..add }),
@@ -156,16 +156,19 @@ fn a_message_longer_than_its_length_field_is_refused() {
 
 #[test]
 fn an_action_without_a_name_goes_on_in_its_own_version_only() {
-    // A vendor's action of 1.0 in a packet-out.
+    // A vendor action of 1.0 in a packet-out.
     let bytes = crate::corpus::bytes("010d002000000001 ffffffff0003 0010 ffff0010000023200000000000000002");
     let Message::PacketOut(packet) = Message::parse(beehive_of::Frame::whole(&bytes).unwrap()).unwrap()
     else {
         panic!("no packet-out")
     };
+
     assert_eq!(packet.actions.iter().collect::<Vec<_>>(), [Ok(Action::Other(0xffff))]);
+
     let mut out = BytesMut::new();
     packet.encode_into(Version::V1_0, 1, &mut out).unwrap();
     assert_eq!(&out[..], &bytes[..]);
+
     let error = refused(Message::PacketOut(packet), Version::V1_3);
     assert!(matches!(error, EncodeError::Unsupported { version: Version::V1_3, .. }));
 }
@@ -177,7 +180,7 @@ fn the_meaning_of_so_many_fields_is_checked_and_no_more() {
     use beehive_of::oxm::{OxmField, OxmFields};
     use beehive_of::schema::List;
     let fields = |count: usize| -> Vec<OxmField<'static>> {
-        // Of experimenters' own, so that no two are the same.
+        // Each field belongs to another experimenter, so that there are no duplicates.
         let field = |at: usize| OxmField {
             class: 0xffff,
             experimenter: 0x0100_0000 + at as u32,
@@ -193,6 +196,7 @@ fn the_meaning_of_so_many_fields_is_checked_and_no_more() {
         };
         message::Message::FlowMod(flow).check_meaning(Version::V1_3)
     };
+
     assert_eq!(check(MATCH_FIELDS_MAX), Ok(()));
     assert_eq!(check(MATCH_FIELDS_MAX + 1).unwrap_err().field(), "match field (too many)");
 }

@@ -1,4 +1,4 @@
-//! A field in 32 bits, where there is no place for an experimenter's number.
+//! An encoding of a field identity in 32 bits, for places without room for an experimenter number.
 
 use super::{FieldId, class};
 use crate::encode::EncodeError;
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::schema::{Adaptor, Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-/// A field whose experimenter is not told.
+/// Encodes a [`FieldId`] without its experimenter number.
 pub(crate) struct Narrow;
 
 impl Adaptor<'_, FieldId> for Narrow {

@@ -1,4 +1,4 @@
-//! Every question that a controller can ask, and that the answer is of its kind.
+//! Checks that the switch answers every kind of request with the matching reply.
 
 use beehive_of::message::*;
 use beehive_of::{Frame, PortNo, Version};
@@ -6,18 +6,18 @@ use beehive_of::{Frame, PortNo, Version};
 use super::connection::{Connection, NICIRA, refusal};
 use super::switch::Switch;
 
-/// What this version of Open vSwitch does not answer, and how it says so.
+/// Requests that Open vSwitch 3.1 refuses, and its errors.
 const UNANSWERED: &[(&str, &[&str])] = &[
-    // Statistics that it does not keep.
+    // Unsupported statistics.
     ("flow_statistics", &["bad_request bad_multipart"]),
     ("controller_status", &["bad_request bad_multipart"]),
     ("bundle_features", &["bad_request bad_multipart"]),
-    // No exporter is set up.
+    // No IPFIX exporter is configured.
     ("ipfix_bridge", NICIRA),
     ("ipfix_flow", NICIRA),
 ];
 
-/// The questions of a version by statistics or multipart messages, each with its name.
+/// Returns all statistics or multipart requests of a version, with their names.
 fn questions(version: Version) -> Vec<(&'static str, RequestBody<'static>)> {
     use RequestBody as Q;
     let nicira = |request| Q::Experimenter(Extended::Nicira(request));
@@ -47,18 +47,20 @@ fn questions(version: Version) -> Vec<(&'static str, RequestBody<'static>)> {
         (0..=5, "ipfix_bridge", nicira(NiciraRequest::IpfixBridge(Empty {}))),
         (0..=5, "ipfix_flow", nicira(NiciraRequest::IpfixFlow(Empty {}))),
     ];
+
     all.into_iter()
         .filter(|(versions, ..)| versions.contains(&version.minor()))
         .map(|(_, name, body)| (name, body))
         .collect()
 }
 
-/// The names of what a reply tells, with how much of it there is where that can be none.
+/// Returns the name of a reply's kind, if the reply is not empty.
 fn told(reply: &[u8]) -> Option<&'static str> {
     use ReplyBody as R;
     let Ok(Message::MultipartReply(reply)) = Message::parse(Frame::whole(reply).unwrap()) else {
         return None;
     };
+
     Some(match reply.body {
         R::Description(_) => "description",
         R::Flow(list) if !list.flows.is_empty() => "flow",
@@ -82,7 +84,7 @@ fn told(reply: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Something of everything to tell of: a flow, a group of two buckets, a meter.
+/// Creates objects to report: a flow, a group of two buckets, a meter.
 fn furnish(connection: &mut Connection, version: Version) {
     let flow = beehive_of::text::Flow::parse("tcp,tp_dst=80,actions=output:2", version).unwrap();
     connection.succeed(&flow.message());
@@ -109,6 +111,7 @@ fn furnish(connection: &mut Connection, version: Version) {
         (group.command, group.buckets) = (GroupCommand::ADD, (&buckets).into());
         connection.succeed(&Message::GroupMod(group));
     }
+
     if version >= Version::V1_3 {
         let bands = [Band::Drop(DropBand { rate: 1000, burst_size: 50 })];
         let meter_id = MeterId(9);
@@ -137,23 +140,25 @@ fn every_question_has_its_answer() {
                 (Some((_, words)), [error]) => words.iter().any(|word| error.starts_with(word)),
                 _ => false,
             };
+
             if !fine {
                 let count = answers.len();
                 wrong += &format!("{version} {name}: {count} answers, refused {errors:?}\n");
             }
         }
     }
+
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Asks for something that the switch must answer as is wanted.
+/// Sends a request and checks that `is` returns true for a reply.
 fn replied(connection: &mut Connection, request: Message<'_>, is: &dyn Fn(&Message<'_>) -> bool) {
     let answers = connection.succeed(&request);
     let found = answers.iter().any(|answer| is(&Message::parse(Frame::whole(answer).unwrap()).unwrap()));
     assert!(found, "{request:?}: {answers:x?}");
 }
 
-/// The answers that are messages of their own.
+/// Requests other than multipart requests.
 #[test]
 fn every_request_has_its_reply() {
     let Some(switch) = Switch::start() else { return };

@@ -8,11 +8,10 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
 use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::deferred::{Errand, Errands, Onward};
-use crate::hive::dispatch::effects::Gate;
+use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
+use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::ordered_release;
-use crate::hive::dispatch::sender_queue::SenderLane;
-use crate::hive::dispatch::turn::{Stateless, Turn};
+use crate::hive::dispatch::turn::Stateless;
 use crate::hive::message::batch::Messages;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind};
@@ -35,41 +34,41 @@ pub(crate) trait Routed {
     /// What the map says of message `index`.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
     /// Gives messages that the map drops to the next of the chain.
-    fn pass_on(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn);
+    fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Runs the handler for messages that have no cells.
-    fn run_now(&self, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn);
+    fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
     /// A message ends with an error that is not its handler's.
-    fn end_with(&self, index: u32, error: &Error, lane: &mut SenderLane, turn: &mut Turn);
+    fn end_with(&self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
 /// Leaves messages to those who run bees. Later ones to the same app follow, or they would overtake what these cause.
-pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (onward, batch, position) = (routed.onward(), routed.share(), routed.position());
     let app = routed.handler().app;
     if let Some(admitted) = batch.admitted() {
         admitted.open()
     }
-    let errand = Errand {
-        lane: lane.share(),
-        cause: turn.cause.clone(),
-        route: Box::new(move |lane, turn| {
-            onward.route_on(&batch, range, position, lane, turn);
+    let deferred = Deferred {
+        queue: cx.queue.share(),
+        cause: cx.turn.cause.clone(),
+        route: Box::new(move |cx| {
+            onward.route_on(&batch, range, position, cx);
             if let Some(admitted) = batch.admitted() {
                 admitted.close()
             }
         }),
     };
-    match turn.stateless {
-        Stateless::Apart => Errands::of(app).leave(errand, turn),
-        Stateless::InOrder | Stateless::Here => lane.leave(app, errand, turn),
+    match cx.turn.stateless {
+        Stateless::Apart => DeferredQueue::of(app).leave(deferred, cx.turn),
+        Stateless::InOrder | Stateless::Here => cx.queue.leave(app, deferred, cx.turn),
     }
 }
 
 /// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit on
 /// hops still ends a cycle.
 #[cold]
-pub(crate) fn put_off(routed: &dyn Routed, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
-    turn.put_off(routed.handler().app, routed.onward(), routed.share(), range, routed.position(), lane)
+pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
+    cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
 /// What a log is to remember of messages: of those that the map does not drop.
@@ -101,12 +100,11 @@ pub(crate) fn refuse<A: App>(
     routed: &dyn Routed,
     range: Range<u32>,
     remembered: bool,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     let max = A::OPTIONS.cells.unwrap_or_default();
     let text = format!("the app has {max} cells; `#[app(cells = {max})]` allows no more");
-    refuse_with(routed, range, remembered, &Error::of(ErrorKind::Limit, text), lane, turn)
+    refuse_with(routed, range, remembered, &Error::of(ErrorKind::Limit, text), cx)
 }
 
 fn refuse_with(
@@ -114,19 +112,17 @@ fn refuse_with(
     range: Range<u32>,
     remembered: bool,
     error: &Error,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    cx: &mut RouteContext,
 ) {
     let handler = routed.handler();
-    let says_so = remembered && handler.link.is_some() && turn.gate.is_none();
+    let says_so = remembered && handler.link.is_some() && !cx.is_held();
     for index in range {
         let fact = routed.batch().source().fact(index, handler.app);
-        if says_so {
-            turn.gate = Some(Gate::new(Numbers::parts(fact, handler.number)))
-        }
-        routed.end_with(index, error, lane, turn);
-        if says_so {
-            consume_gate(fact, handler.number, None, lane, turn)
+        match says_so {
+            true => {
+                consume_held((fact, handler.number, None), cx, &mut |cx| routed.end_with(index, error, cx))
+            }
+            false => routed.end_with(index, error, cx),
         }
     }
 }
@@ -197,62 +193,59 @@ impl Ahead {
 
 /// Runs a stateless handler of a journaled app: what it makes of the messages is part of the record of whoever sent them, or
 /// is recorded by itself.
-pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (handler, batch) = (routed.handler(), routed.batch());
-    match turn.gate.as_mut().map(|gate| gate.takes(range.len())) {
-        Some(true) => routed.run_now(range, lane, turn),
-        Some(false) => turn.hive.cycle(batch.source().hops, handler.app_name, handler.message),
-        None if batch.source().numbers.lane == 0 => routed.run_now(range, lane, turn),
+    match cx.held().map(|effects| effects.takes(range.len())) {
+        Some(true) => routed.run_now(range, cx),
+        Some(false) => cx.turn.hive.cycle(batch.source().hops, handler.app_name, handler.message),
+        None if batch.source().numbers.lane == 0 => routed.run_now(range, cx),
         // what is made of a message from outside is known by that message, so they are run one by one
         None if batch.admitted().is_some() => {
             for index in range {
                 let fact = batch.source().fact(index, handler.app);
                 let Some(link) = handler.link else { break };
-                if link.unowned.has_consumed(fact, handler.number) {
+                if link.without_bee.has_consumed(fact, handler.number) {
                     continue;
                 }
-                match link.care.begin(&**turn.hive, turn.slot, (handler.app, handler.number), fact, None) {
-                    Begun::SetAside => leave_undone(routed, index, batch.admitted(), lane, turn),
-                    _begun => routed.run_now(index..index + 1, lane, turn),
+                match link.quarantine.begin(
+                    &**cx.turn.hive,
+                    cx.turn.slot,
+                    (handler.app, handler.number),
+                    fact,
+                    None,
+                ) {
+                    Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
+                    _begun => routed.run_now(index..index + 1, cx),
                 }
             }
         }
-        None => consume(routed, range, lane, turn),
+        None => consume(routed, range, cx),
     }
 }
 
 /// Runs it for messages that a log remembers, whose time has come: a record says what is made of them.
-fn consume(routed: &dyn Routed, range: Range<u32>, lane: &mut SenderLane, turn: &mut Turn) {
+fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
         let fact = routed.batch().source().fact(index, handler.app);
-        let care = handler.link.map(|link| &link.care);
+        let quarantine = handler.link.map(|link| &link.quarantine);
         let by = (handler.app, handler.number);
-        let begun = care.map(|care| care.begin(&**turn.hive, turn.slot, by, fact, None));
+        let begun =
+            quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
         if let Some(Begun::SetAside) = begun {
-            leave_undone(routed, index, None, lane, turn);
+            leave_undone(routed, index, None, cx);
             continue;
         }
-        turn.gate = Some(Gate::new(Numbers::parts(fact, handler.number)));
-        routed.run_now(index..index + 1, lane, turn);
-        consume_gate(fact, handler.number, None, lane, turn)
+        consume_held((fact, handler.number, None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
     }
 }
 
 /// A message that has ended the process twice is not run: a record says that it is done.
 #[cold]
-fn leave_undone(
-    routed: &dyn Routed,
-    index: u32,
-    admitted: Option<&Arc<Admitted>>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
-) {
+fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
     let fact = routed.batch().source().fact(index, handler.app);
-    turn.gate = Some(Gate::new(Numbers::parts(fact, handler.number)));
-    routed.end_with(index, &set_aside(), lane, turn);
-    consume_gate(fact, handler.number, admitted, lane, turn)
+    consume_held((fact, handler.number, admitted), cx, &mut |cx| routed.end_with(index, &set_aside(), cx))
 }
 
 /// Lets go what a stateless handler left into the record of its sender, with `release`. What cannot be encoded fails that
@@ -260,47 +253,47 @@ fn leave_undone(
 pub(crate) fn release_held(
     routed: &dyn Routed,
     range: Range<u32>,
-    release: &mut dyn FnMut(&mut SenderLane, &mut Turn),
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+    release: &mut dyn FnMut(&mut RouteContext),
+    cx: &mut RouteContext,
 ) {
-    let (depth, mark) = (turn.depth, turn.gate.as_ref().map(|gate| gate.mark()));
-    let released = panics::catch(AssertUnwindSafe(|| release(lane, turn)));
-    let (Err(panic), Some(mark)) = (released, mark) else { return };
-    turn.depth = depth;
-    turn.ctx().out.discard();
-    if let Some(gate) = &mut turn.gate {
-        gate.rollback(mark)
+    let (depth, before) = (cx.turn.depth, cx.held().map(|effects| effects.savepoint()));
+    let released = panics::catch(AssertUnwindSafe(|| release(cx)));
+    let (Err(panic), Some(before)) = (released, before) else { return };
+    cx.turn.depth = depth;
+    cx.turn.ctx().out.discard();
+    if let Some(effects) = cx.held() {
+        effects.rollback(before)
     }
     if range.len() > 1 {
         // the others are not to blame; they have changed nothing, so they are run again
-        turn.depth -= 1;
-        range.for_each(|index| routed.run_now(index..index + 1, lane, turn));
-        return turn.depth = depth;
+        cx.turn.depth -= 1;
+        range.for_each(|index| routed.run_now(index..index + 1, cx));
+        return cx.turn.depth = depth;
     }
     let error = Error::of(ErrorKind::Panicked, panics::text(&*panic));
     let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
-    routed.end_with(range.start, &error, lane, turn)
+    routed.end_with(range.start, &error, cx)
 }
 
-/// Has a record say that handler `handler` consumed a message, and made of it what is behind the gate.
-pub(crate) fn consume_gate(
-    fact: Fact,
-    handler: usize,
-    admitted: Option<&Arc<Admitted>>,
-    lane: &mut SenderLane,
-    turn: &mut Turn,
+/// Has a record say that handler `handler` consumed the message `fact`, and made of it what `make` lets out.
+pub(crate) fn consume_held(
+    (fact, handler, admitted): (Fact, usize, Option<&Arc<Admitted>>),
+    cx: &mut RouteContext,
+    make: &mut dyn FnMut(&mut RouteContext),
 ) {
-    let Some(mut gate) = turn.close_gate(lane) else { return };
-    if gate.size() > limits::RECORD_BYTES_MAX {
-        let bytes = gate.size();
+    let mut effects = Effects::new(Numbers::parts(fact, handler));
+    let mut held = cx.hold_in(&mut effects);
+    make(&mut held);
+    held.run_deferred();
+    if effects.size() > limits::RECORD_BYTES_MAX {
+        let bytes = effects.size();
         tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
-        return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), lane, turn);
+        return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), cx);
     }
-    let (emits, notes) = (std::mem::take(&mut gate.emits), std::mem::take(&mut gate.notes));
-    let mut steps = gate.into_steps();
+    let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));
+    let mut steps = effects.into_steps();
     if !notes.is_empty() {
-        steps.insert(0, Box::new(move |_, turn| turn.note(notes)))
+        steps.insert(0, Box::new(move |cx| cx.note(notes)))
     }
-    ordered_release::consume(fact, handler, admitted, emits, steps, lane, turn)
+    ordered_release::consume(fact, handler, admitted, emits, steps, cx)
 }

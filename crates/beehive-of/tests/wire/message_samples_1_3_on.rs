@@ -1,10 +1,10 @@
-//! Messages that came with 1.3, 1.4 and 1.5.
+//! Samples of the messages that were added in 1.3, 1.4 and 1.5.
 
 use beehive_of::message::*;
 use beehive_of::{PortNo, Version};
 use bytes::BytesMut;
 
-use crate::complete::Messages;
+use crate::message_samples::Messages;
 
 pub(crate) fn meters(messages: &mut Messages) {
     let bands = [
@@ -62,7 +62,7 @@ pub(crate) fn meters(messages: &mut Messages) {
             max_color: 5,
             features: 0,
         }),
-        // Open vSwitch 3.1 has the shorter structure of 1.3 in 1.5 too.
+        // Open vSwitch 3.1 uses the shorter structure of 1.3 also in 1.5.
         match messages.version {
             Version::V1_5 => &[],
             _ => &["OFPST_METER_FEATURES reply", "max_meter:99 max_bands:4 max_color:5", "band_types: drop"],
@@ -102,6 +102,7 @@ pub(crate) fn tables(messages: &mut Messages) {
         properties: (&properties).into(),
         ..Default::default()
     };
+
     messages.reply(
         ReplyBody::TableFeatures(TableFeaturesList { tables: (&[table]).into() }),
         &["OFPST_TABLE_FEATURES reply", "classifier", "max_entries=1000000", "in_port", "eth_dst"],
@@ -146,6 +147,7 @@ pub(crate) fn since_1_4(messages: &mut Messages) {
         config: TableConfig::VACANCY_EVENTS,
         properties: (&vacancy).into(),
     };
+
     messages.add(
         Message::TableStatus(TableStatus { reason: TableReason::VACANCY_UP, table }),
         &["OFPT_TABLE_STATUS", "reason=VACANCY_UP", "table 3:", "vacancy_down=20%"],
@@ -222,6 +224,7 @@ pub(crate) fn since_1_4(messages: &mut Messages) {
             "ADD group_id=1,type=all",
         ],
     );
+
     messages.add(
         Message::RequestForward(RequestForward { request: message }),
         &["OFPT_REQUESTFORWARD", "ADD group_id=1,type=all"],
@@ -253,7 +256,8 @@ pub(crate) fn since_1_5(messages: &mut Messages) {
         counters: FlowCounters((&counters).into()),
         ..Default::default()
     }];
-    // Open vSwitch 3.1 has neither of these: it is not asked.
+
+    // Open vSwitch 3.1 supports neither of these, so it is not asked to print them.
     messages.reply(ReplyBody::FlowStatistics(FlowStatisticsList { flows: (&flows).into() }), &[]);
     let trigger = [Instruction::StatTrigger(StatTrigger {
         flags: StatTriggerFlags::PERIODIC,
@@ -268,6 +272,7 @@ pub(crate) fn since_1_5(messages: &mut Messages) {
         channel_status: ChannelStatus::UP,
         properties: (&uri).into(),
     };
+
     messages.add(Message::ControllerStatus(status), &[]);
     messages.reply(ReplyBody::ControllerStatus(ControllerStatuses { controllers: (&[status]).into() }), &[]);
     messages.request(RequestBody::ControllerStatus(Empty {}), &[]);

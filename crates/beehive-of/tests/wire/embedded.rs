@@ -1,4 +1,4 @@
-//! Messages inside of messages: of the version of what they are in, and checked as strictly.
+//! Checks embedded messages: they must have the version of the outer message, and are checked as strictly.
 
 use beehive_of::message::*;
 use beehive_of::{Answer, Error, ErrorKind, Frame, Version};
@@ -14,7 +14,7 @@ pub(crate) fn strictly(bytes: &[u8]) -> Result<Message<'_>, Error> {
     Message::parse_strict(Frame::whole(bytes).unwrap())
 }
 
-/// The messages of a version that have another one inside.
+/// Returns the messages of a version that can contain another one.
 fn holders(inner: &[u8], version: Version) -> Vec<Vec<u8>> {
     let request = InnerMessage { bytes: inner, padded: false };
     let forward = RequestForward { request };
@@ -26,6 +26,7 @@ fn holders(inner: &[u8], version: Version) -> Vec<Vec<u8>> {
         }
         _ => vec![Message::RequestForward(forward), Message::BundleAdd(add)],
     };
+
     messages.iter().map(|message| encoded(message, version)).collect()
 }
 
@@ -37,6 +38,7 @@ fn a_message_inside_of_another_one_has_its_version() {
         for holder in holders(&inner, version) {
             let message = strictly(&holder).unwrap();
             assert_eq!(encoded(&message, version), holder);
+
             let at = holder.windows(inner.len()).position(|window| window == inner).unwrap();
             for wire in [0, 1, 7, version.wire() - 1, version.wire() ^ 1] {
                 let mut bytes = holder.clone();

@@ -1,4 +1,5 @@
-//! What a message is composed from, and which of it was asked for: to refuse what is not, and to say where an error is.
+//! A source that records which of its values are read, to refuse unused values and to find the path of an
+//! error.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -6,13 +7,13 @@ use alloc::vec::Vec;
 use core::cell::{Cell, OnceCell, RefCell};
 
 use super::compose_error::{ComposeError, ComposeProblem};
-use super::nearest::nearest;
+use super::nearest_name::nearest;
 use crate::encode::EncodeError;
 use crate::message::{MATCH_NAMES_10, MATCH_NAMES_11};
 use crate::oxm::FIELDS;
 use crate::schema::{NAME_OF_FIELD, NAME_OF_FIELD_10, NAME_OF_FIELD_11, Source};
 
-/// Where a value is in the one around it.
+/// The position of a value in its parent.
 #[derive(Clone, Copy, PartialEq)]
 enum Place<'t> {
     Root,
@@ -21,7 +22,7 @@ enum Place<'t> {
 }
 
 impl Place<'_> {
-    /// The path of the value here, in the one with this path.
+    /// Returns the path of this position in a parent with path `path`.
     fn below(self, path: &str) -> String {
         match self {
             Self::Root => String::new(),
@@ -32,25 +33,25 @@ impl Place<'_> {
     }
 }
 
-/// A value, and when it was last asked for.
-pub(crate) struct Told<'t> {
+/// A value of the source and the time of its last access.
+pub(crate) struct TrackedSource<'t> {
     source: &'t dyn Source,
     place: Place<'t>,
-    /// How often anything was asked for, in the whole tree.
+    /// Logical clock shared by the whole tree; counts accesses.
     clock: &'t Cell<u64>,
-    /// When this was last asked for or looked at; 0 is never.
+    /// Time of the last access to this value; 0 if there was none.
     used: Cell<u64>,
-    /// Whether its number, text or flag was looked at.
+    /// Whether its number, text or flag was read.
     read: Cell<bool>,
-    values: OnceCell<Vec<Told<'t>>>,
-    /// What was asked for and is not there; the last at the end.
+    values: OnceCell<Vec<TrackedSource<'t>>>,
+    /// Names of the fields that were requested but are absent, the latest last.
     absent: RefCell<Vec<String>>,
-    /// When that was.
+    /// Time of the latest request for an absent field; 0 if there was none.
     missed: Cell<u64>,
 }
 
-impl<'t> Told<'t> {
-    /// The whole of a source, of which nothing was asked for.
+impl<'t> TrackedSource<'t> {
+    /// Wraps the root of a source, with no access recorded.
     pub(crate) fn new(source: &'t dyn Source, clock: &'t Cell<u64>) -> Self {
         Self::at(Place::Root, source, clock)
     }
@@ -68,7 +69,8 @@ impl<'t> Told<'t> {
         }
     }
 
-    /// What is inside, once it is wanted: what nobody asks for may be as deep as it likes.
+    /// Returns the children. They are created on first access, so that values that are never read may be
+    /// nested to any depth.
     fn values(&self) -> &[Self] {
         self.values.get_or_init(|| {
             let entry = |index| self.source.entry(index);
@@ -95,12 +97,12 @@ impl<'t> Told<'t> {
         self.source
     }
 
-    /// The value at a place, asked for.
+    /// Returns the child at a position.
     fn value(&self, place: Place<'_>) -> Option<&Self> {
         self.values().iter().find(|value| value.place == place)
     }
 
-    /// What no message asked for, from the top down.
+    /// Returns the error of the first value that was not read, in preorder.
     pub(crate) fn unused(&self) -> Option<ComposeError> {
         self.unused_below("")
     }
@@ -110,18 +112,20 @@ impl<'t> Told<'t> {
         if !self.source.is_closed() {
             return None;
         }
+
         let values = self.values();
         if values.is_empty() && !self.read.get() && self.shown().is_some() {
-            // Something else was wanted: a list, for example.
+            // The structure expected another type, for example a list.
             return Some(self.wrong(path));
         }
+
         values.iter().find_map(|value| match value.used.get() {
             0 => Some(self.unknown(value, &path)),
             _ => value.unused_below(&path),
         })
     }
 
-    /// The error of a value that nobody asked for.
+    /// Returns the error of a child that was not read.
     fn unknown(&self, value: &Self, path: &str) -> ComposeError {
         let Place::Key(name) = value.place else {
             return value.wrong(value.place.below(path));
@@ -133,10 +137,11 @@ impl<'t> Told<'t> {
                 nearest: nearest(name, self.absent.borrow().iter().map(String::as_str)),
             },
         };
+
         ComposeError::new(value.place.below(path), problem)
     }
 
-    /// The value as people wrote it; `None` when it is nothing, a list or a record.
+    /// Returns the value as text; `None` if it is null, a list or a record.
     fn shown(&self) -> Option<String> {
         let text = self.source.text().map(String::from);
         text.or_else(|| self.source.number().map(|number| number.to_string()))
@@ -147,12 +152,13 @@ impl<'t> Told<'t> {
         ComposeError::new(path, ComposeProblem::Value(self.shown()))
     }
 
-    /// The error with the place where it came up: that of what was last asked for.
+    /// Adds the path to an error: that of the latest access.
     pub(crate) fn blame(&self, error: EncodeError) -> ComposeError {
         let (mut at, mut path) = (self, String::new());
         while let Some(value) = at.last() {
             (at, path) = (value, value.place.below(&path));
         }
+
         let EncodeError::Value { field } = error else {
             return ComposeError::new(path, ComposeProblem::Encode(error));
         };
@@ -165,6 +171,7 @@ impl<'t> Told<'t> {
             Some(names) => nearest(name, names.iter().copied()),
             None => nearest(name, FIELDS.iter().map(|known| known.name)),
         };
+
         match (at.place, at.missed.get() > at.used.get()) {
             (Place::Key(name), false) if names.is_some() || field == NAME_OF_FIELD => {
                 ComposeError::new(path, ComposeProblem::Unknown { nearest: nearest_field(name) })
@@ -174,13 +181,14 @@ impl<'t> Told<'t> {
         }
     }
 
-    /// What was last asked for in this, if that is there.
+    /// Returns the child that was accessed last, unless an absent field was requested after it.
     fn last(&self) -> Option<&Self> {
         let last = self.values.get()?.iter().max_by_key(|value| value.used.get())?;
         (last.used.get() > self.missed.get()).then_some(last)
     }
 
-    /// The error of what was last asked for and is not there, or is misspelt.
+    /// Returns the error of the absent field that was requested last: an unused key with a similar name, or a
+    /// missing key.
     fn missing(&self, path: &str) -> ComposeError {
         let absent = self.absent.borrow();
         let name = absent.last().map_or("", String::as_str);
@@ -188,6 +196,7 @@ impl<'t> Told<'t> {
             Place::Key(key) if value.used.get() == 0 => nearest(key, [name].into_iter()).is_some(),
             _ => false,
         });
+
         match misspelt {
             Some(value) => {
                 let nearest = Some(String::from(name));
@@ -201,11 +210,12 @@ impl<'t> Told<'t> {
     }
 }
 
-impl Source for Told<'_> {
+impl Source for TrackedSource<'_> {
     fn field(&self, name: &str) -> Option<&dyn Source> {
         if !self.source.is_closed() {
             return self.source.field(name);
         }
+
         let found = self.value(Place::Key(name));
         if found.is_none() {
             let mut absent = self.absent.borrow_mut();
@@ -213,6 +223,7 @@ impl Source for Told<'_> {
             absent.push(String::from(name));
             self.missed.set(self.tick());
         }
+
         found.map(Self::using)
     }
 

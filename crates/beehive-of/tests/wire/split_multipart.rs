@@ -1,4 +1,4 @@
-//! Messages that are too long for one are several, or are refused.
+//! Checks that messages that are too long are split into several or refused.
 
 use beehive_of::limits::MESSAGE_LENGTH_MAX;
 use beehive_of::message::*;
@@ -33,7 +33,7 @@ fn a_long_reply_is_several_messages_with_every_element_once() {
         assert_eq!(numbers, (1..2_000).collect::<Vec<_>>());
         assert_eq!(more.len(), count);
         assert!(more[..count - 1].iter().all(|more| *more) && !more[count - 1]);
-        // As much as fits is in each: one element more would be too long.
+        // Each part is as full as possible: one more element would not fit.
         let first = Frames::new(&out[6..]).next().unwrap().unwrap().bytes().len();
         assert!(first + 200 > MESSAGE_LENGTH_MAX, "{first}");
     }
@@ -49,7 +49,8 @@ fn a_message_that_fits_is_one_and_one_that_cannot_be_split_is_refused() {
     let echo = Message::EchoRequest(Echo { data: &data });
     assert_eq!(echo.encode_parts_into(Version::V1_3, 1, &mut out), Err(EncodeError::TooLong));
     assert!(out.is_empty());
-    // One flow of more actions than a message has room for.
+
+    // A flow whose actions exceed the length of a message.
     let actions = vec![Action::Output(Output::default()); 5_000];
     let apply = [Instruction::ApplyActions(ActionList { actions: (&actions[..]).into() })];
     let flow = FlowEntry { instructions: (&apply).into(), ..Default::default() };

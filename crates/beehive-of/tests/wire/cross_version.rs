@@ -1,4 +1,5 @@
-//! What is said in one version is the same when it is said in another: every pair of versions that express it.
+//! Checks that version-independent messages survive conversion between every pair of versions that can
+//! express them.
 
 use std::collections::HashSet;
 
@@ -19,7 +20,8 @@ fn encoded(message: &Message<'_>, version: Version) -> Vec<u8> {
     out.to_vec()
 }
 
-/// Encodes in each version since `first`, decodes, encodes that in each other, and decodes again.
+/// Encodes the message in each version since `first`, decodes it, encodes the result in each other version,
+/// and decodes it again.
 fn same_in_pairs(message: Message<'_>, first: Version) {
     for one in Version::ALL.into_iter().filter(|version| *version >= first) {
         let bytes = encoded(&message, one);
@@ -33,7 +35,7 @@ fn same_in_pairs(message: Message<'_>, first: Version) {
     }
 }
 
-/// The canonical forms of a flow in the versions since `first`: one.
+/// Returns the set of canonical forms of a flow in all versions since `first`, which should have one element.
 fn canonical(flow: FlowMod<'_>, first: Version) -> HashSet<(Canonical, Canonical)> {
     Version::ALL
         .into_iter()
@@ -145,7 +147,8 @@ fn what_is_told_in_another_way_by_each_version() {
         |address: [u8; 4], prefix| Some(Masked::<std::net::Ipv4Addr>::network(address.into(), prefix));
     let ip = Match { eth_type: Some(0x0800), ..Match::ANY };
     let arp = Match { eth_type: Some(0x0806), ..Match::ANY };
-    // Each with the first version that has it.
+
+    // Each match with the first version that can express it.
     let matches = [
         (Match { vlan: Some(VlanMatch::Untagged), ..Match::ANY }, Version::V1_0),
         (Match { vlan: Some(VlanMatch::Tagged), ..Match::ANY }, Version::V1_1),
@@ -179,7 +182,9 @@ fn what_is_told_in_another_way_by_each_version() {
             );
         }
     }
+
     assert_eq!(forms.len(), matches.len(), "different matches have different forms");
+
     let actions = [
         (Action::output(PortNo::CONTROLLER), Version::V1_0),
         (Action::output(PortNo::FLOOD), Version::V1_0),
@@ -211,7 +216,9 @@ fn what_is_told_in_another_way_by_each_version() {
             );
         }
     }
+
     assert_eq!(forms.len(), actions.len());
+
     let enqueue = [Action::Enqueue { port: PortNo(1), queue_id: 2 }];
     for version in Version::ALL.into_iter().skip(1) {
         let error =
@@ -231,6 +238,7 @@ fn options_of_tunnels_are_compared_however_long_they_are_told() {
             Canonical::of_instructions(&flow.actions, &flow.instructions, Version::V1_3).unwrap(),
         )
     };
+
     for (one, other) in [
         ("tun_metadata3=0x12 actions=drop", "tun_metadata3=0x00000012 actions=drop"),
         ("tun_metadata3=0x12/0xff actions=drop", "tun_metadata3=0x7712/0x00ff actions=drop"),
@@ -239,6 +247,7 @@ fn options_of_tunnels_are_compared_however_long_they_are_told() {
     ] {
         assert_eq!(canonical(one), canonical(other), "{one}; {other}");
     }
+
     let different = [
         "actions=drop",
         "tun_metadata3 actions=drop",
@@ -253,8 +262,8 @@ fn options_of_tunnels_are_compared_however_long_they_are_told() {
     assert_eq!(forms.len(), different.len());
 }
 
-/// What has no view for all versions goes out in the version in which it came, and in no other: types and kinds have other
-/// numbers there.
+/// A message that the version-independent layer does not model can be encoded in its own version only,
+/// because types and kinds have other numbers in other versions.
 #[test]
 fn what_has_no_view_stays_in_its_version() {
     let port_mod = "010f002000000021000000000000000400000000fe0000000000004f00000000";

@@ -1,8 +1,8 @@
-//! Fields that several classes have: which one of the specification each is.
+//! The standard equivalents of Nicira's and the ONF's match fields.
 
 use super::{FieldId, class, experimenter};
 
-/// The fields of Nicira's that the specification has, too: class and number, and the specification's number.
+/// Nicira's fields with a standard equivalent: class, number, and the standard number.
 const SAME: &[(u16, u8, u8)] = &[
     (class::NXM_OF, 1, 3),
     (class::NXM_OF, 2, 4),
@@ -35,11 +35,12 @@ const SAME: &[(u16, u8, u8)] = &[
 ];
 
 impl FieldId {
-    /// The specification's field for one of Nicira's or the ONF's that is as wide; any other as it is.
+    /// Returns the standard equivalent of a Nicira or ONF field if it has the same width, and any other field
+    /// unchanged.
     pub(crate) fn standard(self) -> Self {
         match SAME.iter().find(|(of, known, _)| (*of, *known) == (self.class, self.number)) {
             Some((_, _, number)) => Self { class: class::BASIC, number: *number, ..self },
-            // The ONF's of before 1.5 have the numbers of 1.5.
+            // The ONF's extension fields have the numbers that 1.5 assigned later.
             None if (self.class, self.experimenter) == (class::EXPERIMENTER, experimenter::ONF) => {
                 Self { class: class::BASIC, experimenter: 0, length: self.length.saturating_sub(4), ..self }
             }

@@ -1,17 +1,17 @@
-//! Messages that only the complete layer has, of every version that has them: for round trips, for the judge, and for
-//! those who break them.
+//! Samples of messages that only the complete layer models, in every version that has them, for round trips,
+//! comparison with Open vSwitch, and mutation.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{OxmField, OxmFields};
 use beehive_of::{MacAddress, PortNo, Version};
 use bytes::BytesMut;
 
-use crate::recent;
+use crate::message_samples_1_3_on;
 
-/// A message, and what Open vSwitch must say about it.
+/// An encoded message, and texts that Open vSwitch must print for it.
 pub(crate) type Judged = (Vec<u8>, Vec<&'static str>);
 
-/// The messages of a version, as they are collected.
+/// Collects the messages of a version.
 pub(crate) struct Messages {
     pub(crate) version: Version,
     list: Vec<Judged>,
@@ -37,7 +37,7 @@ impl Messages {
 
 const ETHERNET: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
-/// Every kind of message that the version has beyond those without versions.
+/// Returns every kind of message that the version has and the version-independent layer does not model.
 pub(crate) fn complete(version: Version) -> Vec<Judged> {
     let mut messages = Messages { version, list: Vec::new() };
     every_version(&mut messages);
@@ -84,16 +84,17 @@ pub(crate) fn complete(version: Version) -> Vec<Judged> {
         );
     }
     if version >= Version::V1_3 {
-        recent::meters(&mut messages);
-        recent::tables(&mut messages);
-        recent::asynchronous(&mut messages);
+        message_samples_1_3_on::meters(&mut messages);
+        message_samples_1_3_on::tables(&mut messages);
+        message_samples_1_3_on::asynchronous(&mut messages);
     }
     if version >= Version::V1_4 {
-        recent::since_1_4(&mut messages);
+        message_samples_1_3_on::since_1_4(&mut messages);
     }
     if version >= Version::V1_5 {
-        recent::since_1_5(&mut messages);
+        message_samples_1_3_on::since_1_5(&mut messages);
     }
+
     crate::extensions::extensions(&mut messages);
     messages.list
 }
@@ -105,6 +106,7 @@ fn every_version(messages: &mut Messages) {
         Version::V1_4 | Version::V1_5 => (0, (&ethernet).into()),
         _ => (1, Default::default()),
     };
+
     messages.add(
         Message::PortMod(PortMod {
             port_no: PortNo(3),
@@ -137,6 +139,7 @@ fn every_version(messages: &mut Messages) {
         Version::V1_5 => Aggregate { counters: FlowCounters((&counters).into()), ..Default::default() },
         _ => Aggregate { packet_count: 5, byte_count: 6, flow_count: 7, ..Default::default() },
     };
+
     messages.reply(
         ReplyBody::Aggregate(aggregate),
         &["OFPST_AGGREGATE reply", "packet_count=5 byte_count=6 flow_count=7"],
@@ -162,9 +165,11 @@ fn every_version(messages: &mut Messages) {
         Version::V1_4 | Version::V1_5 => port.properties = (&ethernet).into(),
         _ => port.collisions = 4,
     }
+
     if version >= Version::V1_3 {
         (port.duration_sec, port.duration_nsec) = (1, 500_000_000);
     }
+
     messages.reply(
         ReplyBody::Port(PortStatisticsList { ports: (&[port]).into() }),
         &["OFPST_PORT reply", "port  2: rx pkts=17", "bytes=18", "coll=4"],
@@ -187,6 +192,7 @@ fn every_version(messages: &mut Messages) {
         Version::V1_0 | Version::V1_1 => Some(Action::SetVlanPriority(SetVlanPriority { vlan_priority: 5 })),
         _ => None,
     };
+
     if version == Version::V1_0 {
         let actions = [
             Action::Enqueue(Enqueue { port: PortNo(2), queue_id: QueueId(5) }),
@@ -239,10 +245,12 @@ fn instructions(messages: &mut Messages) {
         list.insert(0, Instruction::Meter(MeterInstruction { meter_id: MeterId(6) }));
         words.push("meter:6,");
     }
+
     let importance = if version >= Version::V1_4 { 77 } else { 0 };
     if importance > 0 {
         words.push("importance:77");
     }
+
     let ip = beehive_of::any::Match { eth_type: Some(0x0800), ..beehive_of::any::Match::ANY };
     messages.add(
         Message::FlowMod(FlowMod {
@@ -279,6 +287,7 @@ fn groups(messages: &mut Messages) {
     } else {
         "weight:100,watch_port:1,actions=output:4"
     };
+
     messages.add(
         Message::GroupMod(GroupMod {
             command: GroupCommand::ADD,
@@ -302,9 +311,11 @@ fn groups(messages: &mut Messages) {
         buckets: (&counters).into(),
         ..Default::default()
     };
+
     if version >= Version::V1_3 {
         (group.duration_sec, group.duration_nsec) = (1, 5);
     }
+
     messages.reply(
         ReplyBody::Group(GroupStatisticsList { groups: (&[group]).into() }),
         &[
@@ -323,6 +334,7 @@ fn groups(messages: &mut Messages) {
         buckets: (&buckets).into(),
         ..Default::default()
     }];
+
     messages.reply(
         ReplyBody::GroupDescription(GroupDescriptions { groups: (&groups).into() }),
         &["OFPST_GROUP_DESC reply", "group_id=9,type=select", bucket_words],
@@ -391,6 +403,7 @@ fn every_kind_of_message_is_here_or_without_a_version() {
         all.extend(complete(version).into_iter().map(|(bytes, _)| bytes));
         all.extend(crate::corpus::ours(version).into_iter().map(|(_, bytes)| bytes));
     }
+
     let present = |version: Version, message_type: u16, kind: Option<u16>| {
         let body = 8;
         all.iter().any(|bytes| {
@@ -398,6 +411,7 @@ fn every_kind_of_message_is_here_or_without_a_version() {
                 && kind.is_none_or(|kind| bytes[body..body + 2] == kind.to_be_bytes())
         })
     };
+
     for version in Version::ALL {
         for name in Message::NAMES {
             let Some(number) = Message::number(name, version) else { continue };
@@ -412,7 +426,8 @@ fn every_kind_of_message_is_here_or_without_a_version() {
                 } else {
                     ReplyBody::number(name, version)
                 };
-                // An experimenter's body is anything; a request of flow statistics is that of flows.
+                // An experimenter's body is arbitrary, and a flow statistics request is the same as a flow
+                // request.
                 let Some(kind) = kind.filter(|kind| *kind != 0xffff && *kind != 17) else { continue };
                 assert!(present(version, number, Some(kind)), "no {message} of {name} of {version}");
             }

@@ -1,4 +1,4 @@
-//! Hello and error (1.3.5, 7.5.1 and 7.5.4).
+//! Hello, echo and error (1.3.5, 7.5.1 and 7.5.4).
 
 use crate::encode::EncodeError;
 use crate::error::{Error, Part};
@@ -7,11 +7,11 @@ use crate::schema::{List, Reader, Sink, Source, Value, Writer, structure, tagged
 use crate::version::Version;
 
 structure! {
-    /// The first message of each side.
+    /// The first message that each side sends.
     pub struct Hello<'a> in Hello {
-        /// From 1.3 on.
+        /// The elements, from 1.3 on.
         elements: List<'a, HelloElement<'a>>,
-        /// Anything, before 1.3.
+        /// Arbitrary data, before 1.3.
         data: &'a [u8],
     }
     0..=2 => [data],
@@ -19,21 +19,21 @@ structure! {
 }
 
 tagged! {
-    /// What a side says in its hello.
+    /// An element of a hello.
     pub enum HelloElement<'a> in Hello, "hello element length", padded true, minimum 4 {
-        /// The versions that it speaks.
+        /// The versions that the sender supports.
         VersionBitmap(VersionBitmap<'a>) "version_bitmap" = [1 in _],
     }
 }
 
 structure! {
-    /// Versions: bit n of the first word for wire version n.
+    /// A version bitmap: bit n of the first word stands for wire version n.
     pub struct VersionBitmap<'a> in Hello { bitmaps: List<'a, u32> }
     _ => [bitmaps],
 }
 
 structure! {
-    /// Bytes that come back as they were sent.
+    /// Arbitrary data, which the reply to an echo request repeats.
     pub struct Echo<'a> in Message { data: &'a [u8] }
     _ => [data],
 }
@@ -44,14 +44,14 @@ structure! {
     _ => [],
 }
 
-/// What the peer could not do.
+/// An error report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ErrorMessage<'a> {
-    /// `ofp_error_type`; 0xffff is an experimenter's, whose number is in the data then.
+    /// `ofp_error_type`; 0xffff is an error of an experimenter, whose number is then in the data.
     pub error_type: u16,
-    /// The code; what it means depends on the type.
+    /// The code; its meaning depends on the type.
     pub code: u16,
-    /// The start of the message that was wrong; words when the hello failed.
+    /// The start of the message that caused the error; for a failed hello, an ASCII text.
     pub data: &'a [u8],
 }
 
@@ -62,11 +62,13 @@ impl ErrorMessage<'_> {
             Some(name) => sink.text(format_args!("{name}")),
             None => sink.number(self.error_type.into()),
         }
+
         sink.key("code");
         match error_code_name(version, self.error_type, self.code) {
             Some(name) => sink.text(format_args!("{name}")),
             None => sink.number(self.code.into()),
         }
+
         let words = self.error_type == 0 && self.data.iter().all(|byte| matches!(byte, 0x20..=0x7e));
         sink.key(if words { "text" } else { "data" });
         if words {
