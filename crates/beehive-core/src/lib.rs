@@ -17,15 +17,22 @@ mod message;
 mod panics;
 mod report;
 pub mod seams;
-mod shape;
 mod spared;
 mod state;
 pub mod testing;
-mod time;
 mod view;
+
+mod shape {
+    pub(crate) use beehive_protocol::Shape;
+}
+
+mod time {
+    pub(crate) use beehive_protocol::Time;
+}
 
 pub use app::{App, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
+pub use beehive_protocol::{Shape, Time};
 pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
@@ -37,12 +44,10 @@ pub use key::Key;
 pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, Value};
 pub use report::HandlerReport;
-pub use shape::Shape;
 pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
     Table, WholeDict, WholeTable, nearest_name,
 };
-pub use time::Time;
 pub use view::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
 
 /// What a handler or a program around a hive returns, when it may fail.

@@ -1,5 +1,7 @@
 //! Every limit of a hive in one place: nothing in this crate grows without one of these.
 
+pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DEPTH_MAX, SHAPE_STEPS_MAX};
+
 use std::time::Duration;
 
 /// Cells that one message may map to. A handler that needs more is centralised in disguise; use `.whole()`.
@@ -63,19 +65,6 @@ pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
 /// Bytes of what an encoded message is said to be in words.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;
-
-/// Types inside one another that a shape goes into.
-pub const SHAPE_DEPTH_MAX: usize = 128;
-
-/// Fields and the like that a shape describes; what comes beyond that is not known.
-pub const SHAPE_STEPS_MAX: usize = 10_000;
-
-/// Bytes of one encoded key, row, value or message.
-pub const ENCODED_BYTES_MAX: usize = 64 << 20;
-
-/// Bytes that one record of a log may hold besides what describes them, and so one value: a run that changes or emits more
-/// is recorded message by message, and a message that does so by itself fails.
-pub const RECORD_BYTES_MAX: usize = ENCODED_BYTES_MAX / 2;
 
 /// Numbers of one lane from outside between the oldest message that is not known to be committed and the newest. More
 /// waits at the sender. What must not wait (see [`Io::flush_control`](crate::Io::flush_control)) goes beyond it.

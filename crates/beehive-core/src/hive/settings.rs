@@ -6,7 +6,7 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::builder::StartError;
-use crate::hive::consensus::journal::Record;
+use crate::hive::consensus::journal::{LoggedSettings, Record};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::{Link, Place};
 use crate::hive::message::batch::{Address, Batch, Source};
@@ -89,15 +89,6 @@ impl From<ReconfigureError> for StartError {
             ReconfigureError::Stopped => StartError::Log { why: "the hive has stopped".into() },
         }
     }
-}
-
-/// Settings of an app as a log keeps them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoggedSettings {
-    /// Counts from 1.
-    pub version: u32,
-    /// The table, as TOML.
-    pub table: String,
 }
 
 /// The table of each app, in their order; empty where there is none.

@@ -1,6 +1,7 @@
 //! What the derive macros make of types of all shapes: names, encodings, serde for crates that do not know serde.
 
 use beehive::{App, Config, Ctx, Dict, Handles, Key, Message, Table, handlers};
+use beehive_protocol::codec;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
@@ -91,9 +92,7 @@ fn hash(key: &impl beehive::__private::KeyEncoding) -> u64 {
 }
 
 fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
-    let config = bincode::config::standard();
-    let bytes = bincode::serde::encode_to_vec(value, config).expect("encodes");
-    bincode::serde::decode_from_slice(&bytes, config).expect("decodes").0
+    codec::decode("a value", &codec::encode(value)).expect("decodes")
 }
 
 #[test]

@@ -3,95 +3,18 @@
 //! Somebody outside has no log and no outbox. What stands in for them is counted here: a batch is open until every record
 //! that took one of its messages is committed, and the floor of its lane is the lowest number of an open batch.
 
-use crate::cell::BeeId;
+pub(crate) use beehive_protocol::Numbers;
+pub(crate) use beehive_protocol::lane::{is_lasting, is_outside, lane_of};
+
 use crate::hive::admission::deferred_wakes;
-use crate::hive::consensus::journal::Fact;
-use crate::hive::consensus::seen::Seen;
-use crate::key::CellHasher;
 use crate::limits;
+use beehive_protocol::Seen;
+use beehive_protocol::lane::lasting;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
-
-/// The lane of a bee. Even, as those of the outside are odd.
-pub(crate) fn lane_of(app: u16, bee: BeeId) -> u64 {
-    (bee.0 << 17) | ((app as u64) << 1)
-}
-
-/// The lane of somebody outside who goes on with it after a crash.
-fn lasting(number: u64) -> u64 {
-    (number << 2) | 3
-}
-
-/// Whether a lane may be gone on with by the next life of the hive. The others end with the process.
-pub(crate) fn is_lasting(lane: u64) -> bool {
-    lane & 3 == 3
-}
-
-/// Whether it is the lane of somebody outside.
-pub(crate) fn is_outside(lane: u64) -> bool {
-    lane & 1 == 1
-}
-
-/// Where the numbers of a batch's messages come from. A number is either a new one of the lane, or a part of the number
-/// of the message from which it was made without a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Numbers {
-    /// Zero: nobody would send them again.
-    pub(crate) lane: u64,
-    seq: u64,
-    /// Zero: each has a number of its own.
-    part: u64,
-}
-
-impl Numbers {
-    /// Of what nobody would send again.
-    pub(crate) const NONE: Numbers = Numbers { lane: 0, seq: 0, part: 0 };
-
-    pub(crate) fn new(lane: u64, seq: u64) -> Numbers {
-        Numbers { lane, seq, part: 0 }
-    }
-
-    /// The numbers of what handler `handler` of app `app` makes of the message `fact` when no record says so: the same
-    /// whenever it is run.
-    pub(crate) fn parts(fact: Fact, handler: usize) -> Numbers {
-        let mut hasher = CellHasher::new(fact.part);
-        hasher.word(((handler as u64) << 16) | fact.app as u64);
-        Numbers { lane: fact.lane, seq: fact.seq, part: hasher.finish() }
-    }
-
-    /// Of one message that a log remembers.
-    pub(crate) fn again(fact: Fact) -> Numbers {
-        Numbers { lane: fact.lane, seq: fact.seq, part: fact.part }
-    }
-
-    pub(crate) fn seq(&self) -> u64 {
-        self.seq
-    }
-
-    /// What identifies message `index` for one app.
-    pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
-        match self.part {
-            0 => Fact { lane: self.lane, seq: self.seq + index as u64, part: 0, app },
-            part => {
-                let part = part.wrapping_add(index as u64).max(1);
-                Fact { lane: self.lane, seq: self.seq, part, app }
-            }
-        }
-    }
-
-    /// The next `count` numbers.
-    pub(crate) fn take(&mut self, count: usize) -> Numbers {
-        let taken = *self;
-        match self.part {
-            0 => self.seq += count as u64,
-            part => self.part = part.wrapping_add(count as u64).max(1),
-        }
-        taken
-    }
-}
 
 /// The number line of somebody outside.
 pub(crate) struct OutsideLane {

@@ -14,24 +14,19 @@ impl<A: App> Default for BeesById<A> {
     }
 }
 
-/// Numbers are given one after the other: that spreads the low bits; the product spreads the high ones.
-pub(crate) fn hash(id: BeeId) -> u64 {
-    id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 impl<A: App> BeesById<A> {
     pub(crate) fn get(&self, id: BeeId) -> Option<&Arc<Bee<A>>> {
-        self.0.find(hash(id), |bee| bee.id == id)
+        self.0.find(id.table_hash(), |bee| bee.id == id)
     }
 
     /// Adds a bee; one with its number goes.
     pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
         self.remove(bee.id);
-        self.0.insert_unique(hash(bee.id), bee, |bee| hash(bee.id));
+        self.0.insert_unique(bee.id.table_hash(), bee, |bee| bee.id.table_hash());
     }
 
     pub(crate) fn remove(&mut self, id: BeeId) {
-        if let Ok(found) = self.0.find_entry(hash(id), |bee| bee.id == id) {
+        if let Ok(found) = self.0.find_entry(id.table_hash(), |bee| bee.id == id) {
             found.remove();
         }
     }

@@ -160,9 +160,9 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Appends what a bee did, unless one of the entries that it was executed on is dead.
-    pub(crate) fn append(&self, bee: Arc<W>, pending: &[u64], record: Record) -> Option<u64> {
+    pub(crate) fn append(&self, bee: Arc<W>, undecided: &[u64], record: Record) -> Option<u64> {
         let mut state = self.state.lock();
-        if pending.iter().any(|number| state.fate(*number) == Fate::Dead) {
+        if undecided.iter().any(|number| state.fate(*number) == Fate::Dead) {
             return None;
         }
         let entry = state.number(record);

@@ -4,6 +4,4 @@ pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod quarantine;
 pub mod registry;
-pub(crate) mod seen;
-pub(crate) mod shapes;
 pub(crate) mod without_bee;

@@ -2,7 +2,7 @@
 //! handler whose time has come.
 
 use crate::hive::admission::outside_lanes::{Admitted, is_lasting};
-use crate::hive::consensus::journal::{Fact, Input, Seen, part_for};
+use crate::hive::consensus::journal::{Fact, Input, Seen, part_of};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ impl WithoutBee {
     pub(crate) fn has_consumed(&self, fact: Fact, handler: usize) -> bool {
         self.any.load(Ordering::Acquire)
             && is_lasting(fact.lane)
-            && self.seen.lock().contains(fact.lane, fact.seq, part_for(fact.part, fact.app, handler as u16))
+            && self.seen.lock().contains(fact.lane, fact.seq, part_of(fact.part, fact.app, handler))
     }
 
     /// What a record says of a message that handler `handler` consumes; none if it did so before. Only what may be sent
@@ -40,7 +40,7 @@ impl WithoutBee {
             self.any.store(true, Ordering::Release);
             let mut seen = self.seen.lock();
             seen.raise(fact.lane, floor);
-            let part = part_for(fact.part, fact.app, handler as u16);
+            let part = part_of(fact.part, fact.app, handler);
             if seen.contains(fact.lane, fact.seq, part) {
                 return None;
             }

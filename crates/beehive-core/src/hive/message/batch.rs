@@ -1,5 +1,7 @@
 //! Messages on their way: batches, where they come from, and who waits for their answers.
 
+pub use beehive_protocol::Address;
+
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
@@ -9,21 +11,9 @@ use crate::key::CellHasher;
 use crate::message::{Error, Message};
 use crate::panics;
 use crate::state::image::{DecodeError, decode, encode};
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
-
-/// Something that can be sent to: an IO bee, or an app. A value like any other: store it, send it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Address {
-    /// An IO bee of a hive.
-    Io(HiveId, u64),
-    /// An app, by its number on the hive; which cells, its map says.
-    App(u16),
-    /// Somebody outside who waits for an answer, and cannot be sent to otherwise.
-    Outside,
-}
 
 /// Where a batch comes from. The same for all messages of a batch, so it is written once for each.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! What a log says about the types of what is in it, and whether a program can read it.
 
-use crate::hive::consensus::journal::Colony;
-use crate::shape::Shape;
+use crate::{Colony, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ impl Shapes {
     /// Whether a program with these shapes can read what is in a log; else what is in the way, and what to do about it.
     ///
     /// What a log does not hold may have changed as it likes.
-    pub(crate) fn read(&self, colony: &Colony) -> Result<(), String> {
+    pub fn read(&self, colony: &Colony) -> Result<(), String> {
         let wrote = &colony.shapes;
         for ((number, _), bee) in &colony.bees {
             // a log from before shapes were kept says nothing
@@ -80,9 +79,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::BeeId;
-    use crate::hive::consensus::journal::BeeImage;
-    use crate::state::Op;
+    use crate::{BeeId, BeeImage, Op};
 
     fn shapes(dictionaries: &[(&str, Shape)]) -> Shapes {
         let dictionaries =

@@ -66,7 +66,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
-        if crate::panics::catch(reading).is_err() {
+        if std::panic::catch_unwind(reading).is_err() {
             return Shape::Opaque;
         }
         if !pass.news {

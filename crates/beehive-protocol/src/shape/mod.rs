@@ -3,7 +3,7 @@
 
 mod tracer;
 
-use crate::key::CellHasher;
+use crate::CellHasher;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -53,7 +53,7 @@ impl Shape {
     }
 
     /// Whether all of it can be read back from a log.
-    pub(crate) fn is_readable(&self) -> bool {
+    pub fn is_readable(&self) -> bool {
         let all = |named: &[(String, Shape)]| named.iter().all(|(_, shape)| shape.is_readable());
         match self {
             Shape::Any => false,
@@ -67,7 +67,7 @@ impl Shape {
     }
 
     /// Whether what was written as `old` can be read as this; else where they differ, and how.
-    pub(crate) fn reads(&self, old: &Shape) -> Result<(), String> {
+    pub fn reads(&self, old: &Shape) -> Result<(), String> {
         self.reads_at(old, &mut String::new())
     }
 
