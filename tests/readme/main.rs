@@ -1,0 +1,56 @@
+//! The front page stays true: README's program compiles and has the map report shown, and the compile error shown is real.
+
+include!("bank.rs.in");
+
+const README: &str = include_str!("../../README.md");
+
+/// Golden file of the compile error that README shows; `tests/diagnostics` compares it with the compiler.
+const ERROR: &str = include_str!("../diagnostics/programs/readme.stderr");
+
+/// The commands that README gives near the top, to the letter: people copy them, and CI runs them.
+const COMMANDS: [&str; 2] = ["cargo run --release --bin beehive -- controller", "cargo test --workspace"];
+
+/// Number of lines that make up README's first screen.
+const FIRST_SCREEN_LINES: usize = 60;
+
+fn first_screen() -> String {
+    README.lines().take(FIRST_SCREEN_LINES).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_program_of_the_readme_is_the_one_that_is_compiled_here() {
+    assert!(first_screen().contains(include_str!("bank.rs.in")));
+}
+
+#[test]
+fn the_map_report_of_the_readme_is_the_one_of_its_program() {
+    let report = Bank::map_report();
+    assert!(first_screen().contains(&report), "README does not show this report:\n{report}");
+}
+
+#[test]
+fn the_compile_error_of_the_readme_is_a_real_one() {
+    // the golden file has the messages first, and then the line of the program that is underlined
+    for line in ERROR.lines().map(|line| line.trim_start_matches([' ', '|'])).filter(|line| !line.is_empty()) {
+        assert!(first_screen().contains(line), "README does not show this line of the error:\n{line}");
+    }
+}
+
+#[test]
+fn the_readme_gives_both_commands_near_its_top() {
+    for command in COMMANDS {
+        assert!(first_screen().lines().any(|line| line.trim() == command), "README lacks `{command}`");
+    }
+}
+
+#[tokio::test]
+async fn the_program_of_the_readme_moves_money() {
+    let hive = Hive::builder().app::<Bank>().start().expect("the bank starts");
+    hive.request(Deposit { account: 1, amount: 100 }).await.expect("deposited");
+    hive.request(Transfer { from: 1, to: 2, amount: 60 }).await.expect("enough money");
+
+    let refused = hive.request(Transfer { from: 1, to: 2, amount: 60 }).await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("not enough")));
+
+    hive.request(Transfer { from: 1, to: 2, amount: 40 }).await.expect("the refused transfer took nothing");
+}
