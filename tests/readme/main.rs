@@ -31,7 +31,8 @@ fn the_map_report_of_the_readme_is_the_one_of_its_program() {
 #[test]
 fn the_compile_error_of_the_readme_is_a_real_one() {
     // the golden file has the messages first, and then the line of the program that is underlined
-    for line in ERROR.lines().map(|line| line.trim_start_matches([' ', '|'])).filter(|line| !line.is_empty()) {
+    for line in ERROR.lines().map(|line| line.trim_start_matches([' ', '|'])).filter(|line| !line.is_empty())
+    {
         assert!(first_screen().contains(line), "README does not show this line of the error:\n{line}");
     }
 }
