@@ -2,7 +2,7 @@
 //!
 //! 1. [A first app](first_app)
 //! 2. [Keys and maps](keys_and_maps)
-//! 3. [Snapshots](snapshots)
+//! 3. [Views](views)
 //! 4. [Transactions and failure](transactions)
 //! 5. [Questions and answers](questions)
 //! 6. [Time](time)
@@ -27,7 +27,7 @@ macro_rules! chapters {
 chapters! {
     first_app = "guide/first_app.md";
     keys_and_maps = "guide/keys_and_maps.md";
-    snapshots = "guide/snapshots.md";
+    views = "guide/views.md";
     transactions = "guide/transactions.md";
     questions = "guide/questions.md";
     time = "guide/time.md";
