@@ -1,4 +1,4 @@
-//! The guide: how to write apps, chapter by chapter. Its code is compiled and run with the tests.
+//! The guide: how to write apps, chapter by chapter. The tests compile and run its code.
 //!
 //! 1. [A first app](first_app)
 //! 2. [Keys and maps](keys_and_maps)
@@ -13,7 +13,7 @@
 //! 11. [Embedding](embedding)
 //! 12. [Logs and upgrades](logs)
 //! 13. [What makes it fast](speed)
-//! 14. [For people who come from Ryu](from_ryu)
+//! 14. [Coming from Ryu](from_ryu)
 //! 15. [Apps for networks](network_apps)
 //! 16. [Errors, one by one](errors)
 
