@@ -19,7 +19,7 @@
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
-        // inside, so that links start from the chapter
+        // an inner attribute, so that relative links resolve from the chapter's module
         $(pub mod $name { #![doc = include_str!($file)] })*
     };
 }

@@ -1,9 +1,10 @@
-//! **Beehive**: write what looks like a single-threaded program, message handlers over dictionaries, and run it sharded,
-//! exclusive and transactional.
+//! **Beehive**: write message handlers over dictionaries as if your program had one thread, and run them on all cores.
 //!
-//! A procedural macro reads the handlers' bodies and derives which cells of which dictionaries each message touches. Every
-//! cell has exactly one owner, so there is nothing to lock; every message is one transaction, so there is nothing to clean
-//! up.
+//! A procedural macro reads the handlers' bodies and derives which cells of which dictionaries each message can touch. Every
+//! cell has exactly one owner, so your code needs no locks. Every message is one transaction, so there is nothing to clean up
+//! after an error or a panic.
+//!
+//! A hive is one process with its state in memory. Replication and persistence are not there yet.
 //!
 //! ```
 //! use beehive::prelude::*;
@@ -38,12 +39,12 @@
 //! # }
 //! ```
 //!
-//! The [guide] goes on from here: keys and maps, transactions, questions, time, sockets, testing, and
+//! The [guide] continues from here: keys and maps, transactions, questions, time, sockets, testing, and
 //! [a page for each error](guide::errors).
 //!
-//! The crate is a facade: the programming model and one hive are in `beehive-core`, network objects and the OpenFlow
-//! driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. Feature `controller` is the whole controller,
-//! for apps of one's own.
+//! This crate is a facade. The programming model and the runtime of one hive are in `beehive-core`, network objects and the
+//! OpenFlow driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. The feature `controller` adds the
+//! complete controller, to be run with apps of your own.
 
 pub mod guide;
 
@@ -52,15 +53,15 @@ pub use beehive_core::*;
 #[cfg(feature = "nom")]
 pub use {beehive_nom as nom, beehive_of as of};
 
-/// The whole controller daemon, with apps of one's own.
+/// The complete controller daemon, to be run with apps of your own.
 #[cfg(feature = "controller")]
 pub mod controller {
     pub use beehive_cli::Controller;
 }
 
-/// What nearly every program needs.
+/// The names that nearly every program needs.
 pub mod prelude {
-    // for `App::map_report()`
+    // the trait of `App::map_report()`
     pub use beehive_core::Handlers as _;
     pub use beehive_core::{
         Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows,
@@ -69,7 +70,7 @@ pub mod prelude {
     pub use std::time::Duration;
 }
 
-/// The README's code is compiled and run with the tests.
+/// Compiles and runs the README's code as doctests; `tests/readme` checks the output that README shows.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
