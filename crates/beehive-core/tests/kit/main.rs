@@ -8,6 +8,6 @@ mod clock;
 mod limits;
 mod postpone;
 mod settings;
-mod snapshots;
 mod spread;
 mod strictness;
+mod views;

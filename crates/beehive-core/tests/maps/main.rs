@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod accepted_programs;
 mod attempts;
 mod derived_types;
 mod flow;
@@ -11,8 +12,7 @@ mod generated;
 mod keys;
 mod message;
 mod oracle;
+mod oracle_strength;
 #[rustfmt::skip]
 mod seeded;
-mod strength;
 mod surface;
-mod wants;

@@ -3,11 +3,10 @@
 
 extern crate beehive_core as beehive;
 
-mod idle;
+mod backpressure;
+mod idle_cost;
+mod io_mailbox;
 #[allow(dead_code)] // what other tests need of it
 #[path = "../hive/load.rs"]
 mod load;
-mod mail;
 mod memory;
-#[allow(clippy::module_inception)]
-mod overload;

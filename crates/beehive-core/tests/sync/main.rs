@@ -4,8 +4,8 @@
 
 extern crate beehive_core as beehive;
 
-mod misses;
+mod merge_storm;
 mod model;
 mod registry;
-mod storm;
+mod routing_misses;
 mod views;

@@ -1,8 +1,8 @@
 //! Messages to cells without a known owner: the registry is asked for many of them at once, and who waits for a merge
 //! holds up nobody else.
 
+use crate::merge_storm::on_workers;
 use crate::registry::{Counted, Counts, Effect, LateRegistry};
-use crate::storm::on_workers;
 use beehive_core::registry::{LocalRegistry, Registry};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::sync::Arc;

@@ -231,7 +231,7 @@ fn three_lives(test: &str, way: Way) -> Option<Told> {
     std::fs::create_dir_all(&directory).unwrap();
     let lives = || {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        let test = format!("aborts::{test}");
+        let test = format!("poison_messages::{test}");
         child.args(["--exact", &test, "--test-threads", "1"]).env(CHILD, &directory).output().unwrap()
     };
     for life in ["first", "second"] {

@@ -178,14 +178,14 @@ impl AlsoOne {
 fn one_name_for_two_is_refused_with_both_places() {
     on_workers(1, async {
         let line_of = |text: &str| {
-            let source = include_str!("shapes.rs");
+            let source = include_str!("schema_changes.rs");
             let before = source.split(text).next().unwrap();
             // the derive stands somewhat before
             let from = before.matches('\n').count();
             move |place: &str| {
                 let (file, line) = place.rsplit_once(':').unwrap();
                 let line: usize = line.parse().unwrap();
-                assert!(file.ends_with("tests/hive/shapes.rs"), "{place}");
+                assert!(file.ends_with("tests/hive/schema_changes.rs"), "{place}");
                 assert!((from.saturating_sub(2)..=from + 1).contains(&line), "{place}, not about {from}");
             }
         };
