@@ -9,6 +9,7 @@ mod app;
 mod attempt;
 mod cell;
 mod context;
+mod diagnose;
 mod hive;
 mod key;
 pub mod limits;
@@ -18,7 +19,6 @@ mod panics;
 mod report;
 pub mod seams;
 mod shape;
-mod spared;
 mod state;
 pub mod testing;
 mod time;
@@ -63,6 +63,10 @@ macro_rules! pure {
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
     pub use crate::attempt::{Attempt, refused, yielded};
+    pub use crate::diagnose::fallbacks::{
+        As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
+        KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
+    };
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding, KeyFor, KeyType, KeyTypePart, OrderedKey, Same};
     pub use crate::mapper::{
@@ -70,10 +74,6 @@ pub mod __private {
     };
     pub use crate::message::{Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick};
     pub use crate::report::HandlerReport;
-    pub use crate::spared::{
-        As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
-        KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
-    };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;

@@ -1,8 +1,8 @@
 //! What maps of the standard library have, and dictionaries under another name, which is said. Nobody can call these.
 
+use crate::diagnose::fallbacks::unbuildable;
 use crate::key::Key;
 use crate::message::Value;
-use crate::spared::unbuildable;
 use crate::state::dict::Dict;
 use crate::state::rows::RowKey;
 use crate::state::table::Table;

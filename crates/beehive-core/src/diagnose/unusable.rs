@@ -3,7 +3,7 @@
 //! The methods of `Dict`, `Table` and `Rows` come first wherever the types are what they have to be. None of these can be
 //! built.
 
-use crate::spared::unbuildable;
+use crate::diagnose::fallbacks::unbuildable;
 use crate::state::dict::Dict;
 use crate::state::rows::Rows;
 use crate::state::table::Table;
