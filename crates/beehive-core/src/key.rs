@@ -66,10 +66,12 @@ impl CellHasher {
         let bytes = name.as_bytes();
         let mut hasher = CellHasher::new(seed);
         let mut at = 0;
+
         while at < bytes.len() {
             hasher.word(bytes[at] as u64);
             at += 1;
         }
+
         hasher.word(bytes.len() as u64);
         hasher.finish()
     }

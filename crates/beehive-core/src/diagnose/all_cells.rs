@@ -1,6 +1,6 @@
-//! What goes over all cells of a dictionary, and is refused: each may be with another bee.
+//! Iteration over all cells of a dictionary, which is rejected: each cell may belong to another bee.
 //!
-//! The methods exist so that who looks for them is told what to do instead. Nobody can call them.
+//! The methods exist so that the compiler error can list the alternatives. No method here can be called.
 
 use crate::key::Key;
 use crate::message::Value;
@@ -9,7 +9,7 @@ use crate::state::rows::RowKey;
 use crate::state::table::Table;
 use std::iter::{Empty, empty};
 
-/// A dictionary whose cells are all with one bee: none is, before `whole()`.
+/// A dictionary whose cells all belong to one bee. None does, except through `whole()`.
 #[diagnostic::on_unimplemented(
     message = "this needs all cells of a dictionary, and each may be with another bee",
     label = "all cells of which bee?",
@@ -72,8 +72,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     }
 }
 
-/// A loop over a dictionary is refused where it is analysed; that it is one is not said again by the compiler. None can be
-/// built.
+/// The analysis rejects a loop over a dictionary. With these impls the compiler does not report a second
+/// error that it is no iterator. They never run.
 macro_rules! refuse_loops {
     ($(<$($parameter:ident),*> $of:ty => $($item:ty),+;)*) => { $(
         #[doc(hidden)]

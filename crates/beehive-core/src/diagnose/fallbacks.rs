@@ -1,8 +1,10 @@
-//! What derived code falls back on where a type lacks a derive, so that the compiler speaks of the derive and of nothing else.
+//! Fallbacks for derived code where a type lacks a derive, so that the compiler reports the missing derive
+//! and nothing else.
 //!
-//! A method of an impl whose bounds hold comes before a method of a trait with the same name: where all is well, nothing
-//! in here is chosen. Where something is missing, it is reported once, at the field or the parameter where the type
-//! is written, and the rest ends up here: it is never run, for the program does not compile.
+//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all
+//! types have their derives, nothing in this file is chosen. If one is missing, the error is reported once,
+//! at the field or parameter where the type is written, and the remaining uses resolve to these methods. They
+//! never run, because the program does not compile.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::Registrar;
@@ -14,8 +16,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// Stands where a fallback was chosen, which is reported elsewhere. No constant: those of functions that nobody calls are
-/// evaluated, too, where code is optimised.
+/// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` and not a constant,
+/// because constants in functions that nobody calls are evaluated, too, in optimised builds.
 macro_rules! unbuildable {
     () => {
         panic!("this code was derived from a type that lacks a derive")
@@ -23,14 +25,14 @@ macro_rules! unbuildable {
 }
 pub(crate) use unbuildable;
 
-/// A type that stands for one that is not known: with a number that could not be computed, for what was said already, the
-/// compiler knows it to be wrong, and says nothing more about what is of it.
+/// An unknown type. Its number `N` could not be computed, because of an error that is already reported. The
+/// compiler therefore treats the type as erroneous, and reports no further errors about it.
 pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
 
-/// Something that was computed.
+/// Proof that the number `N` could be computed.
 pub struct Sound<const N: usize>;
 
-/// A type, under a condition.
+/// A type that is known only if `Self` is.
 pub trait As<T: ?Sized> {
     /// The type.
     type Type: ?Sized;
@@ -39,22 +41,22 @@ impl<T: ?Sized, const N: usize> As<T> for Sound<N> {
     type Type = T;
 }
 
-/// Stands for a dictionary that no `#[derive(App)]` has described.
+/// Stand-in for a dictionary that no `#[derive(App)]` has described.
 pub struct Undeclared {
-    /// None.
+    /// Always 0.
     pub index: u32,
 }
 
 impl Undeclared {
-    /// The only one.
+    /// The only value.
     pub const IT: &'static Undeclared = &Undeclared { index: 0 };
 
-    /// No dictionary.
+    /// Returns 0: not a dictionary.
     pub const fn bit(&self) -> u64 {
         0
     }
 
-    /// No dictionary.
+    /// Returns 0: not a dictionary.
     pub const fn shared_bit(&self) -> u64 {
         0
     }
@@ -77,14 +79,14 @@ impl Whole for Undeclared {
     }
 }
 
-/// A key as it is handed over, which should be borrowed, at its dictionary.
+/// A dictionary and the key of an access that takes its key by reference.
 pub struct At<'a, D, B>(pub &'a D, pub &'a B);
 
-/// A key that is borrowed.
+/// A borrowed key.
 pub trait Borrowed {
-    /// What is borrowed.
+    /// The type of the key.
     type Key: ?Sized;
-    /// It.
+    /// Returns the key.
     fn key(&self) -> &Self::Key;
 }
 impl<Q: ?Sized> Borrowed for &Q {
@@ -110,10 +112,12 @@ impl<D: Keyed<B::Key>, B: Borrowed> At<'_, D, B> {
     }
 }
 
-/// For a reference to what points at a key: where the handler says `get(key)`, the compiler goes through it by itself.
+/// For a reference to a smart pointer or reference to a key: in the handler's `get(key)` the compiler
+/// dereferences it automatically.
 ///
-/// Tried in this order: the key itself, through one pointer, through two, and [`CellOtherwise`]. What is tried later takes
-/// itself in a way that the compiler looks for later.
+/// Resolution order: the key itself, through one pointer, through two, and then [`CellOtherwise`]. Each later
+/// step takes `self` in a form that method resolution tries later: by value, by shared reference, by mutable
+/// reference.
 pub trait CellThrough: Sized {
     /// Adds the cell.
     fn cell(self, mapper: &mut Mapper);
@@ -129,7 +133,7 @@ where
     }
 }
 
-/// As [`CellThrough`], through two pointers.
+/// Same as [`CellThrough`], through two pointers.
 pub trait CellThroughTwo {
     /// Adds the cell.
     fn cell(&self, mapper: &mut Mapper);
@@ -145,7 +149,7 @@ where
     }
 }
 
-/// A key that is moved, at its dictionary.
+/// A dictionary and the key of an access that takes its key by value.
 pub struct AtValue<'a, D, Q>(pub &'a D, pub &'a Q);
 
 impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
@@ -156,7 +160,8 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
     }
 }
 
-/// For a key of another type than its dictionary's, or one that is not borrowed: the access itself is reported.
+/// For a key that has another type than its dictionary's, or that is not borrowed. The error is reported at
+/// the access itself.
 pub trait CellOtherwise {
     /// Never built.
     fn cell(&mut self, _: &mut Mapper) {
@@ -166,14 +171,14 @@ pub trait CellOtherwise {
 impl<D, B> CellOtherwise for At<'_, D, B> {}
 impl<D, Q> CellOtherwise for AtValue<'_, D, Q> {}
 
-/// A handler that is about to be named to the runtime: its app, its message and, if it has one, its key.
+/// A handler to be registered with the runtime: its app, its message and, if it has one, its key.
 pub struct Registration<'r, 'a, A: Handlers, K, M> {
     registrar: &'r mut Registrar<'a, A>,
     of: PhantomData<fn(K, M)>,
 }
 
 impl<'r, 'a, A: Handlers, K, M> Registration<'r, 'a, A, K, M> {
-    /// One at `registrar`.
+    /// Returns a registration with `registrar`.
     pub fn of(registrar: &'r mut Registrar<'a, A>) -> Self {
         Registration { registrar, of: PhantomData }
     }
@@ -200,7 +205,7 @@ impl<A: Handles<Each<K, Tick<N>>> + Handlers, K: Key, const N: u32> Registration
     }
 }
 
-/// For handlers whose message or key lacks a derive: the handler itself is reported.
+/// For handlers whose message or key lacks a derive. The error is reported at the handler.
 pub trait RegistrationOtherwise: Sized {
     /// Never built.
     fn rcv(self) {
@@ -217,24 +222,24 @@ pub trait RegistrationOtherwise: Sized {
 }
 impl<A: Handlers, K, M> RegistrationOtherwise for Registration<'_, '_, A, K, M> {}
 
-/// A field of an app that is about to be visited.
+/// A field of an app to be visited.
 pub struct Field<'a, C>(pub &'a mut C);
 
 impl<C: Column> Field<'_, C> {
-    /// Lets `visitor` see it.
+    /// Calls `visitor` for the field.
     #[inline(always)]
     pub fn visit<V: Visitor>(self, index: u32, visitor: &mut V) {
         visitor.column(index, self.0)
     }
 
-    /// Lets `visitor` see it together with that of another bee.
+    /// Calls `visitor` for the field together with the same field of another bee.
     #[inline(always)]
     pub fn visit_pair<V: PairVisitor>(self, index: u32, other: &mut C, visitor: &mut V) {
         visitor.columns(index, self.0, other)
     }
 }
 
-/// For fields whose key or value lacks a derive: the field's type is reported.
+/// For fields whose key or value type lacks a derive. The error is reported at the type of the field.
 pub trait FieldOtherwise<C>: Sized {
     /// Never built.
     fn visit<V: Visitor>(self, _: u32, _: &mut V) {
@@ -263,7 +268,7 @@ impl<T: KeyEncoding> KeyPart<'_, T> {
     }
 }
 
-/// For keys with a field that cannot be part of one: the field is reported.
+/// For keys with a field that cannot be part of a key. The error is reported at the field.
 pub trait KeyPartOtherwise: Sized {
     /// Never run.
     fn feed(self, _: &mut CellHasher) {
@@ -276,7 +281,7 @@ pub trait KeyPartOtherwise: Sized {
 }
 impl<T> KeyPartOtherwise for KeyPart<'_, T> {}
 
-/// For messages and keys with a field that cannot be encoded: the field is reported.
+/// For messages and keys with a field that cannot be encoded. The error is reported at the field.
 pub trait MirrorOtherwise {
     /// Never run.
     fn write<T, S: serde::Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
@@ -305,8 +310,9 @@ mod tests {
         At(COUNTS, &"borrowed").cell(&mut mapper);
         At(COUNTS, &&mut *String::from("changed")).cell(&mut mapper);
         AtValue(COUNTS, &"moved".to_string()).cell(&mut mapper);
+
         assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 3));
-        // whatever the compiler goes through to get at a key
+        // The compiler dereferences all of these automatically to reach the key.
         let (mut mapper, number) = (Mapper::new(1, 0, HiveId(1)), 7);
         At(SUMS, &&number).cell(&mut mapper);
         At(SUMS, &&&number).cell(&mut mapper);
@@ -314,15 +320,18 @@ mod tests {
         At(SUMS, &&Box::new(number)).cell(&mut mapper);
         At(SUMS, &&&&number).cell(&mut mapper);
         At(SUMS, &&&std::sync::Arc::new(number)).cell(&mut mapper);
+
         assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 1));
 
         struct Seen(u32);
+
         impl Visitor for Seen {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 assert_eq!(column.info().name, "counts");
                 self.0 = index
             }
         }
+
         let mut seen = Seen(0);
         Field(&mut crate::Dict::<String, u64>::open(COUNTS)).visit(7, &mut seen);
         assert_eq!(seen.0, 7);

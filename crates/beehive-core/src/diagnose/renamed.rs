@@ -1,4 +1,5 @@
-//! What maps of the standard library have, and dictionaries under another name, which is said. Nobody can call these.
+//! Methods of standard-library maps that dictionaries have under another name: the compiler error names the
+//! right one. No method here can be called.
 
 use crate::diagnose::fallbacks::unbuildable;
 use crate::key::Key;
@@ -8,7 +9,7 @@ use crate::state::rows::RowKey;
 use crate::state::table::Table;
 use std::ops::{Index, IndexMut};
 
-/// A dictionary that has `insert`: none does.
+/// Implemented by no dictionary: a `Dict` has `put` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `insert`",
     label = "of a `Dict` it is `put`",
@@ -17,7 +18,7 @@ use std::ops::{Index, IndexMut};
 )]
 pub trait HasInsert {}
 
-/// A dictionary that has `contains_key`: none does.
+/// Implemented by no dictionary: a `Dict` has `contains` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `contains_key`",
     label = "of a `Dict` it is `contains`",
@@ -26,7 +27,7 @@ pub trait HasInsert {}
 )]
 pub trait HasContainsKey {}
 
-/// A dictionary that has `[..]`: none does.
+/// Implemented by no dictionary: a `Dict` has `get` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `[..]`",
     label = "of a `Dict` it is `get`",

@@ -1,7 +1,8 @@
-//! Dictionaries of keys or values that lack a derive: what handlers call on them, so that only the derive is reported.
+//! Stand-ins for the methods of dictionaries whose key or value type lacks a derive, so that only the missing
+//! derive is reported.
 //!
-//! The methods of `Dict`, `Table` and `Rows` come first wherever the types are what they have to be. None of these can be
-//! built.
+//! The methods of `Dict`, `Table` and `Rows` take precedence wherever the types have all derives. No code in
+//! this file ever runs.
 
 use crate::diagnose::fallbacks::unbuildable;
 use crate::state::dict::Dict;
@@ -10,16 +11,16 @@ use crate::state::table::Table;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// Stands for a [`Dict`].
+/// Stand-in for a [`Dict`].
 #[doc(hidden)]
 pub struct UnusableDict<K, V>(PhantomData<(K, V)>);
-/// Stands for the place of a key.
+/// Stand-in for the entry of a key.
 #[doc(hidden)]
 pub struct UnusableEntry<'a, V>(PhantomData<&'a mut V>);
-/// Stands for a [`Table`].
+/// Stand-in for a [`Table`].
 #[doc(hidden)]
 pub struct UnusableTable<K, R, V>(PhantomData<(K, R, V)>);
-/// Stands for [`Rows`].
+/// Stand-in for [`Rows`].
 #[doc(hidden)]
 pub struct UnusableRows<R, V>(PhantomData<(R, V)>);
 
