@@ -1,11 +1,12 @@
-//! Handlers that hold their threads: an app whose handlers block by the hundred starves itself, and nobody else.
+//! Handlers that block their threads: an app with hundreds of blocked handlers starves itself, and no other
+//! app.
 
 use crate::load::{On, alone, credits_are_back, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers, limits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What handlers wait at until it is opened.
+/// A gate at which handlers block until it is opened.
 struct Gate {
     open: AtomicBool,
     inside: AtomicUsize,
@@ -27,10 +28,11 @@ impl Gate {
     }
 }
 
-/// A gate for each test, as they run at the same time.
+/// One gate per test, because the tests run concurrently.
 static GATES: [Gate; 4] = [const { Gate::shut() }; 4];
 
-/// Opens a gate, also when an assertion fails: the runtime does not end before its threads do.
+/// Opens a gate when dropped, even if an assertion fails: a runtime does not shut down before its threads
+/// end.
 struct Opens(usize);
 
 impl Drop for Opens {
@@ -41,14 +43,14 @@ impl Drop for Opens {
 
 macro_rules! waiter {
     ($app:ident, $wait:ident, $nothing:ident) => {
-        /// Waits at a gate. Answers how many have waited at this place.
+        /// Blocks at a gate. Answers how many have done so at this place.
         #[derive(Message, Clone)]
         #[message(reply = u64)]
         struct $wait {
             place: u64,
             gate: usize,
         }
-        /// Waits at a gate and needs no cell.
+        /// Blocks at a gate, and needs no cell.
         #[derive(Message)]
         struct $nothing {
             gate: usize,
@@ -78,7 +80,7 @@ waiter!(Waiters, Wait, WaitForNothing);
 waiter!(MoreWaiters, WaitMore, WaitMoreForNothing);
 waiter!(MostWaiters, WaitMost, WaitMostForNothing);
 
-/// Is counted; and sent on to an app that may be stuck, if asked.
+/// Counts a visit. With `passes_on`, also sends a message to an app that may be blocked.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Visit {
@@ -118,19 +120,19 @@ impl Others {
     }
 }
 
-/// Takes so many milliseconds, on its thread.
+/// Keeps its thread busy for `milliseconds`.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Work {
     place: u64,
     milliseconds: u64,
 }
-/// How often there was work at two places: their bees become one.
+/// Answers how often there was work at two places, and so merges their bees.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Both(u64, u64);
 
-/// At place [`TURNSTILE`] somebody has begun to work, so many times.
+/// How often work has begun at place [`TURNSTILE`].
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 const TURNSTILE: u64 = 1_000_000;
 
@@ -157,31 +159,36 @@ impl Workshop {
     }
 }
 
-/// What nine hundred and ninety in a thousand are served within, in a debug build on a busy machine.
+/// Time within which 99 % of the requests must be answered, in a debug build on a busy machine.
 const SERVED: Duration = Duration::from_millis(100);
 const WORKERS: usize = 2;
-/// Handlers of one app that may be inside at once: the last ones on runners and on workers.
+/// Maximum number of handlers of one app that may run at once: the last ones on runners and workers.
 const INSIDE: usize = limits::HELD_THREADS_PER_APP_MAX + 2 * WORKERS;
 
-/// Asks another app for a while, from outside and by an IO bee, about places beyond `from`; nothing may be slow.
+/// Sends requests to another app for a while, from outside and through an IO bee, for places beyond `from`.
+/// None may be slow.
 async fn others_are_served(hive: &Hive, gate: usize, from: u64, passes_on: bool) {
     let mut io = hive.io();
     let mut took = Vec::new();
     let began = Instant::now();
     let mut place = from;
+
     while began.elapsed() < Duration::from_millis(700) {
         place += 1;
         let one = Instant::now();
         let asked = hive.request(Visit { place, passes_on, gate }).await;
         took.push(one.elapsed());
+
         assert_eq!(asked, Ok(1));
         let one = Instant::now();
         io.emit(Visit { place, passes_on, gate });
         io.flush().await;
+
         assert_eq!(answers::<Visit>(&mut io, 1).await, [2]);
         took.push(one.elapsed());
         tokio::time::sleep(Duration::from_micros(500)).await
     }
+
     took.sort_unstable();
     let slow = took[took.len() * 99 / 100];
     assert!(slow < SERVED, "{slow:?} at the 99th percentile of {}", took.len());
@@ -197,7 +204,7 @@ async fn answers<M: Message<Reply = u64>>(io: &mut Io, count: usize) -> Vec<u64>
     answers
 }
 
-/// Another task finds a thread for what blocks at once.
+/// Checks that another task gets a thread for blocking work at once.
 async fn a_thread_is_left() {
     let asked = Instant::now();
     tokio::task::spawn_blocking(|| ()).await.unwrap();
@@ -221,35 +228,41 @@ fn six_hundred_handlers_that_block_starve_their_own_app_only() {
         for place in 0..PLACES {
             io.emit(Wait { place, gate: GATE })
         }
+
         io.flush().await;
         full(GATE, limits::HELD_THREADS_PER_APP_MAX).await;
         others_are_served(&hive, GATE, 10_000, false).await;
         a_thread_is_left().await;
-        // more of the same change nothing
+
+        // Further blocked handlers change nothing.
         for place in 0..PLACES {
             io.emit(Wait { place, gate: GATE })
         }
+
         io.flush().await;
         others_are_served(&hive, GATE, 20_000, false).await;
         let most = GATES[GATE].most.load(Ordering::Acquire);
         assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
+
         drop(opens);
         let mut waited = answers::<Wait>(&mut io, 2 * PLACES as usize).await;
         waited.sort_unstable();
         assert!(waited[..PLACES as usize].iter().all(|first| *first == 1), "each place once");
         assert!(waited[PLACES as usize..].iter().all(|second| *second == 2), "and once more");
+
         credits_are_back(&hive, &[&io], limits::CREDITS_PER_IO_BEE).await;
-        // and it goes on
+        // After the gate has opened, the app continues.
         for place in 0..PLACES {
             io.emit(Wait { place, gate: GATE })
         }
+
         io.flush().await;
         assert!(answers::<Wait>(&mut io, PLACES as usize).await.iter().all(|third| *third == 3));
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Bees of an app are not held by an app that they send messages to.
+/// Bees are not blocked by an app that they send messages to.
 #[test]
 fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
     let _alone = alone();
@@ -261,21 +274,26 @@ fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
         for place in 0..300 {
             io.emit(Visit { place, passes_on: true, gate: GATE })
         }
+
         io.flush().await;
         assert_eq!(answers::<Visit>(&mut io, 300).await, [1; 300]);
+
         others_are_served(&hive, GATE, 10_000, true).await;
         let most = GATES[GATE].most.load(Ordering::Acquire);
         assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
+
         drop(opens);
         hive.idle().await;
         let waiters = &hive.status().apps[0].handlers[0];
         let visits = &hive.status().apps[1].handlers[0];
+
         assert_eq!(waiters.messages, visits.messages, "nothing is lost");
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Three apps want more than all threads that there are for it. What is left is enough for the fourth, and for files.
+/// Three apps want all threads reserved for blocked handlers. The remaining threads suffice for a fourth app,
+/// and for files.
 #[test]
 fn apps_that_are_stuck_together_leave_threads_to_the_others() {
     let _alone = alone();
@@ -286,20 +304,25 @@ fn apps_that_are_stuck_together_leave_threads_to_the_others() {
         let (hive, _) = start(builder.app::<Others>(), On::Memory);
         let opens = Opens(GATE);
         let mut ios = [hive.io(), hive.io(), hive.io()];
+
         for place in 0..PLACES {
             ios[0].emit(Wait { place, gate: GATE });
             ios[1].emit(WaitMore { place, gate: GATE });
             ios[2].emit(WaitMost { place, gate: GATE })
         }
+
         for io in &mut ios {
             io.flush().await
         }
+
         full(GATE, limits::HELD_THREADS_MAX).await;
         others_are_served(&hive, GATE, 10_000, false).await;
         a_thread_is_left().await;
         let most = GATES[GATE].most.load(Ordering::Acquire);
-        // of each further app one
+
+        // Each further app gets one thread.
         assert!(most <= limits::HELD_THREADS_MAX + 1 + 2 * WORKERS, "{most} handlers hold a thread each");
+
         drop(opens);
         assert!(answers::<Wait>(&mut ios[0], PLACES as usize).await.iter().all(|first| *first == 1));
         assert!(answers::<WaitMore>(&mut ios[1], PLACES as usize).await.iter().all(|first| *first == 1));
@@ -308,7 +331,7 @@ fn apps_that_are_stuck_together_leave_threads_to_the_others() {
     })
 }
 
-/// A stateless handler has no bee; each sender of its messages holds a thread.
+/// A stateless handler has no bee, so every sender of its messages holds a thread.
 #[test]
 fn stateless_handlers_that_block_starve_their_own_app_only() {
     let _alone = alone();
@@ -318,14 +341,17 @@ fn stateless_handlers_that_block_starve_their_own_app_only() {
         let (hive, _) = start(Hive::builder().app::<Waiters>().app::<Others>(), On::Memory);
         let opens = Opens(GATE);
         let mut senders: Vec<Io> = (0..SENDERS).map(|_| hive.io()).collect();
+
         for io in &mut senders {
             io.emit(WaitForNothing { gate: GATE });
             io.flush().await
         }
+
         full(GATE, limits::HELD_THREADS_PER_APP_MAX).await;
         others_are_served(&hive, GATE, 10_000, false).await;
         a_thread_is_left().await;
         let most = GATES[GATE].most.load(Ordering::Acquire);
+
         assert!(most <= INSIDE, "{most} handlers of one app hold a thread each");
         drop(opens);
         hive.idle().await;
@@ -334,7 +360,8 @@ fn stateless_handlers_that_block_starve_their_own_app_only() {
     })
 }
 
-/// Bees run on workers where IO bees ask for it, and one worker is left for sockets and timers: also where there is but one.
+/// Bees run on workers if their IO bees ask for it, but one worker always remains for sockets and timers,
+/// even if it is the only one.
 #[test]
 fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
     let _alone = alone();
@@ -351,7 +378,8 @@ fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
                     answers::<Work>(&mut io, 1).await
                 }))
             }
-            // on a worker, as a socket would be
+
+            // On a worker, as the task of a socket would be.
             let began = Instant::now();
             let ticking = tokio::spawn(async move {
                 let mut slowest = began.elapsed();
@@ -362,17 +390,21 @@ fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
                 }
                 slowest
             });
+
             let slowest = ticking.await.unwrap();
             assert!(slowest < SERVED * 2, "{slowest:?} for a timer of 5 ms, {workers} workers");
+
             for fed in feeding {
                 assert_eq!(fed.await.unwrap(), [1]);
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
 }
 
-/// Whoever waits for a bee that a worker runs is told at once, and not after the handler that the worker runs next.
+/// A task that waits for a bee is woken as soon as the worker releases the bee, not after the next handler on
+/// that worker.
 #[test]
 fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
     let _alone = alone();
@@ -383,6 +415,7 @@ fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
             for place in [first, other, last] {
                 hive.request(Work { place, milliseconds: 0 }).await.unwrap();
             }
+
             let begun = BEGUN.load(Ordering::Acquire);
             let mut io = hive.io();
             io.run_here();
@@ -392,6 +425,7 @@ fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
                 io.flush().await;
                 answers::<Work>(&mut io, 2).await
             });
+
             let merging = hive.clone();
             let merged = tokio::spawn(async move {
                 while BEGUN.load(Ordering::Acquire) == begun {
@@ -401,16 +435,18 @@ fn a_merge_does_not_wait_for_the_handler_that_comes_after_its_bee() {
                 let answer = merging.request(Both(first, other)).await;
                 (answer, asked.elapsed())
             });
+
             let (answer, took) = merged.await.unwrap();
             assert_eq!(answer, Ok(3));
             assert!(took < SERVED * 4, "{took:?} in round {round}");
             feeding.await.unwrap();
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// A worker that runs bees itself does not wait for one that stands in a long line somewhere else.
+/// A worker that runs bees itself does not wait for a bee in another worker's long queue.
 #[test]
 fn a_bee_that_waits_elsewhere_runs_on_the_worker_that_asks() {
     let _alone = alone();
@@ -425,6 +461,7 @@ fn a_bee_that_waits_elsewhere_runs_on_the_worker_that_asks() {
             for place in 0..LINE {
                 many.emit(Work { place, milliseconds: 2 })
             }
+
             many.emit(Work { place: last, milliseconds: 0 });
             many.flush().await;
             let asking = tokio::spawn(async move {
@@ -434,11 +471,13 @@ fn a_bee_that_waits_elsewhere_runs_on_the_worker_that_asks() {
                 let answer = answers::<Work>(&mut here, 1).await;
                 (answer, asked.elapsed())
             });
+
             let (answer, took) = asking.await.unwrap();
             assert_eq!(answer, [2], "in order");
             fastest = fastest.min(took);
             answers::<Work>(&mut many, LINE as usize + 1).await;
         }
+
         assert!(fastest < SERVED, "{fastest:?}");
         hive.stop(Duration::from_secs(5)).await;
     })

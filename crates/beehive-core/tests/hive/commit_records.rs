@@ -1,4 +1,5 @@
-//! Everything that a message causes is in the record of whoever caused it: nothing is seen before, lost after, or twice.
+//! Commit records: everything a message causes is in the record of its sender, so nothing is visible early,
+//! lost or duplicated.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::Colony;
@@ -7,31 +8,31 @@ use beehive_core::{Address, App, Ctx, Dict, Hive, Message, handlers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// From outside.
+/// Comes from outside.
 #[derive(Message)]
 struct Hit(u64);
-/// Sent on by the bee that took it.
+/// Emitted by the bee that handles [`Hit`].
 #[derive(Message)]
 struct Step(u64);
-/// Sent on by a stateless handler.
+/// Emitted by a stateless handler.
 #[derive(Message)]
 struct Nested(u64);
 #[derive(Message)]
 struct Late(u64);
 #[derive(Message)]
 struct LateFromOutside(u64);
-/// A question that is passed on to the end of the chain.
+/// A request that is passed on to the end of the chain.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask(u64);
-/// What came of it: its kind, and the number.
+/// The observable result: its kind, and the number.
 #[derive(Message)]
 struct Echo(u8, u64);
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Echoes(u8);
 
-/// Keeps what comes from outside, and sends it on.
+/// Stores what comes from outside, and passes it on.
 #[derive(App)]
 struct Front {
     hits: Dict<u64, Vec<u64>>,
@@ -47,7 +48,7 @@ impl Front {
     }
 }
 
-/// Has no state at all.
+/// Has no state.
 #[derive(App)]
 struct Relay {}
 #[handlers]
@@ -83,7 +84,7 @@ impl Relay {
     }
 }
 
-/// Fails after it has emitted: nothing of that may be seen, and nothing else may be harmed.
+/// Fails after it has emitted messages. None of them may become visible, and nothing else may be affected.
 #[derive(App)]
 struct Faulty {}
 #[handlers]
@@ -188,6 +189,7 @@ async fn echoes(hive: &Hive) -> BTreeMap<u8, Vec<u64>> {
         assert!(numbers.is_sorted_by(|a, b| a < b), "kind {kind} came twice: {numbers:?}");
         all.insert(kind, numbers);
     }
+
     assert_eq!(hive.request(Echoes(99)).await.unwrap(), [0u64; 0], "of a handler that failed");
     all
 }
@@ -207,6 +209,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
                 let journal = TestJournal::start(run * 100 + life, refuse, colony.last);
                 let hive = start(&journal, colony);
                 let mut io = hive.io();
+
                 io.resume(77, 0);
                 for number in 0..MESSAGES {
                     io.emit(Hit(number));
@@ -214,6 +217,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
                         io.flush().await
                     }
                 }
+
                 if last_life {
                     let want: Vec<u64> = (0..MESSAGES).collect();
                     let mut left = 1_000;
@@ -224,32 +228,38 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
                             .filter(|(_, n)| **n != want)
                             .map(|(kind, n)| (*kind, n.len()))
                             .collect();
+
                         if missing.is_empty() {
                             break;
                         }
+
                         left -= 1;
                         assert!(left > 0, "run {run}: kind and number of what came: {missing:?}");
                         tokio::time::sleep(Duration::from_millis(5)).await
                     }
-                    // and nothing more comes
+
+                    // Nothing more arrives.
                     tokio::time::sleep(Duration::from_millis(30)).await;
                     let _ = echoes(&hive).await;
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(25_000))).await
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 hive.stop(Duration::ZERO).await;
                 log
             });
         }
+
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
+
     assert!(replayed > 100, "nothing was on its way when it was killed: {replayed}");
 }
 
-// ---- what can be seen from outside ----
+// ---- visibility from outside ----
 
 #[derive(Message)]
 struct Knock {
@@ -289,7 +299,7 @@ impl Bell {
 #[test]
 fn what_a_stateless_handler_sends_is_held_until_the_record_of_its_sender_is_committed() {
     on_workers(2, async {
-        // refuses everything
+        // This journal refuses every entry.
         let journal = TestJournal::start(9, 1, 0);
         let hive = Hive::builder()
             .app::<Door>()
@@ -297,26 +307,32 @@ fn what_a_stateless_handler_sends_is_held_until_the_record_of_its_sender_is_comm
             .journal(journal.clone(), Colony::default())
             .start()
             .unwrap();
+
         let mut io = hive.io();
         let back = io.address();
         for number in 0..100 {
             io.emit(Knock { number, back })
         }
+
         io.flush().await;
         let handler = || hive.status().apps[1].handlers[0].messages;
         eventually("it has run again and again", Duration::from_secs(10), || {
             handler() > 500 && journal.refused() > 5
         })
         .await;
+
         assert!(io.try_receive().is_none(), "something was sent that never happened");
         journal.accept_all();
         let mut heard = Vec::new();
+
         while heard.len() < 100 {
             let mail = tokio::time::timeout(Duration::from_secs(10), io.receive()).await.unwrap();
             heard.extend(mail.messages::<Heard>().unwrap().iter().map(|h| h.0))
         }
+
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(io.try_receive().is_none(), "something was sent twice");
+
         heard.sort_unstable();
         assert_eq!(heard, (0..100).collect::<Vec<u64>>());
         journal.stop();
@@ -324,7 +340,7 @@ fn what_a_stateless_handler_sends_is_held_until_the_record_of_its_sender_is_comm
     })
 }
 
-// ---- what a handler leaves that cannot be recorded ----
+// ---- values that cannot be recorded ----
 
 #[derive(Message)]
 struct Plain(u64);
@@ -377,10 +393,12 @@ fn a_value_that_cannot_be_recorded_harms_its_own_message_only() {
         for number in 0..99 {
             io.emit(Plain(number))
         }
+
         io.flush().await;
         journal.accept_all();
         eventually("all are done", Duration::from_secs(10), || io.floor() == 99).await;
         let want: u64 = (1..100).filter(|n| n % 10 != 0 && n % 7 != 0).sum();
+
         assert_eq!(hive.request(Sum(0)).await.unwrap(), want);
         for (value, why) in [(10, "it cannot be encoded"), (7, "it will not be encoded")] {
             let refused = hive.request(Asked(value)).await.unwrap_err().to_string();
@@ -388,6 +406,7 @@ fn a_value_that_cannot_be_recorded_harms_its_own_message_only() {
             let letter = hive.dead_letters().pop().unwrap();
             assert!(letter.error.to_string().contains(why), "{}", letter.error);
         }
+
         assert_eq!(hive.request(Sum(0)).await.unwrap(), want);
         journal.stop();
         let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();

@@ -1,4 +1,4 @@
-//! Dead letters: what they say about a message, and that it can be sent again as what it was.
+//! Dead letters: their content, and sending a message again unchanged.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{
@@ -7,7 +7,7 @@ use beehive_core::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Handled well only when what its test waits for has been mended.
+/// Fails until the test has repaired its handler.
 #[derive(Message, Clone, Debug)]
 #[message(reply = String)]
 struct Order {
@@ -15,13 +15,13 @@ struct Order {
     number: u64,
     note: String,
 }
-/// What the second app gets because of an order.
+/// Sent to the second app because of an order.
 #[derive(Message)]
 struct Parcel {
     test: usize,
     number: u64,
 }
-/// How often an order was handled to its end; and how many parcels went, or notes were taken, because of it.
+/// How often an order was handled completely.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Handled(u64);
@@ -31,16 +31,16 @@ struct Parcels(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Notes(u64);
-/// Every message of this type fails, however large it is.
+/// Every message of this type fails, whatever its size.
 #[derive(Message)]
 struct Bulk(Vec<u8>);
 
-/// A mended handler for each test, as they run at the same time.
+/// One repair flag per test, because the tests run concurrently.
 static MENDED: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
 
 fn must_be_mended(test: usize) {
     if !MENDED[test].load(Ordering::Acquire) {
-        // without the report that a panic of its own would make
+        // Unwinds without the panic hook, to keep the output of the test clean.
         std::panic::resume_unwind(Box::new("not mended yet"))
     }
 }
@@ -81,7 +81,7 @@ impl Workshop {
         assert!(msg.0.is_empty(), "as asked")
     }
 }
-/// Gets what the others have no answer to; takes notes of all orders.
+/// Handles what the other apps leave unanswered, and takes notes of all orders.
 #[derive(App)]
 struct Office {
     notes: Dict<u64, u64>,
@@ -138,10 +138,12 @@ fn a_letter_says_what_where_why_and_because_of_whom() {
         let mut io = hive.io();
         MENDED[1].store(false, Ordering::Release);
         MENDED[0].store(true, Ordering::Release);
-        // goes well with the first app, and fails with the second
+
+        // Succeeds in the first app and fails in the second.
         io.emit(order(0, 1));
         io.emit(Order { note: "to the archive".into(), ..order(7, 2) });
         io.flush().await;
+
         let mut letters = letters(&hive, 2).await;
         letters.sort_by_key(|letter| letter.cause.hops);
         let [of_order, of_parcel] = &letters[..] else { panic!("{letters:?}") };
@@ -154,9 +156,11 @@ fn a_letter_says_what_where_why_and_because_of_whom() {
         assert_eq!((of_parcel.app, of_parcel.handler, of_parcel.cause.hops), ("office", "parcel", 1));
         assert_eq!(of_parcel.cause.sender, Address::App(1));
         assert_eq!(of_parcel.cause.handler, Some(("workshop", "order", "Order")));
-        // they came in together, and began a chain each
+
+        // Both came in the same batch, and each began a chain of its own.
         assert_eq!(of_parcel.cause.chain, of_order.cause.chain.wrapping_sub(1));
-        // the stop would wait for it to read its answers
+
+        // Otherwise the stop would wait for this IO bee to read its answers.
         drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
@@ -170,15 +174,18 @@ fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
             MENDED[test + 1].store(true, Ordering::Release);
             let (hive, _journal) = started(on);
             let failed = hive.request(order(test, number)).await.unwrap_err().to_string();
+
             assert!(failed.contains("not mended yet"), "{failed}");
             let first = letters(&hive, 1).await.remove(0);
-            // it fails again, which makes another letter about the same message
+            // It fails again, which adds a second letter about the same message.
             hive.resend_dead_letter(first.number).await.unwrap();
             eventually("again", Duration::from_secs(10), || hive.status().dead_letters == 2).await;
+
             let second = hive.dead_letters().remove(0);
             assert!(second.number > first.number);
             assert_eq!((&second.bytes, second.cause), (&first.bytes, first.cause));
             assert_eq!(hive.request(Handled(number)).await, Ok(0), "undone");
+
             MENDED[test].store(true, Ordering::Release);
             hive.resend_dead_letter(second.number).await.unwrap();
             hive.idle().await;
@@ -186,8 +193,10 @@ fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
             assert_eq!(hive.request(Parcels(number)).await, Ok(1), "what it causes is caused now");
             assert_eq!(hive.request(Notes(number)).await, Ok(1), "others had it when it came first");
             assert!(hive.dead_letters().is_empty());
+
             let gone = Err(ResendError::Unknown { number: second.number });
             assert_eq!(hive.resend_dead_letter(second.number).await, gone);
+
             let status = hive.status();
             assert_eq!(
                 (status.dead_letters, status.dead_letters_kept, status.dead_letters_dropped),
@@ -204,15 +213,18 @@ fn a_message_sent_again_is_passed_on_from_where_it_failed() {
         let (hive, _) = started(On::Memory);
         let with_note = Order { note: "for the archive".into(), ..order(6, 3) };
         assert!(hive.request(with_note).await.is_err());
+
         let letter = letters(&hive, 1).await.remove(0);
         MENDED[6].store(true, Ordering::Release);
         hive.resend_dead_letter(letter.number).await.unwrap();
         hive.idle().await;
+
         let handled = |app: &str, handler: &str| {
             let status = hive.status();
             let app = status.apps.into_iter().find(|a| a.name == app).unwrap();
             app.handlers.into_iter().find(|h| h.name == handler).unwrap().messages
         };
+
         assert_eq!((handled("reception", "order"), handled("workshop", "order")), (1, 2));
         assert_eq!(handled("archive", "order"), 1, "passed on by the workshop, which has no answer to it");
         hive.stop(Duration::from_secs(5)).await;
@@ -226,15 +238,18 @@ fn what_cannot_be_sent_again_says_why_and_can_be_thrown_away() {
         hive.emit(Bulk(vec![1; limits::DEAD_LETTER_BYTES_MAX])).await;
         hive.emit(Bulk(vec![1; 10])).await;
         let kept = letters(&hive, 2).await;
+
         assert!(!kept[0].can_be_sent_again() && kept[1].can_be_sent_again());
         assert!(
             kept[0].words.ends_with('…') && kept[0].words.len() < limits::DEAD_LETTER_WORDS_BYTES_MAX + 8
         );
+
         let why = hive.resend_dead_letter(kept[0].number).await.unwrap_err();
         assert_eq!(why, ResendError::NotKept { message: <Bulk as Message>::NAME });
         assert_eq!(hive.discard_dead_letter(kept[0].number).map(|l| l.number), Some(kept[0].number));
         assert!(hive.discard_dead_letter(kept[0].number).is_none());
         assert_eq!((hive.discard_dead_letters(), hive.dead_letters().len()), (1, 0));
+
         hive.emit(Bulk(vec![1; 10])).await;
         let kept = letters(&hive, 1).await;
         hive.stop(Duration::from_secs(5)).await;

@@ -1,4 +1,5 @@
-//! What is remembered of messages from outside: enough that none is handled twice, and no more as their number grows.
+//! Deduplication of messages from outside: no message is handled twice, and the memory for it does not grow
+//! with their number.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{Colony, Entry};
@@ -7,7 +8,7 @@ use beehive_core::{App, Busy, Ctx, Dict, Hive, Message, handlers, limits};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number `seq` of one sender, counted at `key`.
+/// Message number `seq` of one sender, counted at `key`.
 #[derive(Message)]
 struct Count {
     key: u64,
@@ -22,7 +23,8 @@ struct Counted(u64);
 
 #[derive(App)]
 struct Counter {
-    /// How many, their sum, and how often one was not larger than the one before.
+    /// Number of messages, their sum, the last number, and how often a number was not larger than the one
+    /// before.
     counts: Dict<u64, (u64, u64, u64, u64)>,
 }
 #[handlers]
@@ -55,7 +57,7 @@ fn replay(log: &[Vec<u8>]) -> Colony {
     Colony::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-/// What all bees of a log remember, and the log itself.
+/// Size of the deduplication sets of all bees of a log, and of the log itself.
 fn remembered(colony: &Colony) -> usize {
     colony.bees.values().map(|bee| bee.seen.size()).sum::<usize>() + colony.seen.size()
 }
@@ -63,20 +65,22 @@ fn remembered(colony: &Colony) -> usize {
 const RUN: u64 = 40;
 const KEYS: u64 = 200;
 
-/// Neighbours go to one key, so that a run is one record.
+/// Consecutive messages go to one key, so that a run of them is one record.
 fn key_of(seq: u64) -> u64 {
     Chance(seq / RUN).below(KEYS)
 }
 
-/// `BEEHIVE_LONG=1` has a million of them; the bound is the same.
+/// `BEEHIVE_LONG=1` sends a million messages; the bound is the same.
 #[test]
 fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
     let messages: u64 = if std::env::var_os("BEEHIVE_LONG").is_some() { 1_000_000 } else { 250_000 };
     const LIVES: u64 = 5;
-    // each bee: its floor on the lane of the sender and on those that ask, and what is above
+    // For each bee: its low-water mark for the sender and for those that send requests, and the numbers
+    // above.
     const MOST: usize = KEYS as usize * 8;
     let mut log: Vec<Vec<u8>> = Vec::new();
     let mut done = 0u64;
+
     for life in 0..LIVES {
         let until = messages * (life + 1) / LIVES;
         (log, done) = on_workers(2, async {
@@ -84,9 +88,10 @@ fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
             let refuse = if life % 2 == 0 { 50 } else { 0 };
             let journal = TestJournal::start(1 + life, refuse, colony.last);
             assert!(remembered(&colony) <= MOST, "{} in the log", remembered(&colony));
+
             let hive = begin(&journal, colony);
             let mut io = hive.io();
-            // as somebody who remembers only now and then what is done
+            // Like a sender that only occasionally stores how far it has got.
             let mut seq = (done / 10_000 * 10_000).saturating_sub(20_000);
             io.resume(LANE, seq);
             while seq < until {
@@ -94,20 +99,24 @@ fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
                     io.emit(Count { key: key_of(seq), seq });
                     seq += 1;
                 }
+
                 io.flush().await;
                 assert!(seq.saturating_sub(io.floor()) <= limits::LANE_WINDOW_MAX);
+
                 if seq.is_multiple_of(50_000) {
                     let now = hive.status().remembered;
                     assert!(now <= MOST, "{now} remembered after {seq} messages");
                 }
             }
+
             if life + 1 == LIVES {
                 journal.accept_all();
                 eventually("all are done", Duration::from_secs(60), || io.floor() == messages).await;
                 check(&hive, messages).await;
                 assert!(hive.status().remembered <= MOST);
             }
-            // killed: nothing is committed from here on
+
+            // Killed: nothing is committed from here on.
             journal.stop();
             let floor = io.floor();
             log.extend(journal.log());
@@ -115,6 +124,7 @@ fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
             (log, floor)
         });
     }
+
     let colony = replay(&log);
     assert!(remembered(&colony) <= MOST, "{} in the log", remembered(&colony));
 }
@@ -126,13 +136,15 @@ async fn check(hive: &Hive, messages: u64) {
         *count += 1;
         *sum += seq;
     }
+
     for (key, (count, sum)) in want.into_iter().enumerate() {
         let got = hive.request(Counted(key as u64)).await.unwrap();
         assert_eq!(got, (count, sum, 0), "key {key}");
     }
 }
 
-/// Under its old numbers in the same life, while the first ones are still on their way.
+/// The messages are sent again under their old numbers in the same incarnation, while the first ones are
+/// still in flight.
 #[test]
 fn what_is_sent_twice_is_handled_once() {
     on_workers(3, async {
@@ -148,6 +160,7 @@ fn what_is_sent_twice_is_handled_once() {
                 io.flush().await
             }
         }
+
         journal.accept_all();
         eventually("all are done", Duration::from_secs(20), || ios[0].floor() == 4_000).await;
         for key in 0..7 {
@@ -155,12 +168,13 @@ fn what_is_sent_twice_is_handled_once() {
             let got = hive.request(Counted(key)).await.unwrap();
             assert_eq!(got, (want.len() as u64, want.iter().sum(), 0));
         }
+
         journal.stop();
         hive.stop(Duration::ZERO).await;
     })
 }
 
-/// A bee that ends takes what it remembers along; it must not be missed.
+/// A bee that retires takes its deduplication set along. The numbers in it must not get lost.
 #[test]
 fn what_a_bee_handled_that_ended_is_not_handled_again() {
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -175,10 +189,12 @@ fn what_a_bee_handled_that_ended_is_not_handled_again() {
                 io.emit(Count { key: seq, seq });
                 io.emit(Clear(seq));
             }
+
             io.flush().await;
             let retired = || hive.status().apps[0].bees == 0 && io.floor() == 200;
             eventually("all bees have ended", Duration::from_secs(20), retired).await;
             let messages: u64 = hive.status().apps[0].handlers.iter().map(|h| h.messages).sum();
+
             assert_eq!(messages, if life == 0 { 200 } else { 0 }, "life {life}");
             tokio::time::sleep(Duration::from_millis(50)).await;
             journal.stop();
@@ -186,6 +202,7 @@ fn what_a_bee_handled_that_ended_is_not_handled_again() {
             hive.stop(Duration::ZERO).await;
             log
         });
+
         let colony = replay(&log);
         assert!(colony.bees.is_empty(), "{:?}", colony.bees.keys());
         assert_eq!(colony.seen.size(), 1, "{:?}", colony.seen);
@@ -202,17 +219,21 @@ fn a_lane_that_ended_is_forgotten_everywhere() {
             if connection % 3 == 0 {
                 io.resume(1_000 + connection, 0)
             }
+
             for key in 0..10 {
                 io.emit(Count { key, seq: connection })
             }
+
             io.flush().await;
             if connection % 3 == 0 {
                 io.retire()
             }
         }
+
         journal.accept_all();
-        // an idle bee forgets when it is next run
+        // An idle bee forgets at its next run.
         let mut asked = 0;
+
         while hive.status().remembered > 60 {
             asked += 1;
             assert!(asked < 200, "{} remembered", hive.status().remembered);
@@ -221,9 +242,11 @@ fn a_lane_that_ended_is_forgotten_everywhere() {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+
         for key in 0..10 {
             assert_eq!(hive.request(Counted(key)).await.unwrap().0, 300);
         }
+
         let in_log = || remembered(&replay(&journal.log())) <= 60;
         eventually("the log has forgotten them, too", Duration::from_secs(20), in_log).await;
         journal.stop();
@@ -231,21 +254,23 @@ fn a_lane_that_ended_is_forgotten_everywhere() {
     })
 }
 
-/// What ended with the process is retired by the next life.
+/// Senders that ended with the process are retired by the next incarnation.
 #[test]
 fn lanes_of_an_earlier_life_are_retired() {
     let log = on_workers(2, async {
         let journal = TestJournal::start(5, 0, 0);
         let hive = begin(&journal, Colony::default());
         let ios: Vec<_> = (0..50).map(|_| hive.io()).collect();
+
         for (at, mut io) in ios.into_iter().enumerate() {
             for key in 0..10 {
                 io.emit(Count { key, seq: at as u64 })
             }
             io.flush().await;
-            // not dropped: the process dies
+            // Not dropped, because the process dies here.
             std::mem::forget(io)
         }
+
         eventually("all are counted", Duration::from_secs(10), || {
             replay(&journal.log()).bees.values().map(|bee| bee.seen.size()).sum::<usize>() >= 500
         })
@@ -253,6 +278,7 @@ fn lanes_of_an_earlier_life_are_retired() {
         journal.stop();
         journal.log()
     });
+
     on_workers(2, async {
         let colony = replay(&log);
         let journal = TestJournal::start(6, 0, colony.last);
@@ -264,13 +290,14 @@ fn lanes_of_an_earlier_life_are_retired() {
             });
             now.bees.values().all(|bee| bee.seen.is_empty())
         };
+
         eventually("they are forgotten", Duration::from_secs(10), forgotten).await;
         journal.stop();
         hive.stop(Duration::ZERO).await;
     })
 }
 
-/// The window is what bounds a memory: while nothing is committed, nobody is let in beyond it.
+/// The window bounds the memory: while nothing is committed, no message beyond the window is admitted.
 #[test]
 fn a_journal_that_commits_nothing_stops_its_senders_at_the_window() {
     on_workers(2, async {
@@ -281,9 +308,11 @@ fn a_journal_that_commits_nothing_stops_its_senders_at_the_window() {
             .journal(journal.clone(), Colony::default())
             .start()
             .unwrap();
+
         let mut io = hive.io_with_credits(1 << 20);
         let mut sent = 0u64;
         let mut refused = None;
+
         for _ in 0..200 {
             for _ in 0..100 {
                 io.emit(Count { key: sent % 3, seq: sent });
@@ -294,20 +323,24 @@ fn a_journal_that_commits_nothing_stops_its_senders_at_the_window() {
                 break;
             }
         }
+
         assert!(refused.is_some_and(|sent| sent <= limits::LANE_WINDOW_MAX), "{refused:?}");
         let mut emitted = 0u64;
         while hive.try_emit(Count { key: 9, seq: emitted }).is_ok() {
             emitted += 1;
             assert!(emitted <= limits::LANE_WINDOW_MAX);
         }
-        // and go on when it does
+
+        // The senders continue when the journal does.
         journal.accept_all();
         io.flush().await;
         eventually("all are done", Duration::from_secs(20), || io.floor() == sent).await;
+
         assert!(hive.try_emit(Count { key: 9, seq: emitted }).is_ok());
         let counted =
             async { (hive.request(Counted(0)).await.unwrap(), hive.request(Counted(9)).await.unwrap()) };
         let (got, emits) = counted.await;
+
         assert_eq!((got.0, got.2, emits.0, emits.2), (sent.div_ceil(3), 0, emitted + 1, 0));
         journal.stop();
         hive.stop(Duration::ZERO).await;

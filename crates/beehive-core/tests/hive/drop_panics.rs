@@ -1,5 +1,5 @@
-//! Values and messages that panic when they are dropped: what was committed stays, what failed leaves nothing, and the
-//! cells and the hive go on.
+//! Values and messages whose drop panics: committed changes stay, failed transactions leave nothing, and the
+//! bees and the hive continue.
 
 use crate::load::{On, credits_are_back, on_workers, start, unheard};
 use beehive_core::journal::Colony;
@@ -8,7 +8,7 @@ use beehive_core::{App, Ctx, Dict, Error, Hive, Mapper, Message, Table, handlers
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Copies of it panic when they are dropped, and so do originals that are told to.
+/// A value whose clones panic when they are dropped, and originals as well if `armed`.
 #[derive(Serialize, Deserialize)]
 struct Touchy {
     value: u64,
@@ -29,12 +29,12 @@ impl Drop for Touchy {
     }
 }
 
-/// Sets both halves of a pair, and then fails if that is asked for.
+/// Sets both halves of a pair, and then fails if `fails` is set.
 #[derive(Message)]
 struct Set {
     key: u64,
     value: u64,
-    /// What is put there panics when it is dropped.
+    /// Whether the value panics when it is dropped.
     armed: bool,
     fails: bool,
 }
@@ -74,7 +74,8 @@ fn what_panics_when_it_is_dropped_does_not_tear_a_transaction_apart() {
         let hive = Hive::builder().app::<Pairs>().start().unwrap();
         let set = |value, fails| Set { key: 1, value, armed: false, fails };
         assert_eq!(hive.request(set(1, false)).await, Ok(()));
-        // its undo, which is dropped when it commits, panics
+
+        // The undo entry is dropped on commit, and panics.
         assert_eq!(hive.request(set(2, false)).await, Ok(()));
         assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
         assert!(hive.request(set(3, true)).await.is_err());
@@ -83,17 +84,19 @@ fn what_panics_when_it_is_dropped_does_not_tear_a_transaction_apart() {
             Ok((2, 2, 2)),
             "what failed has left something, or taken it away"
         );
-        // what is undone panics
+
+        // The value that is rolled back panics.
         assert!(hive.request(Set { key: 1, value: 4, armed: true, fails: true }).await.is_err());
         assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
-        // what is there now is a copy; with this one nothing is left to panic when the hive goes
+
+        // The current value is a clone. The next one is not, so nothing panics when the hive is dropped.
         assert_eq!(hive.request(set(5, false)).await, Ok(()));
         assert_eq!(hive.request(Look(1)).await, Ok((5, 5, 5)));
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Panics when it is dropped.
+/// Panics when dropped.
 #[derive(Serialize, Deserialize)]
 struct Loud(u64);
 
@@ -136,27 +139,31 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
                 Some(journal) => builder.journal(journal.clone(), Colony::default()),
                 None => builder,
             };
+
             let hive = builder.start().unwrap();
             for _ in 0..3 {
                 for key in 0..10 {
                     hive.emit(Shout(Loud(key))).await
                 }
             }
+
             for key in 0..10 {
                 assert_eq!(hive.request(Heard(key)).await, Ok(3), "key {key}, with a journal: {journaled}")
             }
+
             if let Some(journal) = journal {
                 journal.stop()
             }
+
             hive.stop(Duration::ZERO).await;
         })
     }
 }
 
-/// To one bee, so many at once.
+/// Sends this many messages to one bee at once.
 #[derive(Message)]
 struct Repeat(u64, Fault);
-/// Nobody wants the answer, which panics when it is dropped.
+/// A message whose answer nobody wants, and panics when dropped.
 #[derive(Message)]
 #[message(reply = Loud)]
 struct Unasked(Fault);
@@ -165,10 +172,10 @@ struct Counted(u64);
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum Fault {
     None,
-    /// Touches a cell that its map does not name, and goes on.
+    /// Touches a cell that its map does not name, catches the unwind, and continues.
     Strays,
     PutsOff,
-    /// Emits, and fails.
+    /// Emits, and then fails.
     Fails,
 }
 
@@ -192,6 +199,7 @@ impl Unread {
             *count += 1;
             *count
         });
+
         match msg.0 {
             Fault::Strays => {
                 let strays = std::panic::AssertUnwindSafe(|| self.heard.contains(&count));
@@ -204,6 +212,7 @@ impl Unread {
             }
             _ => {}
         }
+
         ctx.emit(Counted(count));
         Ok(Loud(0))
     }
@@ -223,7 +232,7 @@ fn an_answer_that_panics_when_it_is_dropped_harms_nobody() {
     for on in [On::Memory, On::Journal] {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Unread>(), on);
-            // what is emitted, how often the count is kept then
+            // The fault, and the expected count afterwards.
             for (fault, count) in
                 [(Fault::None, 10), (Fault::Strays, 10), (Fault::PutsOff, 30), (Fault::Fails, 31)]
             {
@@ -232,12 +241,15 @@ fn an_answer_that_panics_when_it_is_dropped_harms_nobody() {
                 while hive.request(Heard(0)).await != Ok(count) && Instant::now() < end {
                     tokio::time::sleep(Duration::from_millis(2)).await
                 }
+
                 credits_are_back(&hive, &[], 0).await;
                 assert_eq!(hive.request(Heard(0)).await, Ok(count), "{on:?}");
+
                 for at in 1..=count {
                     assert_eq!(hive.request(Heard(at)).await, Ok(1), "{on:?}: {at} of {count}");
                 }
             }
+
             hive.stop(Duration::ZERO).await;
         })
     }

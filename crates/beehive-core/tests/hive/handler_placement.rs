@@ -1,4 +1,5 @@
-//! Where handlers run: on the worker of the task that asks, unless they have held a thread of late.
+//! Placement of handlers: they run on the worker of the task that sends the request, unless they have
+//! recently blocked a thread.
 
 use crate::load::{On, alone, on_workers, start};
 use beehive_core::{App, Dict, Hive, Message, handlers};
@@ -34,7 +35,7 @@ fn this_thread() -> u64 {
 
 const QUESTIONS: usize = 200;
 
-/// How many of these questions are answered by the thread that asks.
+/// Returns how many requests are answered on the thread that sends them.
 async fn answered_here(hive: &Hive) -> usize {
     let mut here = 0;
     for place in 0..QUESTIONS as u64 {
@@ -49,16 +50,18 @@ fn what_a_task_asks_runs_on_its_worker_unless_the_handler_has_held_a_thread_of_l
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
-        // no task: nothing runs on its thread
+        // This is not a task, so nothing runs on its thread.
         assert_eq!(answered_here(&hive).await, 0);
+
         let asking = hive.clone();
         let asked = tokio::spawn(async move {
             let quick = answered_here(&asking).await;
             let held = asking.request(Find { place: 0, milliseconds: 100 }).await;
             (quick, held.is_ok(), answered_here(&asking).await)
         });
+
         let (quick, held, lately) = asked.await.unwrap();
-        // some may be taken by the other worker
+        // The other worker may take some of them.
         assert!(quick > QUESTIONS / 4, "{quick} of {QUESTIONS}");
         assert!(held);
         assert_eq!(lately, 0, "on the worker of who waits, though it has held a thread");

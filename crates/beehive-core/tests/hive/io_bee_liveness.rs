@@ -1,5 +1,5 @@
-//! An IO bee goes on, whatever handlers do with what it brings in: its timers ring in time, it reads its mail, and other IO
-//! bees are served.
+//! An IO bee stays live whatever the handlers of its messages do: its timers fire in time, it reads its mail,
+//! and other IO bees are served.
 
 use crate::load::{On, credits_are_back, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Error, Hive, Io, Message, Restart, handlers};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What a handler does to the thread it runs on, and for how many milliseconds.
+/// What a handler does to its thread, and for how many milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Manner {
     Spins(u64),
@@ -39,14 +39,14 @@ struct Visit {
     place: u64,
     manner: Manner,
 }
-/// Needs no cell. Passed on, in order, to a place.
+/// Needs no cell. Passed on in order to a place.
 #[derive(Message)]
 struct Pass {
     place: u64,
     number: u64,
     manner: Manner,
 }
-/// The same without a detour: the map drops nothing, and needs a cell.
+/// The same message without the detour: it goes to its cell directly.
 #[derive(Message)]
 struct Passed {
     place: u64,
@@ -55,7 +55,7 @@ struct Passed {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Numbers(u64);
-/// Answered by nobody at first; by the place, when the first app has passed it on or has dropped it.
+/// Not answered by the first app, which passes it on or drops it; answered by the place.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask {
@@ -67,7 +67,7 @@ struct Ask {
 
 const WELL: Manner = Manner::Blocks(0);
 
-/// Looks at some messages before others get them.
+/// Sees some messages before the other apps.
 #[derive(App)]
 struct Gate {
     nothing: Dict<u64, u64>,
@@ -122,49 +122,55 @@ fn visit(place: u64, manner: Manner) -> Visit {
     Visit { place, manner }
 }
 
-/// What was seen of two IO bees while a handler was stuck.
+/// Measurements of two IO bees while a handler is stuck.
 #[derive(Default, Debug)]
 struct Seen {
-    /// How late a timer of the one that brought it in rang, at worst.
+    /// Maximum delay of a timer of the IO bee whose message is stuck.
     late: Duration,
-    /// How long the same waited for answers of another place, at worst.
+    /// Maximum latency of answers from other places to the same IO bee.
     answered: Duration,
     rounds: u64,
-    /// How long the other one waited for an answer, of a hundred the longest but one.
+    /// 99th percentile of the latency of answers to the other IO bee.
     other: Duration,
     asked: usize,
-    /// How late a thread was, at worst, that does nothing but sleep: what the machine takes, whatever the hive does.
+    /// Maximum delay of a thread that only sleeps: the share of the machine, whatever the hive does.
     machine: Duration,
 }
 
 type Shared = Arc<Mutex<Seen>>;
 
-/// The IO bee whose message is stuck: it ticks like a keep-alive, and brings in messages to other places meanwhile.
+/// The IO bee whose message is stuck. It ticks like a keep-alive, and meanwhile emits messages to other
+/// places.
 async fn driver(mut io: Io, here: bool, warm: u64, stuck: StuckBy, over: Arc<AtomicBool>, seen: Shared) {
     if here {
         io.run_here()
     }
+
     for round in 0..warm {
         io.emit(visit(round % 4, WELL));
         io.emit(Pass { place: 1, number: 0, manner: WELL });
         io.flush().await;
         io.receive().await;
     }
+
     while io.try_receive().is_some() {}
     io.emit(visit(1, WELL));
     match stuck {
         StuckBy::Place(manner) => io.emit(visit(0, manner)),
         StuckBy::Stateless(manner) => io.emit(Pass { place: 0, number: 0, manner }),
     }
+
     io.flush_control();
     let mut due = Instant::now();
     let mut round = 0;
+
     while !over.load(Ordering::Relaxed) {
         due += Duration::from_millis(10);
         tokio::time::sleep_until(due.into()).await;
         let late = due.elapsed();
         while io.try_receive().is_some() {}
         let asked = Instant::now();
+
         io.emit(visit(100 + round, WELL));
         io.flush_control();
         loop {
@@ -174,21 +180,24 @@ async fn driver(mut io: Io, here: bool, warm: u64, stuck: StuckBy, over: Arc<Ato
                 break;
             }
         }
+
         let mut seen = seen.lock().unwrap();
         seen.late = seen.late.max(late);
         seen.answered = seen.answered.max(asked.elapsed());
         seen.rounds += 1;
         round += 1;
-        // a round that was late makes no other one late
+
+        // A late round does not make the next ones late.
         due = due.max(Instant::now() - Duration::from_millis(10))
     }
 }
 
-/// Another one, with one message under way at a time.
+/// Another IO bee, with one message in flight at a time.
 async fn neighbour(mut io: Io, over: Arc<AtomicBool>, seen: Shared) {
     io.run_here();
     let mut took = Vec::new();
     let mut place = 1_000_000;
+
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
         io.emit(visit(place % 50 + 1_000_000, WELL));
@@ -198,6 +207,7 @@ async fn neighbour(mut io: Io, over: Arc<AtomicBool>, seen: Shared) {
         place += 1;
         tokio::time::sleep(Duration::from_micros(500)).await
     }
+
     took.sort_unstable();
     let mut seen = seen.lock().unwrap();
     seen.asked = took.len();
@@ -210,7 +220,7 @@ enum StuckBy {
     Stateless(Manner),
 }
 
-/// A thread that sleeps and looks at the clock.
+/// A thread that sleeps and measures how late it wakes up.
 fn machine(over: Arc<AtomicBool>, seen: Shared) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         const SLEEP: Duration = Duration::from_millis(2);
@@ -238,6 +248,7 @@ fn seen_while(here: bool, warm: u64, stuck: StuckBy) -> Seen {
                 Ok::<_, Error>(())
             }
         });
+
         let (ends, shown) = (over.clone(), seen.clone());
         hive.spawn_io("its neighbour", Restart::Never, move |io| {
             let (over, seen) = (ends.clone(), shown.clone());
@@ -246,16 +257,18 @@ fn seen_while(here: bool, warm: u64, stuck: StuckBy) -> Seen {
                 Ok::<_, Error>(())
             }
         });
+
         let machine = machine(over.clone(), seen.clone());
         tokio::time::sleep(Duration::from_millis(manner.milliseconds())).await;
         over.store(true, Ordering::Relaxed);
         hive.stop(Duration::from_secs(5)).await;
         machine.join().unwrap()
     });
+
     Arc::into_inner(seen).unwrap().into_inner().unwrap()
 }
 
-/// Nothing is later than what a keep-alive bears; what the machine takes is not the hive's.
+/// No delay exceeds what a keep-alive tolerates, plus the delay of the machine itself.
 fn both_go_on(here: bool, warm: u64, stuck: StuckBy) {
     let seen = seen_while(here, warm, stuck);
     println!("{stuck:?}, here: {here}, after {warm} messages: {seen:?}");
@@ -289,7 +302,8 @@ fn an_io_bee_goes_on_while_a_stateless_handler_spins() {
     both_go_on(false, 0, StuckBy::Stateless(Manner::Spins(1_500)))
 }
 
-/// The answer comes first, in the same turn; it is not told only when the handler behind it is done.
+/// The answer is produced first, in the same turn. The IO bee receives it without waiting for the handler
+/// behind it.
 #[test]
 fn an_io_bee_is_told_of_an_answer_though_the_next_handler_is_stuck() {
     let seen = Shared::default();
@@ -312,17 +326,20 @@ fn an_io_bee_is_told_of_an_answer_though_the_next_handler_is_stuck() {
                 Ok::<_, Error>(())
             }
         });
+
         while !over.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         hive.stop(Duration::from_secs(5)).await;
         machine.join().unwrap()
     });
+
     let seen = Arc::into_inner(seen).unwrap().into_inner().unwrap();
     assert!(seen.answered <= Duration::from_millis(100) + seen.machine, "{seen:?}")
 }
 
-/// Some messages of one sender take the way by a stateless handler, others, to the same place, do not.
+/// Some messages of a sender go through a stateless handler, and others go directly to the same place.
 #[test]
 fn what_a_stateless_handler_passes_on_is_not_overtaken() {
     for here in [true, false] {
@@ -332,24 +349,28 @@ fn what_a_stateless_handler_passes_on_is_not_overtaken() {
             if here {
                 io.run_here()
             }
+
             const MESSAGES: u64 = 2_000;
             let mut answered = Vec::new();
             for number in 0..MESSAGES {
-                // now and then one of them takes long
+                // From time to time one of them takes longer.
                 let milliseconds = if number % 100 == 7 { 3 } else { 0 };
                 io.emit(Ask { place: 1, number, looked_at: number % 3 == 0, milliseconds });
                 io.emit(Pass { place: 2, number, manner: WELL });
                 if number % 7 == 0 {
                     io.flush().await
                 }
+
                 while let Some(mail) = io.try_receive() {
                     answered.extend(mail.into_answers::<Ask>().ok().unwrap())
                 }
             }
+
             io.flush().await;
             while answered.len() < MESSAGES as usize {
                 answered.extend(io.receive().await.into_answers::<Ask>().ok().unwrap())
             }
+
             credits_are_back(&hive, &[&io], beehive_core::limits::CREDITS_PER_IO_BEE).await;
             let all: Vec<u64> = (0..MESSAGES).collect();
             assert_eq!(hive.request(Numbers(1)).await, Ok(all.clone()), "here: {here}");

@@ -1,4 +1,5 @@
-//! One hive under load: order, merges, sweeps, requests, handlers that misbehave, and all of it on a journal.
+//! One hive under load: order, merges, sweeps, requests and misbehaving handlers, in memory and with a
+//! journal.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;

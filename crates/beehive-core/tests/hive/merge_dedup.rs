@@ -1,4 +1,5 @@
-//! What bees that merged have handled stays handled: in the life in which they merged, and in the next.
+//! Deduplication across merges: messages handled by bees that merged are not handled again, in the same
+//! incarnation or the next.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Colony, Entry, Journal, JournalEvents};
@@ -12,13 +13,13 @@ use std::time::Duration;
 struct Count {
     key: u64,
 }
-/// Holds the thread until it is let go.
+/// Blocks its thread until it is released.
 #[derive(Message)]
 struct Block;
 #[derive(Message)]
 #[message(reply = u64)]
 struct Counted(u64);
-/// Needs the cells of two.
+/// Needs the cells of two keys.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Both(u64, u64);
@@ -60,7 +61,7 @@ fn begin(journal: Arc<dyn Journal>, colony: Colony) -> Hive {
     Hive::builder().app::<Counter>().seed(7).journal(journal, colony).start().unwrap()
 }
 
-/// Makes one bee of those of all keys.
+/// Merges the bees of all keys into one.
 async fn merged(hive: &Hive) {
     for key in 1..KEYS {
         hive.request(Both(key - 1, key)).await.unwrap();
@@ -73,7 +74,8 @@ async fn counted_once(hive: &Hive) {
     }
 }
 
-/// In one life: the sender's floor cannot rise above a message that is held up, so all that comes behind it may come again.
+/// In one incarnation: the sender's low-water mark cannot rise above a message that is held up, so all
+/// messages behind it may be sent again.
 #[test]
 fn what_bees_handled_before_they_merged_is_not_handled_again() {
     HELD.store(true, Ordering::Release);
@@ -87,6 +89,7 @@ fn what_bees_handled_before_they_merged_is_not_handled_again() {
         io.flush().await;
         eventually("all are counted", Duration::from_secs(20), || journal.log().len() >= KEYS as usize).await;
         merged(&hive).await;
+
         assert_eq!(io.floor(), 0);
         again.resume(LANE, 1);
         (0..KEYS).for_each(|key| again.emit(Count { key }));
@@ -100,7 +103,7 @@ fn what_bees_handled_before_they_merged_is_not_handled_again() {
     })
 }
 
-/// From life to life: what the log says of the merge must say it, too.
+/// Across incarnations: the log entry of the merge must contain the deduplication sets.
 #[test]
 fn after_a_restart_what_bees_handled_before_they_merged_is_not_handled_again() {
     let log = on_workers(2, async {
@@ -108,28 +111,33 @@ fn after_a_restart_what_bees_handled_before_they_merged_is_not_handled_again() {
         let hive = begin(journal.clone(), Colony::default());
         let mut io = hive.io();
         io.resume(LANE, 0);
-        // together, so that none of them knows that another is done
+
+        // Sent together, so that no bee learns that another message is done.
         (0..KEYS).for_each(|key| io.emit(Count { key }));
         io.flush().await;
         eventually("all are done", Duration::from_secs(20), || io.floor() == KEYS).await;
         merged(&hive).await;
+
         let fused = || {
             let log = journal.log();
             let of_colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
             of_colony.bees.len() == 1
         };
+
         eventually("the log knows", Duration::from_secs(20), fused).await;
         journal.stop();
         let log = journal.log();
         hive.stop(Duration::ZERO).await;
         log
     });
+
     let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
     on_workers(2, async {
         let journal = TestJournal::start(5, 0, colony.last);
         let hive = begin(journal.clone(), colony);
         let mut io = hive.io();
-        // as somebody who does not remember what is done
+
+        // Like a sender that does not remember what was handled.
         io.resume(LANE, 0);
         (0..KEYS).for_each(|key| io.emit(Count { key }));
         io.flush().await;
@@ -140,7 +148,7 @@ fn after_a_restart_what_bees_handled_before_they_merged_is_not_handled_again() {
     })
 }
 
-/// A journal that commits when the test says so.
+/// A journal that commits on request of the test.
 #[derive(Default)]
 struct Patient {
     entries: Mutex<Vec<Entry>>,
@@ -171,7 +179,7 @@ impl Journal for Patient {
     }
 }
 
-/// A message that comes again while its first coming is not committed must not be told as done.
+/// A repeated message must not be reported as done while its first occurrence is not committed.
 #[test]
 fn what_comes_again_is_not_done_before_the_first_is_committed() {
     on_workers(2, async {
@@ -185,14 +193,17 @@ fn what_comes_again_is_not_done_before_the_first_is_committed() {
         again.resume(LANE, 0);
         again.emit(Count { key: 1 });
         again.flush().await;
-        // whether it makes an entry of its own is nobody's affair
+
+        // Whether the repetition causes an entry of its own does not matter.
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!((io.floor(), again.floor()), (0, 0), "it is not committed");
+
         eventually("it is done", Duration::from_secs(20), || {
             journal.commit_all();
             io.floor() == 1
         })
         .await;
+
         let asking = hive.clone();
         let asked = tokio::spawn(async move { asking.request(Counted(1)).await });
         eventually("it is answered", Duration::from_secs(20), || {
@@ -200,6 +211,7 @@ fn what_comes_again_is_not_done_before_the_first_is_committed() {
             asked.is_finished()
         })
         .await;
+
         assert_eq!(asked.await.unwrap().unwrap(), 1);
         hive.stop(Duration::ZERO).await;
     })

@@ -1,4 +1,4 @@
-//! Nothing is overtaken where a bee is left for a while: at the end of a turn, or because it is idle.
+//! Order of messages while a bee does not run: at the end of a turn, or because it is idle.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use beehive_core::journal::Colony;
@@ -15,7 +15,7 @@ struct Numbered {
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct Numbers(u64);
-/// Emits, for a cell that stays empty.
+/// Emits messages for other cells, from a cell that stays empty.
 #[derive(Message)]
 struct Relay {
     key: u64,
@@ -37,7 +37,7 @@ struct Put {
     key: u64,
     number: u64,
 }
-/// Keeps something in these cells, so that they have one bee that does not retire.
+/// Stores a value in these cells, so that one bee owns them and does not retire.
 #[derive(Message)]
 struct Keep {
     keys: Vec<u64>,
@@ -50,7 +50,7 @@ struct Ring {
     number: u64,
     milliseconds: u64,
 }
-/// Sets two timers, for number 2 and a little later for number 3.
+/// Sets a timer for number 2, and one for number 3 a little later.
 #[derive(Message)]
 struct Later {
     at: u64,
@@ -58,10 +58,10 @@ struct Later {
     one: u64,
 }
 
-/// Counts what came, and what came out of its order.
+/// Counts messages, and those out of order.
 #[derive(App)]
 struct Ledger {
-    /// The number that comes next, and how often another one came.
+    /// The next number expected, and how often another one came.
     next: Dict<u64, (u64, u64)>,
     lists: Dict<u64, Vec<u64>>,
 }
@@ -128,7 +128,7 @@ impl Relays {
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// More than one turn can take lies at one bee while more of it comes.
+/// More messages than one turn can handle wait at a bee while further ones arrive.
 #[test]
 fn order_is_kept_over_the_end_of_a_turn() {
     on_workers(2, async {
@@ -142,25 +142,30 @@ fn order_is_kept_over_the_end_of_a_turn() {
                     number += 1
                 }
             };
+
             emit(&mut io, 1, 50);
             io.flush().await;
             for _ in 0..40 {
                 emit(&mut io, 1_000, 0);
                 io.flush().await
             }
-            // what comes while the bee is at it
+
+            // These arrive while the bee is running.
             for _ in 0..2_000 {
                 emit(&mut io, 1, 0);
                 io.flush().await
             }
+
             credits_are_back(&hive, &[&io], 1_000_000).await
         }
+
         assert_eq!(hive.request(Numbers(1)).await, Ok((number, 0)));
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// A bee without content stays as long as something it emitted waits for a merge: its cell's next bee would not know.
+/// An empty bee does not retire while one of its messages waits for a merge: the next bee of its cell would
+/// not know about that message.
 #[test]
 fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle() {
     on_workers(3, async {
@@ -168,8 +173,9 @@ fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle(
         for key in [1, 2] {
             hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
         }
+
         assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
-        // holds up the merge for longer than idle bees live
+        // Delays the merge for longer than idle bees live.
         hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 600 }).await;
         hive.emit(Relay { key: 7, keys: vec![1, 2], number: 2 }).await;
         tokio::time::sleep(Duration::from_millis(350)).await;
@@ -184,27 +190,32 @@ fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle(
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             assert_eq!(got, want, "key {key}");
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// A sender that merges with another bee does not forget what waits: what is emitted for its cells from then on comes later.
+/// A sender that merges with another bee keeps its blocked messages in order: messages emitted later for the
+/// same cells stay behind them.
 #[test]
 fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_has_merged() {
-    // whichever of the two bees the other merges into
+    // In both merge directions.
     for (first, joined) in [(7, 8), (8, 7)] {
         on_workers(3, async {
             let (hive, _) = start(Hive::builder().app::<Relays>().app::<Ledger>(), On::Memory);
             for key in [1, 2] {
                 hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
             }
+
             for key in [7, 8] {
                 hive.emit(Keep { keys: vec![key] }).await
             }
+
             assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
-            // holds up the merge of what the first one sends
+            // Delays the merge that the first message needs.
             hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 400 }).await;
             hive.emit(Relay { key: first, keys: vec![1, 2], number: 2 }).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -216,12 +227,13 @@ fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_has_merge
             for (key, want) in [(1, vec![0, 1, 2, 4]), (2, vec![0, 2, 3])] {
                 assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
 }
 
-/// Two timers that one bee has set ring one after the other, also if the first has to wait for a merge.
+/// Two timers of one bee fire in order, even if the first message has to wait for a merge.
 #[test]
 fn a_timer_does_not_overtake_one_that_rang_before() {
     on_workers(3, async {
@@ -229,6 +241,7 @@ fn a_timer_does_not_overtake_one_that_rang_before() {
         for key in [1, 2] {
             hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
         }
+
         assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
         hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 300 }).await;
         hive.emit(Later { at: 7, both: vec![1, 2], one: 2 }).await;
@@ -237,11 +250,12 @@ fn a_timer_does_not_overtake_one_that_rang_before() {
         for (key, want) in [(1, vec![0, 1, 2]), (2, vec![0, 2, 3])] {
             assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// A timer that a bee set before it merged rings before one that was set for the same cell after that.
+/// A timer set before a merge fires before one set for the same cell after the merge.
 #[test]
 fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
     for (first, joined) in [(7, 8), (8, 7)] {
@@ -250,6 +264,7 @@ fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
             for key in [1, 2, 7, 8] {
                 hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
             }
+
             assert_eq!(hive.request(List(2)).await, Ok(vec![0]));
             hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 700 }).await;
             hive.emit(Ring { at: first, keys: vec![1, 2], number: 2, milliseconds: 150 }).await;
@@ -263,12 +278,13 @@ fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
             for (key, want) in [(1, vec![0, 1, 2]), (2, vec![0, 2, 3, 4])] {
                 assert_eq!(hive.request(List(key)).await, Ok(want), "key {key}")
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
 }
 
-/// Nor does it after a crash: messages that a merged bee sent before it merged and after it did are sent again in one order.
+/// After a crash, messages that a bee sent before and after it merged are sent again in their order.
 #[test]
 fn what_a_merged_bee_emitted_is_sent_again_in_order() {
     for (first, joined) in [(7, 8), (8, 7)] {
@@ -279,9 +295,11 @@ fn what_a_merged_bee_emitted_is_sent_again_in_order() {
             for key in [1, 2] {
                 hive.request_within(LIMIT, Put { key, number: 0 }).await.unwrap();
             }
+
             for key in [7, 8] {
                 hive.emit(Keep { keys: vec![key] }).await
             }
+
             hive.idle().await;
             hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 400 }).await;
             hive.emit(Relay { key: first, keys: vec![1, 2], number: 2 }).await;
@@ -290,20 +308,25 @@ fn what_a_merged_bee_emitted_is_sent_again_in_order() {
             hive.emit(Relay { key: first, keys: vec![2], number: 3 }).await;
             hive.emit(Relay { key: first, keys: vec![1], number: 4 }).await;
             tokio::time::sleep(Duration::from_millis(100)).await;
-            // killed while the first of them waits
+
+            // Killed while the first message waits.
             journal.stop();
             hive.stop(Duration::ZERO).await;
             journal.log()
         });
+
         on_workers(3, async {
             let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
             assert!(colony.outbox.len() >= 3, "what waits is in the log: {:?}", colony.outbox.keys());
+
             let journal = TestJournal::start(6, 0, colony.last);
             let builder = Hive::builder().app::<Relays>().app::<Ledger>().seed(1);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();
-            // what came from outside may be lost with the process
+
+            // Messages from outside may be lost with the process.
             hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 0 }).await;
             let mut lists = (Vec::new(), Vec::new());
+
             for _ in 0..400 {
                 lists = (hive.request(List(1)).await.unwrap(), hive.request(List(2)).await.unwrap());
                 if lists.0.contains(&4) && lists.1.contains(&3) {
@@ -311,6 +334,7 @@ fn what_a_merged_bee_emitted_is_sent_again_in_order() {
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             lists.0.retain(|number| *number != 1);
             assert_eq!(lists, (vec![0, 2, 4], vec![0, 2, 3]));
             journal.stop();

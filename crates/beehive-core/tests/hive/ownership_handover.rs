@@ -1,5 +1,5 @@
-//! What a bee that ended has handled is in the log before anything that the next owner of its cells does: wherever the log
-//! breaks off, a cell has one owner, who knows what was handled there.
+//! What a retired bee has handled precedes in the log everything that the next owner of its cells does. So in
+//! every prefix of the log a cell has one owner, which knows what was handled there.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Colony, Entry};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Handled without leaving anything.
+/// Handled without leaving any state.
 #[derive(Message)]
 struct Touch(u64);
 #[derive(Message)]
@@ -37,7 +37,7 @@ fn begin(journal: Arc<TestJournal>, colony: Colony) -> Hive {
     Hive::builder().app::<Notes>().seed(7).journal(journal, colony).start().unwrap()
 }
 
-/// The owners of each cell that has several.
+/// Returns the owners of each cell that has more than one.
 fn shared(colony: &Colony) -> Vec<Vec<u64>> {
     let mut owners: BTreeMap<_, Vec<u64>> = BTreeMap::new();
     for ((_, bee), image) in &colony.bees {
@@ -46,7 +46,7 @@ fn shared(colony: &Colony) -> Vec<Vec<u64>> {
     owners.into_values().filter(|owners| owners.len() > 1).collect()
 }
 
-/// Touches every key, each on a lane of its own that may be gone on with.
+/// Sends a message to every key, each from a sender of its own that can be resumed.
 async fn touch_all(hive: &Hive) {
     let mut senders = Vec::new();
     for key in 0..KEYS {
@@ -56,10 +56,12 @@ async fn touch_all(hive: &Hive) {
         io.flush().await;
         senders.push(io)
     }
+
     eventually("all are done", Duration::from_secs(20), || senders.iter().all(|io| io.floor() == 1)).await
 }
 
-/// The log of a life in which bees end and their cells get others, on a journal that refuses much.
+/// Returns the log of an incarnation in which bees retire and their cells get new owners, on a journal that
+/// refuses many entries.
 fn life(seed: u64) -> Vec<Vec<u8>> {
     on_workers(3, async {
         let journal = TestJournal::start(seed, 8, 0);
@@ -69,6 +71,7 @@ fn life(seed: u64) -> Vec<Vec<u8>> {
         for key in 0..KEYS {
             hive.emit(Keep(key)).await
         }
+
         hive.idle().await;
         journal.stop();
         hive.stop(Duration::ZERO).await;
@@ -76,7 +79,7 @@ fn life(seed: u64) -> Vec<Vec<u8>> {
     })
 }
 
-/// How many messages a hive that goes on from here handles when all are sent again.
+/// Returns how many messages a hive handles that resumes from this state and receives all messages again.
 fn handled_again(colony: &Colony) -> u64 {
     on_workers(3, async {
         let journal = TestJournal::start(7, 0, colony.last);

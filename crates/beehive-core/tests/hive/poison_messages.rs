@@ -1,4 +1,5 @@
-//! Messages that end the process: real children that call `abort`, again and again, until the third life knows better.
+//! Poison messages: child processes that call `abort` repeatedly, until the third incarnation quarantines the
+//! message.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Colony, Entry, Journal, JournalEvents, Mark};
@@ -10,7 +11,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
-/// A journal in a directory: the log, and beside it the mark.
+/// A journal in a directory: a log file, and a file for the crash marker.
 struct FileJournal {
     directory: PathBuf,
     entries: Mutex<mpsc::Sender<Entry>>,
@@ -23,12 +24,14 @@ impl FileJournal {
         let log = std::fs::read(&path).unwrap_or_default();
         let mut rest = log.as_slice();
         let mut entries: Vec<&[u8]> = Vec::new();
+
         while let Some((length, more)) = rest.split_first_chunk::<4>()
             && let Some((entry, more)) = more.split_at_checked(u32::from_le_bytes(*length) as usize)
         {
             entries.push(entry);
             rest = more
         }
+
         let colony = Colony::replay(entries).unwrap();
         let (sender, receiver) = mpsc::channel::<Entry>();
         let journal = Arc::new(FileJournal {
@@ -36,6 +39,7 @@ impl FileJournal {
             entries: Mutex::new(sender),
             events: OnceLock::new(),
         });
+
         let writer = Arc::downgrade(&journal);
         let mut file: File = OpenOptions::new().create(true).append(true).open(path).unwrap();
         std::thread::spawn(move || {
@@ -48,6 +52,7 @@ impl FileJournal {
                 journal.events.get().unwrap().released(entry.number)
             }
         });
+
         (journal, colony)
     }
 }
@@ -71,19 +76,19 @@ impl Journal for FileJournal {
     }
 }
 
-/// The step that nobody survives.
+/// The step that crashes the process.
 const POISON: u64 = 2;
 
-/// Has the steps 1 to 4 taken, one after the other, in this way.
+/// Runs the steps 1 to 4 one after the other, delivered in this way.
 #[derive(Message)]
 struct Order(Way);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Way {
     Bee,
-    /// By a handler without state, for which a timer was set.
+    /// By a timer, to a stateless handler.
     Stateless,
     Sweep,
-    /// Brought in from outside by somebody who sends everything again.
+    /// From outside, by a sender that sends everything again.
     Outside,
 }
 #[derive(Message, Clone)]
@@ -97,7 +102,7 @@ struct Taken(u64);
 struct Prepare(u64);
 #[derive(Message)]
 struct Sweep;
-/// The steps that were taken.
+/// Answers the steps that were executed.
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Steps;
@@ -116,7 +121,7 @@ struct Front {
 impl Front {
     #[rcv(centralized)]
     fn order(&mut self, msg: &Order, ctx: &mut Ctx) {
-        // all are of one sender
+        // All messages have the same sender.
         self.places.put(0, 1);
         match msg.0 {
             Way::Bee => (1..=4).for_each(|step| ctx.emit(Step(step))),
@@ -167,14 +172,14 @@ impl Back {
     }
 }
 
-/// What the life that survives has to tell.
+/// The report of the incarnation that survives.
 #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Told {
     steps: Vec<u64>,
     letters: Vec<(String, String, bool)>,
-    /// To whoever brought steps in.
+    /// Answers to the sender of the steps.
     answers: Vec<Result<u64, Error>>,
-    /// Of those, in the log when all was over.
+    /// Number of unfinished messages in the log at the end.
     unfinished: usize,
 }
 
@@ -184,6 +189,7 @@ async fn live(directory: &Path, way: Way) {
     let builder = Hive::builder().seed(7).app::<Front>().app::<Back>();
     let hive = builder.journal(journal.clone(), colony).start().unwrap();
     let mut io = hive.io();
+
     if way == Way::Outside {
         io.resume(77, 0);
         (1..=4).for_each(|step| io.emit(Step(step)));
@@ -191,6 +197,7 @@ async fn live(directory: &Path, way: Way) {
     } else if fresh {
         hive.emit(Order(way)).await
     }
+
     let mut steps = Vec::new();
     for _ in 0..1_000 {
         steps = hive.request(Steps).await.unwrap();
@@ -199,10 +206,12 @@ async fn live(directory: &Path, way: Way) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await
     }
+
     let mut answers = Vec::new();
     while let Some(mail) = io.try_receive() {
         answers.extend(mail.into_answers::<Step>().into_iter().flatten())
     }
+
     let letter = |l: beehive_core::DeadLetter| {
         (l.message.to_string(), l.words.clone(), l.error.kind() == ErrorKind::Aborted)
     };
@@ -212,8 +221,10 @@ async fn live(directory: &Path, way: Way) {
         colony.outbox.is_empty() && colony.sweeps.is_empty()
     })
     .await;
+
     hive.stop(Duration::from_secs(5)).await;
     assert_eq!(journal.marked(), None, "it has ended well");
+
     let unfinished = FileJournal::open(directory).1.outbox.len();
     let told = Told { steps, letters, answers, unfinished };
     std::fs::write(directory.join("told"), serde_json::to_vec(&told).unwrap()).unwrap()
@@ -221,12 +232,13 @@ async fn live(directory: &Path, way: Way) {
 
 const CHILD: &str = "BEEHIVE_TEST_ABORTS_IN";
 
-/// Lives, as a child of this very test, until one has something to tell.
+/// Runs incarnations as child processes of this test, until one produces a report.
 fn three_lives(test: &str, way: Way) -> Option<Told> {
     if let Some(directory) = std::env::var_os(CHILD) {
         on_workers(2, live(Path::new(&directory), way));
         return None;
     }
+
     let directory = std::env::temp_dir().join(format!("beehive-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let lives = || {
@@ -234,16 +246,18 @@ fn three_lives(test: &str, way: Way) -> Option<Told> {
         let test = format!("poison_messages::{test}");
         child.args(["--exact", &test, "--test-threads", "1"]).env(CHILD, &directory).output().unwrap()
     };
+
     for life in ["first", "second"] {
         let ended = lives();
-        // not because a test failed: that is an ordinary end
+        // Killed by a signal: a failed test would exit with a status code.
         assert!(ended.status.code().is_none(), "the {life} life: {ended:?}");
         assert!(!directory.join("told").exists());
     }
+
     let ended = lives();
     assert!(ended.status.success(), "the third life: {ended:?}");
+
     let told = serde_json::from_slice(&std::fs::read(directory.join("told")).unwrap()).unwrap();
-    // what ended well is not feared any more
     std::fs::remove_dir_all(directory).unwrap();
     Some(told)
 }

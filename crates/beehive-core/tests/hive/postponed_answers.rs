@@ -1,5 +1,5 @@
-//! What a handler puts off in a hive on a journal: its answer stays owed, its sender goes on, and the log remembers it until
-//! it is handled to its end.
+//! Messages that a handler postpones, in a hive with a journal: the answer stays pending, the sender
+//! continues, and the log keeps the message until it is handled to completion.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::Colony;
@@ -8,17 +8,17 @@ use beehive_core::{App, Ctx, Dict, Hive, Message, Result, handlers, limits};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Is answered at the third try.
+/// Answered at the third attempt.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask(u64);
-/// Is put off for a minute when it comes for the first time.
+/// Postponed by a minute the first time.
 #[derive(Message)]
 struct Put {
     key: u64,
     off: bool,
 }
-/// Rings when it is time. Made by `Wind`, or from outside.
+/// Fires when it is due. Emitted by `Wind`, or sent from outside.
 #[derive(Message)]
 struct Bell {
     number: u64,
@@ -40,14 +40,14 @@ struct Tries(u64);
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct Rings(u64);
-/// Nobody but the last one answers it, and the first puts it off.
+/// Answered only by the last app of the chain, and postponed by the first.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Chain(u64);
 
 #[derive(App)]
 struct First {
-    /// Tries, and those that were the last.
+    /// Number of attempts, and of those that were final.
     tries: Dict<u64, (u64, u64)>,
 }
 #[handlers]
@@ -100,12 +100,12 @@ impl First {
 
 #[derive(App)]
 struct Second {
-    /// By bell: how often it rang too early, and in time.
+    /// Per bell: how often it fired too early, and in time.
     rung: Dict<u64, (u64, u64)>,
 }
 #[handlers]
 impl Second {
-    /// Puts it off for as long as it is told to, without any state.
+    /// Postpones for as long as the message asks, without any state.
     #[rcv(stateless)]
     fn chain(&mut self, msg: &Chain, ctx: &mut Ctx) -> Result<Option<u64>> {
         let at = Chance(msg.0).below(20_000_000);
@@ -164,12 +164,14 @@ fn the_answer_stays_owed_while_the_journal_refuses() {
                 })
             })
             .collect();
+
         for (key, asked) in (0..).zip(asked) {
             let (answer, at_last) = asked.await.unwrap();
             assert_eq!(answer, Ok(3), "the third try of {key} answers, and each counts once");
             assert_eq!(at_last, Ok((1_000 + key) * 100 + 1));
             assert_eq!(hive.request(Tries(1_000 + key)).await, Ok((3, 0)));
         }
+
         assert!(journal.refused() > 0);
         assert_eq!(hive.status().timers, 0, "nothing is left behind");
     })
@@ -191,35 +193,42 @@ fn a_sender_goes_on_and_the_log_remembers() {
             }
             io.flush().await
         };
+
         tokio::time::timeout(LIMIT, send).await.expect("one that is put off holds up nobody");
         eventually("all but one are done", LIMIT, || io.floor() == MESSAGES).await;
         journal.stop();
         hive.stop(Duration::ZERO).await;
         journal.log()
     });
+
     let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
     assert_eq!(colony.outbox.len(), 1, "the log remembers what is put off, and nothing else");
+
     on_workers(2, async {
         let (hive, journal) = start(&log, 0);
         let start = std::time::Instant::now();
         let of_key = |key| MESSAGES / 50 + (key < MESSAGES % 50) as u64;
         let mut found = (0, 0);
-        // it has come twice, and was handled to its end by then: a crash ends the delay
+
+        // The message has been handled twice, the second time to completion: a crash ends the delay.
         while found != (of_key(10) + 1, of_key(10)) {
             assert!(start.elapsed() < LIMIT, "{found:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
             found = hive.request(Tries(10)).await.unwrap()
         }
+
         for key in (0..50).filter(|key| *key != 10) {
             assert_eq!(hive.request(Tries(key)).await, Ok((of_key(key), of_key(key))));
         }
+
         let journal_log = journal.log();
         let all = log.iter().chain(&journal_log).map(Vec::as_slice);
         assert!(Colony::replay(all).unwrap().outbox.is_empty());
     })
 }
 
-/// A stateless handler has no bee: the record of whatever made its message, or one of its own, says what it puts off.
+/// A stateless handler has no bee. What it postpones is in the record of the sender of its message, or in a
+/// record of its own.
 #[test]
 fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
     const BELLS: u64 = 200;
@@ -227,6 +236,7 @@ fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
         let mut log: Vec<Vec<u8>> = Vec::new();
         let mut chance = Chance(run);
         let mut began = None;
+
         for life in 0..5 {
             let last_life = life == 4;
             on_workers(3, async {
@@ -234,17 +244,20 @@ fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
                 let mut io = hive.io();
                 io.resume(77, 0);
                 for number in 0..BELLS {
-                    // the same whenever it is sent
+                    // Identical each time it is sent.
                     let at =
                         *began.get_or_insert(hive.now().as_nanoseconds()) + Chance(number).below(50_000_000);
+
                     match number % 2 {
                         0 => io.emit(Bell { number, at }),
                         _ => io.emit(Wind { number, at }),
                     }
+
                     if number % 8 == 7 {
                         io.flush().await
                     }
                 }
+
                 io.flush().await;
                 if last_life {
                     for number in 0..BELLS {
@@ -254,6 +267,7 @@ fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
                             tokio::time::sleep(Duration::from_millis(5)).await
                         }
                     }
+
                     tokio::time::sleep(Duration::from_millis(30)).await;
                     for number in 0..BELLS {
                         let (_, in_time) = hive.request_within(LIMIT, Rings(number)).await.unwrap();
@@ -262,11 +276,13 @@ fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(9_000))).await
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 hive.stop(Duration::ZERO).await;
             });
         }
+
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "run {run}");
     }

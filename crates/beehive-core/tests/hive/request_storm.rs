@@ -1,5 +1,5 @@
-//! A crowd of questions whose handlers do whatever handlers do, and a hive that stops in the middle: one end for each, in
-//! time, and it is the right one.
+//! Many concurrent requests with all kinds of handlers, and a hive that stops in the middle: each request
+//! ends once, in time, and correctly.
 
 use crate::load::{Chance, On, alone, on_workers, start};
 use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is to happen to a question.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Fate {
     Answered,
     Failed,
     Panicked,
-    /// The handler blocks for so many milliseconds.
+    /// The handler blocks for this many milliseconds.
     Slow(u64),
-    /// Put off for so many milliseconds, and answered then.
+    /// Postponed by this many milliseconds, and answered then.
     PutOff(u64),
-    /// The first app's map says drop; the second answers.
+    /// The first app's map drops it; the second app answers.
     Dropped,
-    /// The first app has no answer; the second does.
+    /// The first app has no answer; the second has.
     PassedOn,
-    /// Nobody has an answer.
+    /// No app has an answer.
     LeftByAll,
-    /// Answered by a handler without state.
+    /// Answered by a stateless handler.
     Stateless,
     /// No app handles the message.
     Unheard,
@@ -44,7 +44,7 @@ struct AskStateless(u64);
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct AskNobody(#[allow(dead_code)] u64);
-/// How many questions with this key left something behind, with the first app and with the second.
+/// Answers how many requests with this key left a change, in the first app and in the second.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Left(u64);
@@ -64,15 +64,17 @@ impl First {
         if msg.fate == Fate::Dropped {
             return Ok(None);
         }
-        // undone unless the question is answered here
+
+        // Rolled back unless the request is answered here.
         *self.handled.entry(msg.number % KEYS).or_default() += 1;
         match msg.fate {
             Fate::Failed => Err(format!("{} fails", msg.number))?,
-            // without the report that a panic of its own would make
+            // Unwinds without the panic hook, to keep the output of the test clean.
             Fate::Panicked => std::panic::resume_unwind(Box::new("as asked")),
             Fate::Slow(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
             _ => {}
         }
+
         for milliseconds in &msg.put_off {
             if self.waiting.put(msg.number, true).is_none() {
                 *self.handled.entry(msg.number % KEYS).or_default() -= 1;
@@ -81,6 +83,7 @@ impl First {
             }
             self.waiting.remove(&msg.number);
         }
+
         Ok((!matches!(msg.fate, Fate::PassedOn | Fate::LeftByAll)).then_some((1, msg.number)))
     }
     #[rcv(stateless)]
@@ -123,6 +126,7 @@ async fn ask(hive: &Hive, number: u64, fate: Fate, limit: Duration) -> Answer {
         Fate::PutOff(milliseconds) => vec![milliseconds],
         _ => vec![],
     };
+
     match fate {
         Fate::Stateless => hive.request_within(limit, AskStateless(number)).await,
         Fate::Unheard => hive.request_within(limit, AskNobody(number)).await,
@@ -130,12 +134,13 @@ async fn ask(hive: &Hive, number: u64, fate: Fate, limit: Duration) -> Answer {
     }
 }
 
-/// Whether this is how the question has to end.
+/// Whether the request has ended as it must.
 fn is_right(number: u64, fate: Fate, answer: &Answer) -> bool {
     let error_of = |kind: ErrorKind, text: &str| match answer {
         Err(RequestError::Handler(error)) => error.kind() == kind && error.text() == text,
         _ => false,
     };
+
     match fate {
         Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::Stateless => *answer == Ok((1, number)),
         Fate::Dropped | Fate::PassedOn => *answer == Ok((2, number)),
@@ -168,7 +173,7 @@ fn any_fate(chance: &mut Chance) -> Fate {
     }
 }
 
-/// How late this machine is when nothing of a hive has a part in it: a thread of its own that sleeps, over and over.
+/// Measures how late this machine is without the hive: a thread that sleeps in a loop.
 struct Lateness {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Duration>,
@@ -188,6 +193,7 @@ impl Lateness {
             }
             worst
         });
+
         Lateness { over, thread }
     }
 
@@ -197,21 +203,21 @@ impl Lateness {
     }
 }
 
-/// How late an answer may be.
+/// Maximum delay of an answer.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// What a machine that does other things, too, is late by itself comes on top.
+/// Adds the delay of the machine itself.
 fn may_be_late(machine: Duration) -> Duration {
     LATE_MAX + machine
 }
 
 const QUESTIONS: u64 = 100_000;
 
-/// What came of the questions of one asker.
+/// The results of the requests of one task.
 #[derive(Default)]
 struct Ends {
     all: u64,
-    /// Of those that left something with the first app: those that certainly did, and those that perhaps did.
+    /// Requests that left a change in the first app: those that certainly did, and those that may have.
     first: (u64, u64),
     second: (u64, u64),
     timeouts: u64,
@@ -234,10 +240,12 @@ impl Ends {
             }
             _ => false,
         };
+
         let left = |(certain, perhaps): &mut (u64, u64)| {
             *certain += u64::from(!unknown);
             *perhaps += u64::from(unknown)
         };
+
         match fate {
             Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::LeftByAll => left(&mut self.first),
             Fate::PassedOn => {
@@ -263,19 +271,20 @@ impl Ends {
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
-/// Asks `count` questions one after the other.
+/// Sends `count` requests one after the other.
 async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
     let (mut chance, mut ends) = (Chance(seed), Ends::default());
     for _ in 0..count {
         let (number, mut fate) = (NUMBERS.fetch_add(1, Ordering::Relaxed), any_fate(&mut chance));
         let mut limit = Duration::from_secs(20);
-        // some have no time: they wait behind others, or their handler takes longer
+        // Some have a deadline that is too short: they wait behind others, or their handler takes longer.
         if chance.below(100) == 0 {
             limit = Duration::from_millis(chance.below(12));
             if chance.below(4) == 0 {
                 fate = Fate::Slow(20)
             }
         }
+
         let began = Instant::now();
         let answer = ask(&hive, number, fate, limit).await;
         let took = began.elapsed();
@@ -286,13 +295,15 @@ async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
             Err(RequestError::Unavailable) => stopping,
             answer => is_right(number, fate, answer),
         };
+
         assert!(right, "question {number}, {fate:?} within {limit:?}: {answer:?} after {took:?}");
         ends.add(fate, &answer, took.saturating_sub(limit));
     }
+
     ends
 }
 
-/// What all questions left behind.
+/// Returns the changes that all requests left.
 async fn left(hive: &Hive) -> (u64, u64) {
     let mut sums = (0, 0);
     for key in 0..KEYS {
@@ -312,11 +323,13 @@ fn all_end(on: On, askers: u64, count: u64) {
         for task in tasks {
             ends.join(task.await.unwrap())
         }
+
         hive.idle().await;
-        // what was put off may still come
+        // Postponed messages may still arrive.
         tokio::time::sleep(Duration::from_millis(30)).await;
         hive.idle().await;
-        // each was handled once, or, where that is not known, at most once
+
+        // Each was handled once or, if its end is unknown, at most once.
         let left = left(&hive).await;
         for (left, (certain, perhaps)) in [(left.0, ends.first), (left.1, ends.second)] {
             assert!(
@@ -324,16 +337,20 @@ fn all_end(on: On, askers: u64, count: u64) {
                 "{left} of {certain} and {perhaps} unknown"
             );
         }
+
         hive.stop(Duration::from_secs(5)).await;
         ends
     });
+
     let machine = lateness.worst();
     assert_eq!(ends.all, count / askers * askers, "each has ended once");
     assert!(ends.timeouts > 0 && ends.unavailable == 0, "{} timeouts", ends.timeouts);
+
     println!(
         "{on:?}: {} questions, {} too late, the latest by {:?}; machine {machine:?}",
         ends.all, ends.timeouts, ends.latest
     );
+
     assert!(ends.latest <= may_be_late(machine), "late by {:?}; the machine by {machine:?}", ends.latest);
 }
 
@@ -355,6 +372,7 @@ fn every_question_has_one_end_when_the_hive_stops() {
     let (hives, lateness) = (20, Lateness::measure());
     let (askers, count) = (32, QUESTIONS / 10 / hives / 32);
     let mut all = Ends::default();
+
     for seed in 0..hives {
         let ends = on_workers(2, async {
             let (hive, _journal) = start(apps(), if seed % 2 == 0 { On::Memory } else { On::Journal });
@@ -362,29 +380,35 @@ fn every_question_has_one_end_when_the_hive_stops() {
             let tasks: Vec<_> = (0..askers)
                 .map(|n| tokio::spawn(asker(hive.clone(), seed * 1_000 + n, count, true)))
                 .collect();
-            // somewhere in the middle, with and without time to finish what is under way
+
+            // Somewhere in the middle, with and without time to finish what is in flight.
             let so_far = first + Chance(seed).below(askers * count);
             while NUMBERS.load(Ordering::Relaxed) < so_far && tasks.iter().any(|task| !task.is_finished()) {
                 tokio::task::yield_now().await
             }
+
             hive.stop(Duration::from_millis(seed % 3 * 20)).await;
             let stopped = Instant::now();
             let mut ends = Ends::default();
             for task in tasks {
                 ends.join(task.await.unwrap())
             }
-            // nobody waits for a hive that is no more
+
+            // A hive that has stopped keeps nobody waiting.
             ends.latest = ends.latest.max(stopped.elapsed());
             ends
         });
         all.join(ends)
     }
+
     let machine = lateness.worst();
     assert_eq!(all.all, hives * askers * count, "each has ended once");
     assert!(all.unavailable > 0);
+
     println!(
         "{} questions, {} unavailable, {} too late, the latest by {:?}; machine {machine:?}",
         all.all, all.unavailable, all.timeouts, all.latest
     );
+
     assert!(all.latest <= may_be_late(machine), "late by {:?}; the machine by {machine:?}", all.latest);
 }

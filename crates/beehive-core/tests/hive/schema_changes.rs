@@ -1,5 +1,5 @@
-//! A log that was written by another program: what has changed in an incompatible way is refused, with the place; and names
-//! that two types have.
+//! A log written by another version of the program: an incompatible change is refused, with its place. Also,
+//! two types with one name.
 
 use crate::load::on_workers;
 use beehive_core::journal::{Colony, Record};
@@ -7,7 +7,7 @@ use beehive_core::testing::TestJournal;
 use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, StartError, handlers};
 use std::time::Duration;
 
-/// The same app in the words of several programs.
+/// The same app in several versions of a program.
 macro_rules! program {
     ($name:ident, $account:ty, { $($field:ident: $type:ty),* }, $message:literal) => {
         mod $name {
@@ -35,7 +35,7 @@ macro_rules! program {
                 fn deposit(&mut self, msg: &Deposit, ctx: &mut Ctx) {
                     self.accounts.put(msg.0, msg.1.clone());
                     if msg.0 == 9 {
-                        // it waits in the log for longer than any test takes
+                        // This message waits in the log for longer than any test takes.
                         ctx.after(Duration::from_secs(3600), Later(Default::default()))
                     }
                 }
@@ -52,7 +52,7 @@ macro_rules! program {
     };
 }
 program!(first, u64, { coins: u64, notes: u32 }, "bank::Later");
-// what waits, and a dictionary that is empty, are something else
+// The waiting message and an empty dictionary have other types.
 program!(second, String, { coins: u64, notes: u32 }, "bank::Later");
 program!(swapped, u64, { notes: u32, coins: u64 }, "bank::Later");
 
@@ -64,7 +64,7 @@ fn hive(builder: Builder, log: &[Vec<u8>]) -> (Result<Hive, StartError>, std::sy
     (builder.seed(SEED).journal(journal.clone(), colony).start(), journal)
 }
 
-/// The log that a program leaves that has taken these deposits.
+/// Returns the log of the first program after these deposits.
 async fn written(deposits: &[u64]) -> Vec<Vec<u8>> {
     let (hive, journal) = hive(Hive::builder().app::<first::Bank>(), &[]);
     let hive = hive.unwrap();
@@ -72,6 +72,7 @@ async fn written(deposits: &[u64]) -> Vec<Vec<u8>> {
         let balance = first::Balance { coins: 5, notes: 7 };
         hive.request(first::Deposit(*account, balance)).await.unwrap();
     }
+
     journal.stop();
     hive.stop(Duration::ZERO).await;
     journal.log()
@@ -91,23 +92,28 @@ fn what_a_log_holds_is_read_as_what_it_was_written_as_or_not_at_all() {
         let why = refusal(Hive::builder().app::<swapped::Bank>(), &log);
         let place = "the dictionary `accounts` of app `bank` cannot be read: \
                      `[]` was { coins: u64, notes: u32 } and is { notes: u32, coins: u64 }";
+
         assert!(why.starts_with(place), "{why}");
         assert!(why.contains("serde(rename"), "what to do about it: {why}");
-        // what has changed is not in this log
+
+        // This log contains nothing whose type has changed.
         let (started, journal) = hive(Hive::builder().app::<second::Bank>(), &log);
         let started = started.unwrap();
         let found = started.request(second::Look(1)).await.unwrap();
+
         assert_eq!(found.as_deref(), Some("Balance { coins: 5, notes: 7 }"));
-        // from then on the log says what it is now
+        // From now on the log records the new types.
         started.request(second::Deposit(9, second::Balance { coins: 1, notes: 1 })).await.unwrap();
         journal.stop();
         started.stop(Duration::ZERO).await;
+
         let both: Vec<Vec<u8>> = log.iter().cloned().chain(journal.log()).collect();
         let why = refusal(Hive::builder().app::<first::Bank>(), &both);
         let place = "a message `bank::Later` that waits in it cannot be read: was str and is u64";
         assert!(why.starts_with(place), "{why}");
         assert!(hive(Hive::builder().app::<second::Bank>(), &both).0.is_ok());
-        // a program that has not changed says nothing again
+
+        // A program that has not changed does not record its types again.
         let shapes = |bytes: &&Vec<u8>| {
             let entry = beehive_core::journal::Entry::decode(bytes).unwrap();
             matches!(entry.record, Record::Shapes(_))
@@ -123,10 +129,13 @@ fn an_encoded_message_is_read_by_its_name() {
         let bytes =
             [7u64.to_le_bytes().to_vec(), 8u64.to_le_bytes().to_vec(), 9u32.to_le_bytes().to_vec()].concat();
         let words = hive.message_in_words("bank::Deposit", &bytes);
+
         assert_eq!(words.as_deref(), Ok("[7,{\"coins\":8,\"notes\":9}]"));
         assert!(hive.message_in_words("bank::Deposit", &bytes[1..]).is_err());
+
         let unknown = hive.message_in_words("bank::Withdraw", &bytes).unwrap_err().to_string();
         assert!(unknown.contains("no app handles one called `bank::Withdraw`"), "{unknown}");
+
         let shapes = hive.message_shapes();
         assert_eq!(shapes["bank::Deposit"].to_string(), "(u64, { coins: u64, notes: u32 })");
         hive.stop(Duration::from_secs(1)).await;
@@ -180,7 +189,7 @@ fn one_name_for_two_is_refused_with_both_places() {
         let line_of = |text: &str| {
             let source = include_str!("schema_changes.rs");
             let before = source.split(text).next().unwrap();
-            // the derive stands somewhat before
+            // The derive is a few lines above.
             let from = before.matches('\n').count();
             move |place: &str| {
                 let (file, line) = place.rsplit_once(':').unwrap();
@@ -189,12 +198,14 @@ fn one_name_for_two_is_refused_with_both_places() {
                 assert!((from.saturating_sub(2)..=from + 1).contains(&line), "{place}, not about {from}");
             }
         };
+
         let start = |builder: Builder| builder.start().err().expect("refused");
         let same = start(Hive::builder().app::<One>().app::<Other>());
         let words = same.to_string();
         let StartError::SameMessageName { message, places: [first, second] } = same else {
             panic!("{words}")
         };
+
         assert_eq!(message, "tests::Same");
         line_of("pub(super) struct Same;")(first);
         line_of("pub(super) struct Same(pub(super) u8);")(second);
@@ -202,10 +213,12 @@ fn one_name_for_two_is_refused_with_both_places() {
             words.contains(first) && words.contains(second) && words.contains("#[message(name"),
             "{words}"
         );
+
         let same = start(Hive::builder().app::<One>().app::<AlsoOne>());
         let words = same.to_string();
         let StartError::SameName { app, places: [first, second] } = same else { panic!("{words}") };
         assert_eq!(app, "one");
+
         line_of("struct One {}")(first);
         line_of("struct AlsoOne {}")(second);
         assert!(words.contains(first) && words.contains(second), "{words}");

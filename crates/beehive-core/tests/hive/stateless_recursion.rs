@@ -1,11 +1,11 @@
-//! Stateless handlers that call one another too deeply for one stack: what they make comes in the order of a stack without
-//! end, and so does what their sender emits besides.
+//! Stateless handlers nested too deep for one stack: their messages arrive in the order that an unlimited
+//! stack would give, and so do later messages of their sender.
 
 use crate::load::{On, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
 use std::time::Duration;
 
-/// Goes on so many times, and then counts at `key`.
+/// Passed on `left` times, and then counted at `key`.
 #[derive(Message)]
 struct Hop {
     left: usize,
@@ -20,19 +20,19 @@ struct Put {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Get(u64);
-/// To every list.
+/// Goes to every list.
 #[derive(Message)]
 struct Mark {
     number: u64,
 }
-/// Has a bee send a hop, then something directly, then a mark to all.
+/// Makes a bee send a hop, then a message directly, then a mark to all lists.
 #[derive(Message)]
 struct Go {
     left: usize,
     key: u64,
     number: u64,
 }
-/// Two chains of different lengths, one inside the other.
+/// Two chains of different lengths, one nested in the other.
 #[derive(Message)]
 struct Fork {
     left: usize,
@@ -115,24 +115,28 @@ async fn from_an_io_bee(on: On) {
                 io.flush().await
             }
         }
+
         io.flush().await;
         hive.idle().await;
         in_order(&format!("{left} hops"), &hive.request_within(LIMIT, Get(key)).await.unwrap(), 1_000);
     }
+
     hive.stop(Duration::from_secs(5)).await;
 }
 
 async fn from_a_bee(on: On) {
     for left in LEFT {
-        // a hive of its own: a mark goes to all lists
+        // A separate hive, because a mark goes to all lists.
         let (hive, _journal) = start(Hive::builder().app::<Lists>().app::<Starter>(), on);
         let mut io = hive.io();
+
         for number in 0..200 {
             io.emit(Go { left, key: 1, number });
             if number % 7 == 0 {
                 io.flush().await
             }
         }
+
         io.flush().await;
         hive.idle().await;
         in_order(&format!("{left} hops"), &hive.request_within(LIMIT, Get(1)).await.unwrap(), 600);
@@ -160,7 +164,8 @@ fn what_a_bee_sends_is_not_overtaken_in_a_journaled_hive() {
     on_workers(4, from_a_bee(On::Journal))
 }
 
-/// Handlers that branch: what the first branch makes, however deep, comes before what the second makes.
+/// For handlers that branch: the messages of the first branch, however deep, arrive before those of the
+/// second.
 #[test]
 fn branches_come_one_after_the_other() {
     for on in [On::Memory, On::Journal] {
@@ -176,6 +181,7 @@ fn branches_come_one_after_the_other() {
                     2 * left as u64 + 1,
                 )
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }

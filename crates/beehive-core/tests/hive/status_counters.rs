@@ -1,4 +1,4 @@
-//! What a hive says about itself: answers, waits for a merge, time and bytes, and who sends to whom.
+//! Counters in the status of a hive: answers, waits for a merge, time, bytes, and who sends to whom.
 
 use beehive_core::{App, BeeStatus, Ctx, Dict, HandlerStatus, Hive, Message, Status, handlers};
 use std::time::Duration;
@@ -9,7 +9,7 @@ struct Put {
     key: u64,
     value: u64,
 }
-/// Nobody knows odd keys.
+/// Not answered for odd keys.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
@@ -72,16 +72,19 @@ async fn figures_say_what_happened() {
     for value in 0..200 {
         hive.request(Put { key: 2, value }).await.expect("is answered");
     }
+
     hive.request(Put { key: 3, value: 7 }).await.expect("is answered");
     assert!(hive.request(Get(2)).await.is_ok());
     assert!(hive.request(Get(3)).await.is_err());
     assert_eq!(handler(&hive.status(), "swap").waited, 0);
+
     hive.request(Swap(2, 3)).await.expect("is handled");
 
     let status = hive.status();
     let (put, get) = (handler(&status, "put"), handler(&status, "get"));
     assert_eq!((put.messages, put.answered, put.answer, put.waited), (201, 201, "u64", 0));
     assert_eq!((get.messages, get.answered, get.answer), (2, 1, "u64"));
+
     let (swap, seen) = (handler(&status, "swap"), handler(&status, "seen"));
     assert_eq!((swap.answer, swap.waited, seen.answer), ("", 1, ""));
     hive.stop(Duration::from_secs(1)).await;
@@ -93,14 +96,16 @@ async fn the_busiest_bee_is_measured() {
     for value in 0..200 {
         hive.request(Put { key: 2, value }).await.expect("is answered");
     }
+
     hive.request(Put { key: 4, value: 7 }).await.expect("is answered");
-    // the log hears of it a moment later
+    // The app `Log` handles its message a moment later.
     for _ in 0..1000 {
         if handler(&hive.status(), "seen").messages == 201 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+
     tokio::time::sleep(Duration::from_millis(20)).await;
     let status = hive.status();
     let (store, log) = (busiest(&status, "store"), busiest(&status, "log"));
@@ -112,6 +117,7 @@ async fn the_busiest_bee_is_measured() {
         (log.from[0].bee, log.from[0].app, log.from[0].messages),
         (Some(store.bee), Some("store"), 200)
     );
+
     let bytes = busiest(&hive.status_with_sizes(), "store").state_bytes;
     assert!(bytes.is_some_and(|bytes| (2..=32).contains(&bytes)), "{bytes:?}");
     hive.stop(Duration::from_secs(1)).await;

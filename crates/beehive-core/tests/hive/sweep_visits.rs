@@ -1,4 +1,5 @@
-//! What becomes of a cell's turn at a sweep: it is dropped by its map, it needs cells of other bees, or it takes too long.
+//! Special visits of a sweep: dropped by the map of the cell, needing cells of other bees, or taking too
+//! long.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 #[derive(Message)]
 struct Put(u64);
-/// Every odd field brings its harvest.
+/// Every odd field yields its harvest.
 #[derive(Message)]
 struct Harvest(u64);
 #[derive(Message)]
@@ -54,6 +55,7 @@ async fn all_is_harvested(hive: &Hive, times: u64, what: &str) {
     barn.sort_unstable();
     let odd = || (0..FIELDS).filter(|key| key % 2 == 1);
     let want: Vec<(u64, u64)> = (0..times).flat_map(|time| odd().map(move |key| (time, key))).collect();
+
     assert_eq!(barn, want, "{what}");
     for key in 0..FIELDS {
         let want = if key % 2 == 1 { times } else { 0 };
@@ -61,8 +63,8 @@ async fn all_is_harvested(hive: &Hive, times: u64, what: &str) {
     }
 }
 
-/// Whoever asks is told when every turn is over: of the cells that their map drops, and of those that had to wait until
-/// their bee owned all that they need.
+/// The request is answered when every visit is complete, including visits that the cell's map dropped and
+/// those that waited until their bee owned all the cells they need.
 #[test]
 fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
     for on in [On::Memory, On::Journal] {
@@ -71,11 +73,13 @@ fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
             for key in 0..FIELDS {
                 hive.request_within(LIMIT, Put(key)).await.unwrap();
             }
+
             assert_eq!(hive.status().apps[0].bees, FIELDS as usize);
             for time in 0..3 {
                 assert_eq!(hive.request_within(LIMIT, Harvest(time)).await, Ok(()), "{on:?}");
                 all_is_harvested(&hive, time + 1, &format!("{on:?}")).await
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
@@ -84,7 +88,8 @@ fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
 static WATERED: AtomicBool = AtomicBool::new(false);
 static WATERING: AtomicU64 = AtomicU64::new(0);
 
-/// Lets the handler go, also when an assertion fails: the runtime does not end before its threads do.
+/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
+/// threads end.
 struct Release;
 
 impl Drop for Release {
@@ -123,7 +128,7 @@ impl Garden {
     }
 }
 
-/// While a cell has not had its turn at a paced sweep, the next sweep is left out: nothing piles up behind it.
+/// While a visit of a paced sweep is pending, the next sweep is skipped, so nothing piles up behind it.
 #[test]
 fn sweeps_do_not_pile_up_behind_a_turn_that_takes_long() {
     for on in [On::Memory, On::Journal] {
@@ -134,10 +139,12 @@ fn sweeps_do_not_pile_up_behind_a_turn_that_takes_long() {
             let release = Release;
             hive.request_within(LIMIT, Sow(1)).await.unwrap();
             eventually("a turn", LIMIT, || WATERING.load(Ordering::Acquire) > 0).await;
+
             let collapsed = hive.status().ticks_collapsed;
             eventually("collapsed", LIMIT, || hive.status().ticks_collapsed >= collapsed + 10).await;
             drop(release);
-            // behind all turns that wait
+
+            // The request is queued behind all pending visits.
             let waterings = hive.request_within(LIMIT, Waterings(1)).await.unwrap();
             assert!((1..=3).contains(&waterings), "{waterings} turns at once, {on:?}");
             hive.stop(Duration::from_secs(5)).await;

@@ -1,4 +1,5 @@
-//! Values that can be written and not be read again: said when the hive starts, not when a log has them.
+//! Values that can be encoded but not decoded: refused when the hive starts, not when a log already contains
+//! them.
 
 use crate::load::on_workers;
 use beehive_core::journal::Colony;
@@ -37,10 +38,12 @@ fn what_a_log_could_not_give_back_is_refused_before_it_is_written() {
         assert!(
             matches!(&error, StartError::Unreadable { app: "board", dictionary, .. } if dictionary == "settings")
         );
+
         let text = error.to_string();
         assert!(text.contains("it is {u64: anything}, and") && text.contains("#[volatile]"), "{text}");
+
         journal.stop();
-        // without a log there is nothing to be read
+        // Without a log nothing needs to be decoded.
         let hive = Hive::builder().app::<Board>().start().unwrap();
         assert_eq!(hive.request(Put(1, 12)).await, Ok(()));
         hive.stop(Duration::from_secs(5)).await;

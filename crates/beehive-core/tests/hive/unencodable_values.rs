@@ -1,5 +1,5 @@
-//! What cannot be written into a log, because it cannot be encoded or is too large: it fails whoever left it, and says so, and
-//! nobody else.
+//! Values that cannot be logged, because they cannot be encoded or are too large: only the transaction that
+//! leaves one fails, with an error that says so.
 
 use crate::load::on_workers;
 use beehive_core::journal::Colony;
@@ -46,7 +46,7 @@ struct Large {
     rows: u64,
     bytes: u64,
 }
-/// Counts, and keeps a value.
+/// Counts, and stores a value.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Keep(u64);
@@ -104,14 +104,15 @@ impl Cactus {
         }
         msg.key
     }
-    /// Puts off what cannot be encoded.
+    /// Postpones a message that cannot be encoded.
     #[rcv(stateless)]
     fn lately(&mut self, _msg: &Lately, ctx: &mut Ctx) {
         ctx.postpone(Duration::from_millis(1))
     }
 }
 
-/// A request whose handler emits what cannot be encoded ends with that error, and nothing is left of its transaction.
+/// A request whose handler emits a message that cannot be encoded ends with that error, and its transaction
+/// leaves nothing.
 #[test]
 fn a_request_is_answered_when_an_emitted_message_cannot_be_encoded() {
     on_workers(3, async {
@@ -121,13 +122,14 @@ fn a_request_is_answered_when_an_emitted_message_cannot_be_encoded() {
             matches!(&refused, RequestError::Handler(error) if error.to_string().contains("it will not be encoded")),
             "{refused}"
         );
+
         assert_eq!((hive.dead_letters().len(), hive.request(Count(1)).await), (1, Ok(0)));
         journal.stop();
         hive.stop(Duration::ZERO).await;
     })
 }
 
-/// A stateless handler's failure drops its own outputs only.
+/// A failure of a stateless handler drops only its own output.
 #[test]
 fn what_a_stateless_handler_emits_and_cannot_be_encoded_does_not_harm_the_bee() {
     on_workers(3, async {
@@ -135,6 +137,7 @@ fn what_a_stateless_handler_emits_and_cannot_be_encoded_does_not_harm_the_bee() 
         let nested = hive.request_within(LIMIT, AskNested(7)).await;
         let count = hive.request(Count(1)).await;
         assert_eq!((nested, count), (Ok(7), Ok(1)));
+
         let letters = hive.dead_letters();
         assert!(
             letters.len() == 1 && letters[0].error.to_string().contains("it will not be encoded"),
@@ -149,13 +152,16 @@ fn too_large(key: u64, rows: u64, bytes: u64) {
     on_workers(3, async {
         let (hive, journal) = started();
         assert_eq!(hive.request_within(LIMIT, Large { key: 1, rows: 1, bytes: 1 }).await, Ok(1));
+
         let got = hive.request_within(LIMIT, Large { key, rows, bytes }).await;
         let refused = got.as_ref().unwrap_err().to_string();
         assert!(refused.contains("RECORD_BYTES_MAX"), "{refused}");
-        // whatever became of that: others go on
+
+        // Other messages are handled, whatever happened to that one.
         let after = hive.request_within(LIMIT, Count(1)).await;
         let small = hive.request_within(LIMIT, Large { key: 1_000, rows: 1, bytes: 1 }).await;
         journal.stop();
+
         let log = journal.log();
         let replayed = Colony::replay(log.iter().map(Vec::as_slice)).map(|colony| colony.last);
         hive.stop(Duration::ZERO).await;
@@ -163,12 +169,12 @@ fn too_large(key: u64, rows: u64, bytes: u64) {
         assert!(replayed.is_ok(), "{replayed:?}")
     })
 }
-/// Each of them fits.
+/// Each value fits on its own.
 #[test]
 fn two_large_values_in_one_transaction() {
     too_large(10, 2, 20 << 20)
 }
-/// Many messages, each of them small, that came in one batch.
+/// Many small messages in one batch.
 #[test]
 fn many_messages_in_one_run() {
     on_workers(3, async {
@@ -177,6 +183,7 @@ fn many_messages_in_one_run() {
         for _ in 0..1_000 {
             io.emit(Large { key: 5, rows: 1, bytes: 64 << 10 })
         }
+
         io.flush().await;
         let after = hive.request_within(LIMIT, Count(1)).await;
         journal.stop();
@@ -185,7 +192,7 @@ fn many_messages_in_one_run() {
     })
 }
 
-/// A stateless handler puts off something that cannot be encoded; the IO bee that sent it goes on.
+/// A stateless handler postpones a message that cannot be encoded. The IO bee that sent it continues.
 #[test]
 fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
     on_workers(3, async {
@@ -193,6 +200,7 @@ fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
         let mut io: Io = hive.io();
         io.emit(Lately(Prickly(7)));
         io.flush().await;
+
         let mut sent = 0;
         let all = async {
             for number in 0..10_000 {
@@ -201,6 +209,7 @@ fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
                 sent += 1;
             }
         };
+
         let late = tokio::time::timeout(Duration::from_secs(60), all).await;
         assert!(late.is_ok(), "flush hangs after {sent} messages");
         journal.stop();
@@ -208,7 +217,7 @@ fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
     })
 }
 
-/// Of a transaction that fails because one of its values cannot be encoded the log has nothing, also not what could be.
+/// If a transaction fails because one of its values cannot be encoded, the log contains none of its values.
 #[test]
 fn a_log_has_nothing_of_what_failed() {
     let log = on_workers(2, async {
@@ -220,11 +229,13 @@ fn a_log_has_nothing_of_what_failed() {
         hive.stop(Duration::ZERO).await;
         journal.log()
     });
+
     on_workers(2, async {
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
         let other = Hive::builder().app::<Cactus>().seed(2);
         let other = other.journal(TestJournal::start(9, 0, colony.last), colony.clone()).start();
         assert!(other.err().is_some_and(|error| error.to_string().contains("another `seed`")));
+
         let journal = TestJournal::start(9, 0, colony.last);
         let hive = Hive::builder().app::<Cactus>().seed(1).journal(journal.clone(), colony).start().unwrap();
         assert_eq!((hive.request(Count(7)).await, hive.request(Count(8)).await), (Ok(0), Ok(1)));

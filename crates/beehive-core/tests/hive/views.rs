@@ -1,5 +1,5 @@
-//! Snapshots of a hive that does everything a hive does: when it is quiet they are what the owners of the cells have, and
-//! meanwhile they are states that there were, in order.
+//! Views of a hive under full load. When it is idle they equal what the owners of the cells have; meanwhile
+//! they show past states, in order.
 
 use crate::load::{Chance, eventually, on_workers, unheard};
 use beehive_core::journal::Colony;
@@ -22,25 +22,25 @@ enum End {
     Panic,
 }
 
-/// Counts at each spot; several spots join.
+/// Counts at each spot. Several spots are joined.
 #[derive(Message)]
 #[message(reply = ())]
 struct Count {
     spots: Vec<Spot>,
     end: End,
 }
-/// Leaves nothing at a spot, so that its bee retires.
+/// Removes the content of a spot, so that its bee retires.
 #[derive(Message)]
 #[message(reply = ())]
 struct Clear(Spot);
-/// Counts at every spot that there is.
+/// Counts at every existing spot.
 #[derive(Message)]
 struct Everywhere;
-/// What a spot has.
+/// Answers the content of a spot.
 #[derive(Message)]
 #[message(reply = (Option<u64>, Vec<(u64, u64)>))]
 struct At(Spot);
-/// Looks at snapshots from a bee, and from none.
+/// Reads views, from a handler with a bee and from a stateless one.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Look(u64);
@@ -52,9 +52,9 @@ struct LookOnly;
 #[app(name = "spots")]
 struct Spots {
     counts: Dict<Spot, u64>,
-    /// The last few counts of a spot; the last row is always its count.
+    /// The last few counts of a spot. The last row always equals its count.
     history: Table<Spot, u64, u64>,
-    /// The version that was last seen by a looker.
+    /// The last version that a reader has seen.
     seen: Dict<u64, u64>,
 }
 
@@ -105,6 +105,7 @@ impl Spots {
             *count += 1;
             *count
         });
+
         let rows = self.history.at(spot);
         rows.insert(count, count);
         if let Some(old) = count.checked_sub(KEPT as u64) {
@@ -112,16 +113,18 @@ impl Spots {
         }
     }
 
-    /// Checks that the dictionaries are of one version, each as transactions leave them.
+    /// Checks that the views of both dictionaries have the same version, and that each is in a state left by
+    /// a transaction.
     fn consistent(&mut self) -> u64 {
         check(&self.counts.shared(), &self.history.shared())
     }
 }
 
-/// What a transaction keeps true. Returns the version.
+/// Checks the invariant that transactions keep. Returns the version.
 fn check(counts: &SharedDict<Spot, u64>, history: &SharedTable<Spot, u64, u64>) -> u64 {
     assert_eq!(counts.version(), history.version());
     assert_eq!(counts.len(), history.len());
+
     let mut last = None;
     for (spot, count) in counts.iter() {
         assert!(last < Some(*spot), "in key order");
@@ -130,6 +133,7 @@ fn check(counts: &SharedDict<Spot, u64>, history: &SharedTable<Spot, u64, u64>) 
         assert!(history.at(*spot).len() <= KEPT);
         assert_eq!(counts.get(spot), Some(count));
     }
+
     counts.version()
 }
 
@@ -137,7 +141,7 @@ const SPOTS: u64 = 48;
 
 type Content = BTreeMap<u64, (Option<u64>, Vec<(u64, u64)>)>;
 
-/// What the snapshots have.
+/// Returns the content of the views.
 fn copied(hive: &Hive) -> Content {
     hive.read(|spots: &Spots| {
         let (counts, history) = (spots.counts.shared(), spots.history.shared());
@@ -148,7 +152,7 @@ fn copied(hive: &Hive) -> Content {
     .unwrap()
 }
 
-/// What the owners of the cells have.
+/// Returns the content that the owners of the cells have.
 async fn owned(hive: &Hive) -> Content {
     let mut content = Content::new();
     for spot in 0..SPOTS {
@@ -177,11 +181,12 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
             })
         })
         .collect();
+
     let tasks: Vec<_> = (0..4)
         .map(|task| {
             let hive = hive.clone();
             tokio::spawn(async move {
-                // others in each life: versions are numbered from its start
+                // Different readers in each incarnation, because version numbers start again.
                 let (mut chance, looker) = (Chance(seed * 7 + task), seed * 7 + task);
                 for _ in 0..rounds {
                     let spot = Spot(chance.below(SPOTS));
@@ -205,6 +210,7 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
                                 11 => End::Panic,
                                 _ => End::Well,
                             };
+
                             let count = Count { spots: vec![spot], end };
                             let answer = hive.request_within(Duration::from_secs(30), count).await;
                             match end {
@@ -217,9 +223,11 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
             })
         })
         .collect();
+
     for task in tasks {
         task.await.unwrap()
     }
+
     over.store(true, Ordering::Release);
     outside.into_iter().for_each(|thread| thread.join().unwrap());
     assert!(looks.load(Ordering::Relaxed) > 0);
@@ -234,20 +242,22 @@ fn when_a_hive_is_quiet_its_snapshots_are_what_the_owners_have() {
             storm(&hive, seed, 150).await;
             let copied = copied(&hive);
             assert_eq!(copied, owned(&hive).await);
-            // bees are taken apart and put together again, and retire: that changes no content
+            // Bees are exported and imported, and retire. That changes no content.
             hive.reimport().await.unwrap();
             assert_eq!(copied, self::copied(&hive));
         }
+
         let app = &hive.status().apps[0];
         assert!(app.bees_merged > 0 && app.bees_retired > 0, "{} {}", app.bees_merged, app.bees_retired);
+
         let snapshots = app.snapshots.as_ref().unwrap();
         assert!(snapshots.version > 100 && snapshots.stale == 0, "{snapshots:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// With a journal that commits late and refuses, killed after each life: what was refused is never seen, and a new life
-/// begins with what the log has.
+/// With a journal that commits late and refuses entries, killed after each incarnation: refused changes are
+/// never visible, and an incarnation starts with the content of the log.
 #[test]
 fn on_a_journal_snapshots_have_what_the_log_has_from_one_life_to_the_next() {
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -258,14 +268,17 @@ fn on_a_journal_snapshots_have_what_the_log_has_from_one_life_to_the_next() {
             let journal = TestJournal::start(0x5eed + life, 40, colony.last);
             let builder = Hive::builder().app::<Spots>().seed(42);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();
-            // before any handler has run
+
+            // Before any handler has run.
             if let Some(before) = &before {
                 assert_eq!(&copied(&hive), before, "life {life}")
             }
+
             storm(&hive, 100 + life, 40).await;
             let copied = copied(&hive);
             assert_eq!(copied, owned(&hive).await, "life {life}");
             assert!(journal.refused() > 0);
+
             journal.stop();
             let mut all = log.clone();
             all.extend(journal.log());
@@ -275,7 +288,7 @@ fn on_a_journal_snapshots_have_what_the_log_has_from_one_life_to_the_next() {
     }
 }
 
-/// A handler that holds a version for long keeps nobody from seeing later ones.
+/// A handler that holds a version for a long time does not prevent others from seeing later ones.
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct Hold(u64);
@@ -293,7 +306,7 @@ impl Holders {
     fn add(&mut self, msg: &Add) {
         self.sums.update(msg.0, |sum| *sum += 1);
     }
-    /// What the snapshot had at first, and when it is told to end.
+    /// Answers the content of the view when it was taken, and when the handler is released.
     #[rcv(sharded)]
     fn hold(&mut self, msg: &Hold) -> (u64, u64) {
         let sums = self.sums.shared();
@@ -304,6 +317,7 @@ impl Holders {
             }
             std::thread::sleep(Duration::from_millis(1))
         }
+
         self.holders.put(msg.0, 1);
         (before, self.sums.shared().values().sum())
     }
@@ -320,14 +334,17 @@ fn a_handler_that_holds_a_version_holds_nobody_up() {
             let hive = hive.clone();
             tokio::spawn(async move { hive.request(Hold(1)).await.unwrap() })
         };
+
         let sum = || hive.read(|holders: &Holders| holders.sums.shared().values().sum::<u64>()).unwrap();
         let (mut written, begun) = (1, std::time::Instant::now());
-        // what it holds is one copy of two: more than two versions later somebody has made another
+        // The handler holds one copy of two. For more than two later versions, the publisher must have made
+        // another copy.
         while sum() < 100 {
             assert!(begun.elapsed() < Duration::from_secs(25), "{} of {written} are seen", sum());
             hive.request(Add(written % 7)).await.unwrap();
             written += 1
         }
+
         HOLDS.store(false, Ordering::Release);
         let (before, after) = holding.await.unwrap();
         assert_eq!(before, after, "one version for a transaction");

@@ -1,11 +1,12 @@
-//! The watchdog: a message that holds its handler for too long has a name, while it does and in the counters.
+//! The watchdog: a message that holds its handler for too long is named in the status while it does, and
+//! counted.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::{App, Dict, Hive, Io, Message, Status, StuckStatus, handlers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Holds its handler until it is let go: spins, or blocks.
+/// Holds its handler until it is released, spinning or blocking.
 #[derive(Message, Clone)]
 struct Hold {
     place: u64,
@@ -23,7 +24,8 @@ struct Quick(u64);
 
 static LET_GO: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
 
-/// Lets go also when an assertion fails: the runtime does not end before its threads do.
+/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
+/// threads end.
 struct LetsGo(usize);
 impl Drop for LetsGo {
     fn drop(&mut self) {
@@ -93,25 +95,32 @@ fn a_message_that_holds_its_handler_is_named_while_it_does() {
             let began = Instant::now();
             hive.emit(Hold { place: 7, gate, spins }).await;
             let named = seen(&hive).await;
+
             assert!(began.elapsed() >= STUCK_AFTER, "{:?}", began.elapsed());
             assert_eq!((named.app, named.handler, named.message), ("holder", "hold", "Hold"));
             assert_eq!((named.chain.len(), named.cell.as_ref().map(String::len)), (16, Some(16)));
             assert!(u128::from(named.milliseconds) >= STUCK_AFTER.as_millis());
-            // others go on, and it is said once
+
+            // Others continue, and the message is reported once.
             assert_eq!(hive.request(Quick(8)).await, Ok(0));
+
             tokio::time::sleep(STUCK_AFTER).await;
             let later = hive.status();
             assert_eq!((later.stuck.len(), stuck(&later, "hold"), stuck(&later, "quick")), (1, 1, 0));
             assert!(later.stuck[0].milliseconds > named.milliseconds);
+
             drop(lets_go);
             unseen(&hive).await;
             assert_eq!(stuck(&hive.status(), "hold"), 1);
-            // from then on what it handles is shown as well
+
+            // From now on the text of the message is shown as well.
             LET_GO[gate].store(false, Ordering::Release);
             let lets_go = LetsGo(gate);
             hive.emit(Hold { place: 9, gate, spins }).await;
+
             let named = seen(&hive).await;
             assert_eq!(named.words, format!("{{\"place\":9,\"gate\":{gate},\"spins\":{spins}}}"));
+
             drop(lets_go);
             unseen(&hive).await;
             assert_eq!(stuck(&hive.status(), "hold"), 2);
@@ -127,15 +136,17 @@ fn a_stateless_handler_is_named_without_a_cell() {
         let mut io: Io = hive.io();
         io.emit(HoldStateless(2));
         io.flush().await;
+
         let named = seen(&hive).await;
         assert_eq!((named.handler, named.cell), ("hold_stateless", None));
+
         drop(lets_go);
         unseen(&hive).await;
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// What takes long is one message, not a run of them.
+/// The watchdog measures a single message, not a run of them.
 #[test]
 fn many_messages_that_take_little_each_are_not_too_long() {
     on_workers(2, async {
@@ -145,6 +156,7 @@ fn many_messages_that_take_little_each_are_not_too_long() {
         (0..3_000).for_each(|_| io.emit(Brief(1)));
         io.flush().await;
         hive.idle().await;
+
         assert!(began.elapsed() > Duration::from_secs(3), "{:?}", began.elapsed());
         assert_eq!(stuck(&hive.status(), "brief"), 0);
         hive.stop(Duration::from_secs(5)).await;

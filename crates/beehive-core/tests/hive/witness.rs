@@ -1,5 +1,6 @@
-//! What many bees did on several workers, while they merge and are moved, is done again by a single bee, by a witness that
-//! knows nothing of these apps; in memory, and on a journal that refuses and dies. And the witness bites.
+//! `Witness`: replays with a single bee what many bees on several workers did while they merged and moved, in
+//! memory and on a journal that refuses entries and dies. Injected bugs prove that the witness finds
+//! deviations.
 
 use crate::load::{Chance, On, on_workers, start};
 use beehive_core::journal::Colony;
@@ -11,25 +12,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-/// A bug of an app, which stands for one of the platform.
+/// A bug of an app, which stands for a bug of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     None,
-    /// What a failed transaction did to an account stays.
+    /// The changes of a failed transaction to an account stay.
     LostUndo,
-    /// A handler sees something that depends on where it runs.
+    /// A handler reads something that depends on where it runs.
     UnmappedRead,
 }
 
 static CLONES_ARE_SHARED: AtomicBool = AtomicBool::new(false);
 static READS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
-/// Bugs are in every run of the process: tests take turns.
+/// Bugs affect every run in the process, so tests take turns.
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 thread_local!(static READ_HERE: Cell<i64> = const { Cell::new(0) });
 
-/// An amount whose clone may be no copy.
+/// An amount whose clone may share its value.
 #[derive(Debug, Default)]
 struct Amount(Arc<AtomicI64>);
 
@@ -63,7 +64,7 @@ struct Move {
     from: u64,
     to: u64,
     amount: i64,
-    /// What becomes of it.
+    /// Selects how the transaction ends.
     end: u8,
 }
 #[derive(Message, Debug)]
@@ -78,15 +79,15 @@ struct Reminder {
     account: u64,
     left: u64,
 }
-/// To every account.
+/// Goes to every account.
 #[derive(Message, Debug)]
 struct Interest(i64);
-/// Sent on by a handler without state.
+/// Passed on by a stateless handler.
 #[derive(Message, Debug)]
 struct Rumour(u64);
 #[derive(Message, Debug)]
 struct Heard(u64);
-/// Who can say it best.
+/// Answered by `Bank` if it knows the account, otherwise by `Books`.
 #[derive(Message, Debug)]
 #[message(reply = i64)]
 struct Ask(u64);
@@ -107,19 +108,22 @@ impl Bank {
         *number += 1;
         ctx.emit(Moved { from: msg.from, to: msg.to, number: *number, amount: msg.amount });
         self.amounts.entry(msg.to).or_default().add(msg.amount);
+
         let hot = self.hot.entry(msg.from).or_default();
         *hot += 1;
         if hot.is_multiple_of(5) {
             ctx.after(Duration::from_millis(*hot % 4), Reminder { account: msg.from, left: 3 });
             ctx.emit(Rumour(msg.from))
         }
+
         if READS_ELSEWHERE.load(Ordering::Relaxed) {
             READ_HERE.set(READ_HERE.get() + 1);
             less += READ_HERE.get()
         }
+
         match msg.end {
             0 => Err("as asked".into()),
-            // without the report that a panic of its own would make
+            // Unwinds without the panic hook, to keep the output of the test clean.
             1 => std::panic::resume_unwind(Box::new("as asked")),
             _ => Ok(less + (ctx.rng().below(3) as i64)),
         }
@@ -128,10 +132,11 @@ impl Bank {
     fn remind(&mut self, msg: &Reminder, ctx: &mut Ctx) {
         let sent = self.sent.entry(msg.account).or_default();
         *sent += 1;
-        // twice at most, unless others go between
+        // Twice at most, unless other messages arrive between.
         if msg.left > 0 && *sent % 3 != 0 {
             ctx.postpone(Duration::from_millis(msg.left));
         }
+
         if msg.left > 0 && ctx.rng().below(2) == 0 {
             ctx.after(Duration::from_millis(1), Reminder { account: msg.account, left: 0 })
         }
@@ -149,7 +154,7 @@ impl Bank {
 
 #[derive(App)]
 struct Books {
-    /// A number that depends on all that was entered, and on its order.
+    /// A number that depends on all entries and their order.
     entries: Table<u64, u64, i64>,
     #[rows(max = 5, evict = first)]
     last: Table<u64, i64, i64>,
@@ -179,7 +184,7 @@ impl Books {
 }
 
 const ACCOUNTS: u64 = 60;
-/// Few, so that many bees are left.
+/// Few, so that many bees remain.
 const MERGES: u64 = 8;
 const SENDERS: u64 = 5;
 
@@ -191,6 +196,7 @@ async fn sender(hive: Hive, seed: u64, count: u64) {
     let mut chance = Chance(seed);
     let mut io = hive.io();
     let mut number = 0;
+
     while number < count {
         for _ in 0..1 + chance.below(16) {
             number += 1;
@@ -206,17 +212,18 @@ async fn sender(hive: Hive, seed: u64, count: u64) {
                 }
             }
         }
+
         io.flush().await;
         while io.try_receive().is_some() {}
     }
 }
 
-/// Gives it what comes from outside.
+/// Sends messages from outside.
 async fn load(hive: &Hive, seed: u64, count: u64) -> Vec<tokio::task::JoinHandle<()>> {
     (0..SENDERS).map(|s| tokio::spawn(sender(hive.clone(), seed * 100 + s, count / SENDERS))).collect()
 }
 
-/// Timers, too, have rung.
+/// Waits until the hive is idle and no timer is pending.
 async fn done(hive: &Hive) {
     loop {
         hive.idle().await;
@@ -237,20 +244,25 @@ fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<
         for sender in load(&hive, seed, count).await {
             sender.await.unwrap()
         }
+
         shaking.end().await;
         done(&hive).await;
         if let Some(journal) = journal {
             assert!(journal.refused() > 0)
         }
+
         if let Some(fault) = fault {
             assert!(witness.tamper(fault), "{fault:?}: there is nothing that can have it")
         }
-        // what a clone shares is shared with what did it first
+
+        // The clones of the replay must be real: shared ones would change the amounts of the original
+        // execution.
         CLONES_ARE_SHARED.store(false, Ordering::Relaxed);
         let found = witness.compare(&hive).await;
         hive.stop(Duration::from_secs(5)).await;
         found
     });
+
     CLONES_ARE_SHARED.store(false, Ordering::Relaxed);
     READS_ELSEWHERE.store(false, Ordering::Relaxed);
     found
@@ -267,17 +279,19 @@ fn many_bees_do_what_a_single_bee_does_and_what_does_not_is_found() {
             assert!(seen.sent > count as usize / 2 && seen.cells > 100, "{seen:?}");
         }
     }
+
     for bug in [Bug::LostUndo, Bug::UnmappedRead] {
         let found = run(9, 3_000, On::Memory, bug, None);
         assert!(matches!(found, Err(Deviation::Otherwise { .. })), "{bug:?}: {found:?}");
     }
+
     for fault in [Fault::Overtaken, Fault::Twice, Fault::Lost, Fault::BeforeItsCause] {
         let found = run(9, 3_000, On::Memory, Bug::None, Some(fault));
         let bites = match &found {
             Err(Deviation::Overtaken { .. }) => fault == Fault::Overtaken,
-            // moved forward, a message may even come before it was sent
+            // A message moved forward may even precede its own emission.
             Err(Deviation::NotDue { .. }) => fault != Fault::Lost,
-            // with the one before it missing, the next one ends in another way
+            // Without the preceding message, the next one ends differently.
             Err(Deviation::Otherwise { .. }) => fault == Fault::Lost || fault == Fault::Twice,
             _ => false,
         };
@@ -285,7 +299,8 @@ fn many_bees_do_what_a_single_bee_does_and_what_does_not_is_found() {
     }
 }
 
-/// A colony that dies and lives again: what its log says of all its lives is what a single bee would have done.
+/// A colony that dies and restarts: the history in its log, across all incarnations, must be one that a
+/// single bee would have produced.
 #[test]
 fn what_a_log_remembers_of_many_lives_is_what_a_single_bee_would_have_done() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
@@ -299,6 +314,7 @@ fn what_a_log_remembers_of_many_lives_is_what_a_single_bee_would_have_done() {
                 let hive = witness.watch(apps().journal(journal.clone(), colony)).start().unwrap();
                 let shaking = shake(&hive, seed, MERGES);
                 let senders = load(&hive, seed * 10 + life, 600).await;
+
                 if life + 1 < lives {
                     tokio::time::sleep(Duration::from_millis(10 + 7 * life)).await
                 } else {
@@ -307,12 +323,14 @@ fn what_a_log_remembers_of_many_lives_is_what_a_single_bee_would_have_done() {
                     }
                     done(&hive).await
                 }
+
                 shaking.end().await;
                 if life + 1 == lives {
                     let seen = witness.compare(&hive).await;
                     let seen = seen.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
                     assert!(seen.committed > 600 && seen.failed > 20, "{seen:?}");
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 witness.died(&log);

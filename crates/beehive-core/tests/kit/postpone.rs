@@ -1,10 +1,10 @@
-//! `ctx.postpone(..)`: the very message again, later, and answered then.
+//! `ctx.postpone(..)`: the same message is handled again later, and answered then.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, RequestError, Result, attempt, handlers};
 use std::time::Duration;
 
-/// Wants a key that may not be there yet; gives up after so many tries.
+/// Needs a key that may not exist yet. Gives up after `tries` attempts.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Want {
@@ -18,7 +18,7 @@ struct Give {
 }
 #[derive(Message, PartialEq, Debug)]
 struct Tried(u64);
-/// Observed only.
+/// Only observed.
 #[derive(Message)]
 struct Seen(u64);
 
@@ -34,6 +34,7 @@ impl Store {
         if let Some(value) = self.value.get(&msg.key) {
             return Ok(Some(*value));
         }
+
         let tries = self.tries.entry(msg.key).or_default();
         *tries += 1;
         ctx.emit(Tried(*tries));
@@ -41,6 +42,7 @@ impl Store {
         if *tries > msg.tries {
             Err("not to be had")?
         }
+
         Ok(None)
     }
     #[rcv]
@@ -63,7 +65,7 @@ impl Store {
     }
 }
 
-/// Answers what the store does not want.
+/// Answers what the store passes on.
 #[derive(App)]
 struct Last {
     none: Dict<u64, u64>,
@@ -90,8 +92,10 @@ fn the_answer_comes_when_it_can_be_given() {
         };
         tokio::join!(asked, given).0
     };
+
     assert_eq!(kit.platform().drive(asked), Ok(42));
     assert_eq!(kit.now().since(started), Duration::from_secs(4));
+
     kit.advance(Duration::from_secs(10));
     assert_eq!(kit.sent::<Tried>(), [Tried(1), Tried(2), Tried(3), Tried(4)]);
     assert_eq!(kit.hive().status().timers, 0, "nothing is left behind");

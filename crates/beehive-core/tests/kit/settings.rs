@@ -1,4 +1,4 @@
-//! Settings that change in a test: handlers and snapshots see the new ones.
+//! Settings that change in a test: handlers and views see the new ones.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Config, Dict, Message, Reconfigured, handlers};
@@ -30,7 +30,7 @@ impl Shop {
             *paid
         })
     }
-    /// Old debts are written off.
+    /// Writes off old debts.
     #[rcv(each = paid)]
     fn reconfigured(&mut self, customer: &u64, _: &Reconfigured) {
         self.paid.put(*customer, 0);

@@ -1,5 +1,5 @@
-//! What a handler sees in a snapshot: committed, of one version, never its own, never of an earlier version than before,
-//! and the same however cells are spread.
+//! What a handler sees in a view: committed state of one version, never its own changes, never an earlier
+//! version than before, and the same for every distribution of cells.
 
 use beehive_core::testing::Kit;
 use beehive_core::{
@@ -41,7 +41,7 @@ struct ByHand(Node);
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Tried(Node);
-/// Answered with how many have joined before.
+/// Answered with the number of earlier joins.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Join(Node);
@@ -52,7 +52,7 @@ struct Seen {
 
 #[derive(App)]
 struct Net {
-    /// The number of links of a node: always the same as there are rows.
+    /// Number of links of a node; always equal to its number of rows.
     degrees: Dict<Node, u64>,
     links: Table<Node, u64, u64>,
     #[shared(max_age = "2s")]
@@ -62,7 +62,7 @@ struct Net {
 }
 
 thread_local! {
-    /// How often a total was computed: an app of a test runs on the test's thread.
+    /// How often a total was computed. Thread-local, because the apps of a test run on the test's thread.
     static TOTALS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -72,7 +72,7 @@ fn by_hand(msg: &ByHand, mapper: &mut Mapper) {
 
 #[handlers]
 impl Net {
-    /// Answers with the number of links that the cell has, and that the snapshot has.
+    /// Answers with the number of links in the cell, and with that in the view.
     #[rcv(sharded)]
     fn link(&mut self, msg: &Link) -> Result<(u64, u64), beehive_core::Error> {
         self.links.at(msg.from).insert(msg.to, msg.cost);
@@ -93,7 +93,7 @@ impl Net {
             left => self.degrees.put(msg.from, left),
         };
     }
-    /// Reads snapshots only: it has no cells.
+    /// Only reads views, so it needs no cells.
     #[rcv(stateless)]
     fn survey(&mut self, _: &Survey) -> (u64, Vec<(u64, u64, u64)>) {
         let degrees = self.degrees.shared();
@@ -109,15 +109,18 @@ impl Net {
         let mut nodes: Vec<u64> =
             self.degrees.shared().range(Node(msg.0)..Node(msg.1)).map(|(n, _)| n.0).collect();
         let (degrees, links) = (self.degrees.shared(), self.links.shared());
-        // backwards and empty ranges harm nobody
+
+        // Backwards and empty ranges are allowed.
         assert!(degrees.range(Node(9)..Node(3)).next().is_none());
         assert!(links.at(Node(99)).is_empty() && links.at(Node(99)).first().is_none());
         assert!(
             degrees.range(Node(msg.0)..Node(msg.1)).rev().map(|(n, _)| n.0).eq(nodes.iter().rev().copied())
         );
+
         for (_, rows) in links.range(Node(msg.0)..Node(msg.1)) {
             nodes.extend(rows.range(5..).map(|(to, _)| *to))
         }
+
         nodes
     }
     #[rcv(stateless)]
@@ -134,7 +137,7 @@ impl Net {
     fn unread_names(&mut self) -> u64 {
         self.names.shared().len() as u64
     }
-    /// What is undone was never there for the snapshot, and what is shared survives an attempt that fails.
+    /// Changes that are rolled back never appear in the view, and the view survives a failed attempt.
     #[rcv(sharded)]
     fn tried(&mut self, msg: &Tried, ctx: &mut Ctx) -> Vec<u64> {
         let done = attempt! {
@@ -146,6 +149,7 @@ impl Net {
             }
             Ok(())
         };
+
         assert!(done.is_err());
         self.links.shared().at(msg.0).keys().copied().collect()
     }
@@ -175,11 +179,13 @@ fn a_snapshot_has_what_is_committed_and_never_what_this_transaction_does() {
     assert_eq!(kit.request(link(1, 2, 10)), Ok((1, 0)));
     assert_eq!(kit.request(link(1, 3, 20)), Ok((2, 1)));
     assert_eq!(kit.request(link(2, 5, 30)), Ok((1, 0)));
+
     let failed = Link { fail: true, ..link(1, 4, 40) };
     assert!(matches!(kit.request(failed), Err(RequestError::Handler(_))));
     assert_eq!(kit.request(Survey), Ok((3, vec![(1, 2, 10), (1, 3, 20), (2, 5, 30)])));
     assert_eq!(kit.request(Tried(Node(1))), Ok(vec![2, 3]));
     assert_eq!(kit.request(Survey), Ok((3, vec![(1, 2, 10), (1, 3, 20), (2, 5, 30)])));
+
     kit.request(Cut { from: Node(2), to: 5 }).unwrap();
     kit.request(Cut { from: Node(1), to: 2 }).unwrap();
     assert_eq!(kit.request(Survey), Ok((1, vec![(1, 3, 20)])));
@@ -203,6 +209,7 @@ fn what_is_derived_is_computed_once_until_its_dictionary_changes() {
     for _ in 0..5 {
         assert_eq!(kit.request(Total), Ok(30));
     }
+
     assert_eq!(TOTALS.get(), before + 1);
     kit.emit(link(1, 3, 5));
     assert_eq!(kit.request(Total), Ok(35));
@@ -212,7 +219,7 @@ fn what_is_derived_is_computed_once_until_its_dictionary_changes() {
 
 #[test]
 fn a_step_of_a_test_sees_what_was_before_it_however_cells_are_spread() {
-    // without that rule, which of these messages sees which others depends on who runs first
+    // Without that rule, which messages see which others would depend on the order of bees.
     let scenario = |kit: &mut Kit| {
         for round in 0..6u64 {
             kit.emit_all((0..8).map(|from| link(from, round, from * round)));
@@ -222,6 +229,7 @@ fn a_step_of_a_test_sees_what_was_before_it_however_cells_are_spread() {
             let _ = kit.request(Total);
         }
     };
+
     Kit::of::<Net>().check(scenario)
 }
 
@@ -231,20 +239,24 @@ fn who_looks_from_outside_has_one_version_and_no_cells() {
     kit.emit(link(1, 2, 10)).emit(link(4, 2, 20));
     let hive = kit.hive().clone();
     let seen = hive.read(|net: &Net| (net.degrees.shared().len(), net.links.shared().iter().count()));
+
     assert_eq!(seen, Ok((2, 2)));
     let age = hive.read(|net: &Net| net.links.shared().age());
     assert_eq!(age, Ok(Duration::ZERO));
+
     let unread = hive.read(|net: &Net| net.unread.shared().len()).unwrap_err();
     assert!(
         matches!(&unread, ReadError::NotShared(error) if error.text().contains("put `#[shared]` on the field")),
         "{unread}"
     );
+
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         hive.read(|net: &Net| net.degrees.get(&Node(1)).copied())
     }));
     let text = panicked.unwrap_err().downcast::<String>().unwrap();
+
     assert!(text.contains("say `.shared()` first"), "{text}");
-    // and it works on after that
+    // The hive continues after that.
     assert_eq!(hive.read(|net: &Net| net.degrees.shared().get(&Node(1)).copied()), Ok(Some(1)));
     assert!(matches!(hive.read(|_: &Alone| ()), Err(ReadError::NoSuchApp { app: "alone" })));
     let kit = Kit::of::<Alone>().start();
@@ -280,11 +292,12 @@ fn a_look_at_the_state_of_a_test_has_snapshots_of_that_state() {
     assert_eq!(kit.look::<Net, _>(|net| net.degrees.shared().get(&Node(1)).copied()), Some(1));
 }
 
-/// Holds old versions, one inside the other, until nothing can be published any more.
+/// Holds old versions, nested, until nothing can be published any more.
 fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
     if depth == 0 {
         return then(kit);
     }
+
     let hive = kit.hive().clone();
     let held = hive.read(|net: &Net| {
         let links = net.links.shared();
@@ -294,6 +307,7 @@ fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
         hold(kit, depth - 1, then);
         assert_eq!(links.iter().count(), before, "what is held stays as it is");
     });
+
     assert_eq!(held, Ok(()));
 }
 
@@ -305,7 +319,8 @@ fn what_is_too_old_is_refused_and_comes_back() {
         let (count, _) = kit.request(Survey).unwrap();
         assert!(count < depth as u64, "readers hold everything: {count}");
         assert_eq!(kit.request(ByHand(Node(1))).unwrap(), depth as u64);
-        // the limit of `names` is two seconds, that of the others ten
+
+        // The limit of `names` is two seconds; the others have the default of ten.
         kit.advance(Duration::from_secs(3));
         let Err(RequestError::Handler(error)) = kit.request(ByHand(Node(1))) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
@@ -313,22 +328,29 @@ fn what_is_too_old_is_refused_and_comes_back() {
             error.text().contains("snapshot of `names`") && error.text().contains("2s at most"),
             "{error}"
         );
+
         let read = kit.hive().read(|net: &Net| net.names.shared().len());
         assert!(matches!(read, Err(ReadError::Stale(_))), "{read:?}");
         assert_eq!(kit.request(Survey).unwrap().0, count);
+
         let age = kit.hive().read(|net: &Net| net.links.shared().age()).unwrap();
         assert!(age >= Duration::from_secs(3), "{age:?}");
+
         kit.advance(Duration::from_secs(8));
         let Err(RequestError::Handler(error)) = kit.request(Survey) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
-        // not a fault of anybody: no letter, no panic
+
+        // Staleness is nobody's bug: no dead letter, no panic.
         assert!(kit.dead_letters().is_empty());
+
         let app = &kit.hive().status().apps[0];
         assert!(app.handlers.iter().all(|h| h.panics == 0));
+
         let snapshots = app.snapshots.as_ref().unwrap();
         assert_eq!(snapshots.stale, 3);
         assert!(snapshots.copies <= limits::SNAPSHOT_COPIES_HELD_MAX + 3, "{snapshots:?}");
     });
+
     assert_eq!(kit.request(Survey).unwrap().0, depth as u64);
     assert_eq!(kit.request(ByHand(Node(1))).unwrap(), depth as u64);
     assert!(kit.hive().status().apps[0].snapshots.as_ref().unwrap().copies <= 2);

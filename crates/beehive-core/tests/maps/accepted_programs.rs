@@ -1,5 +1,5 @@
-//! What programmers of a suite of applications wanted to write and what is accepted of it, on the real surface: compiled,
-//! with the map that each is to have. What is refused of it stands in the tests of the analysis.
+//! Programs that developers of real applications wanted to write and that the analysis accepts, each compiled
+//! and with its expected map. Those that it rejects are in the tests of the analysis.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Kind, Load, M, Note};
@@ -39,15 +39,19 @@ impl Wants {
         for (k, v) in &m.d {
             self.d.put(*k, *v);
         }
+
         for (k, v) in &m.e {
             self.e.put(*k, *v);
         }
+
         for (k, v) in &m.w {
             self.w.put(*k, *v);
         }
+
         for (k, r, v) in &m.rows {
             self.rows.at(*k).insert(*r, *v);
         }
+
         for (k, v) in &m.t {
             self.t.put(*k, *v);
         }

@@ -1,5 +1,5 @@
-//! Derived maps over real dictionaries: what each map says, that it covers what its handler touches, and that a
-//! delivery which allows nothing else never stops.
+//! Derived maps over real dictionaries: each map has the expected cells, covers what its handler touches, and
+//! a delivery restricted to the mapped cells never fails for that reason.
 
 extern crate beehive_core as beehive;
 

@@ -1,12 +1,12 @@
-//! Proof that the oracle bites: maps from an analysis with a known bug do not cover what their handlers touch, and the
-//! same random messages and states that pass on the sound maps show it.
+//! Proof that the oracle finds bugs: maps from an analysis with a known bug do not cover what their handlers
+//! touch, and the random messages and states that pass on correct maps reveal it.
 
 use crate::message::{Load, M};
 use crate::oracle::{Chance, misses};
 use crate::seeded;
 use beehive::{Handlers, Handles};
 
-/// Whether some random message and state shows that a map of `A` is too small.
+/// Whether some random message and state reveals that a map of `A` names too few cells.
 fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
     (0..300).any(|seed| {
         let mut chance = Chance::new(seed);
@@ -29,6 +29,7 @@ fn every_seeded_bug_is_caught() {
         ("dropped changes ignored, in a value", is_caught::<seeded::DroppedChangesIgnored, 1>()),
         ("dropped changes ignored, in a call", is_caught::<seeded::DroppedChangesIgnored, 2>()),
     ];
+
     let survived: Vec<&str> = caught.iter().filter(|c| !c.1).map(|c| c.0).collect();
     assert!(survived.is_empty(), "not caught: {survived:?}");
 }

@@ -1,4 +1,4 @@
-//! More than a hive can take: memory stays flat, nothing is lost, credits come back, cycles are cut off.
+//! Overload: memory stays flat, nothing is lost, credits are returned, and cycles are cut off.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use crate::memory::{alone, load_time, memory_is_flat};
@@ -72,11 +72,13 @@ fn a_slow_end_of_a_chain_holds_back_its_start_and_nothing_is_lost() {
                 }
             })
             .await;
+
             credits_are_back(&hive, &[&io], 1_000).await;
             let mut passed = 0;
             for key in 0..4 {
                 passed += hive.request(Passed(key)).await.unwrap()
             }
+
             assert_eq!(passed, sent);
             assert!(sent > 2_000, "{sent}");
             hive.stop(Duration::from_secs(5)).await;
@@ -84,9 +86,9 @@ fn a_slow_end_of_a_chain_holds_back_its_start_and_nothing_is_lost() {
     })
 }
 
-// ---- to and fro ----
+// ---- messages back and forth ----
 
-/// Goes to and fro between two apps until nothing is left.
+/// Goes back and forth between two apps until `left` is zero.
 #[derive(Message)]
 struct Ping {
     key: u64,
@@ -144,12 +146,14 @@ fn two_apps_that_flood_each_other_neither_grow_nor_lock_up() {
                 }
             })
             .await;
+
             credits_are_back(&hive, &[&io], 2_000).await;
             let (mut left, mut right) = (0, 0);
             for key in 0..16 {
                 left += hive.request(ReadLeft(key)).await.unwrap();
                 right += hive.request(ReadRight(key)).await.unwrap();
             }
+
             assert_eq!((left, right), (games * (HOPS / 2 + 1), games * HOPS / 2));
             assert_eq!(hive.status().cycles, 0);
             hive.stop(Duration::from_secs(5)).await;
@@ -165,16 +169,20 @@ fn a_cycle_is_cut_off_counted_and_gives_its_credit_back() {
             hive.emit(Ping { key: 1, left: u64::MAX }).await;
             eventually("cut off", Duration::from_secs(30), || hive.status().cycles > 0).await;
             credits_are_back(&hive, &[], 0).await;
+
             let left = hive.request(ReadLeft(1)).await.unwrap();
             let right = hive.request(ReadRight(1)).await.unwrap();
             assert_eq!(left + right, limits::HOPS_PER_CAUSE_MAX as u64 + 1, "{on:?}");
-            // what is run again because its record was refused is counted again
+
+            // A transaction that is re-run because its record was refused counts again.
             let cycles = hive.status().cycles;
             assert!(cycles == 1 || on == On::Journal, "{cycles}");
-            // as long as may be: not cut off
+
+            // The longest chain allowed is not cut off.
             hive.emit(Ping { key: 2, left: limits::HOPS_PER_CAUSE_MAX as u64 }).await;
             let all = limits::HOPS_PER_CAUSE_MAX as u64 + 1;
             let mut sum = 0;
+
             for _ in 0..2_000 {
                 sum = hive.request(ReadLeft(2)).await.unwrap() + hive.request(ReadRight(2)).await.unwrap();
                 if sum == all {
@@ -182,13 +190,14 @@ fn a_cycle_is_cut_off_counted_and_gives_its_credit_back() {
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             assert_eq!((sum, hive.status().cycles), (all, cycles), "{on:?}");
             hive.stop(Duration::from_secs(5)).await;
         })
     }
 }
 
-// ---- one to a thousand ----
+// ---- one message to a thousand bees ----
 
 #[derive(Message)]
 struct Spread(u64);
@@ -224,10 +233,12 @@ fn one_message_to_a_thousand_bees_is_bounded_by_its_one_credit() {
                 }
             })
             .await;
+
             credits_are_back(&hive, &[&io], 50).await;
             for key in (0..1_000).step_by(37) {
                 assert_eq!(hive.request(ReadLeft(key)).await, Ok(sent));
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     })
@@ -260,11 +271,12 @@ impl Worker {
 
 const PLACES: u64 = 1_000;
 
-/// Messages that the places but the first handled in a while; every place has a socket of its own.
+/// Returns how many messages all places but the first handle in `time`. Every place has its own IO bee.
 async fn rate_of_the_others(time: Duration, slow: bool) -> u64 {
     let (hive, _) = start(Hive::builder().app::<Worker>(), On::Memory);
     let over = Arc::new(AtomicBool::new(false));
     let mut feeding = Vec::new();
+
     for place in 0..PLACES {
         let (hive, over) = (hive.clone(), over.clone());
         feeding.push(tokio::spawn(async move {
@@ -280,21 +292,25 @@ async fn rate_of_the_others(time: Duration, slow: bool) -> u64 {
                 answered += mail.into_answers::<Work>().ok().unwrap().into_iter().count() as u64;
                 tokio::task::yield_now().await
             }
+
             let handled = answered;
             while answered < sent {
                 let mail =
                     tokio::time::timeout(Duration::from_secs(20), io.receive()).await.expect("all answered");
                 answered += mail.into_answers::<Work>().ok().unwrap().into_iter().count() as u64
             }
+
             if place == 0 { 0 } else { handled }
         }))
     }
+
     tokio::time::sleep(time).await;
     over.store(true, Ordering::Relaxed);
     let mut sum = 0;
     for task in feeding {
         sum += task.await.unwrap()
     }
+
     credits_are_back(&hive, &[], 0).await;
     hive.stop(Duration::from_secs(5)).await;
     sum
@@ -303,7 +319,7 @@ async fn rate_of_the_others(time: Duration, slow: bool) -> u64 {
 #[test]
 fn a_slow_place_among_a_thousand_takes_little_from_the_others() {
     alone(|| {
-        // side by side, so that whatever else runs on the machine takes as much from the one as from the other
+        // Both loads run concurrently, so that other processes on the machine slow them down equally.
         let (mut without, mut with) = (0, 0);
         for _ in 0..3 {
             (without, with) = std::thread::scope(|scope| {
@@ -313,10 +329,12 @@ fn a_slow_place_among_a_thousand_takes_little_from_the_others() {
                 let (without, with) = (scope.spawn(rate(false)), scope.spawn(rate(true)));
                 (without.join().unwrap(), with.join().unwrap())
             });
+
             if with * 10 >= without * 8 {
                 break;
             }
         }
+
         assert!(with * 10 >= without * 8, "{with} instead of {without}");
     })
 }

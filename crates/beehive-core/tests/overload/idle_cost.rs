@@ -1,5 +1,5 @@
-//! What costs nothing while nothing happens: bees that have nothing to do, and timers that are not due. A hundred thousand of
-//! each; a million bees with `BEEHIVE_LONG=1`.
+//! The cost of idle bees and of timers that are not due: a hundred thousand of each, or a million bees with
+//! `BEEHIVE_LONG=1`.
 
 use crate::load::on_workers;
 use crate::memory::{alone, resident};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Message)]
 struct Count(u64);
-/// Something to be done in an hour.
+/// Sets a timer for about an hour.
 #[derive(Message)]
 struct Later(u64);
 
@@ -24,41 +24,41 @@ impl Counters {
     }
     #[rcv(stateless)]
     fn later(&mut self, msg: &Later, ctx: &mut Ctx) {
-        // each at a moment of its own: those that ring together are one timer
+        // Each timer has its own time, because timers with the same time are one.
         ctx.after(Duration::from_secs(3600) + Duration::from_nanos(msg.0), Count(msg.0))
     }
 }
 
-/// Bookkeeping for a bee with one cell, in bytes: what it must not grow beyond. The aim, 256, is not quite reached
+/// Maximum bookkeeping for a bee with one cell, in bytes. The goal of 256 is not quite reached
 /// (`benches/README.md`).
 const BYTES_PER_BEE_MAX: u64 = 315;
-/// The cell's key and value.
+/// Size of the cell's key and value.
 const BYTES_OF_THE_USER: u64 = 16;
 
 fn bees() -> u64 {
     if std::env::var_os("BEEHIVE_LONG").is_some() { 1_000_000 } else { 100_000 }
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time that this process has used.
 fn spent() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // behind the name, which is in brackets and may have spaces
+    // The fields after the name, which is in parentheses and may contain spaces.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     Duration::from_millis(10 * (ticks(11) + ticks(12)))
 }
 
-/// Processor time that a second takes in which nothing happens.
+/// Returns the processor time that one idle second takes.
 async fn idle_second(hive: &Hive) -> Duration {
     hive.idle().await;
-    // what the last messages have left is put away first
+    // The work of the last messages finishes first.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (began, spent_before) = (Instant::now(), spent());
     tokio::time::sleep(Duration::from_secs(1)).await;
     (spent() - spent_before).div_f64(began.elapsed().as_secs_f64())
 }
 
-/// A clock that ticks a hundred times a second tells no better.
+/// Resolution of a clock that ticks a hundred times a second.
 const NOISE: Duration = Duration::from_millis(40);
 
 async fn emitted<M: Message>(hive: &Hive, count: u64, message: impl Fn(u64) -> M) {
@@ -75,15 +75,17 @@ fn an_idle_bee_takes_little_memory_and_no_time() {
     alone(|| {
         on_workers(2, async {
             let hive = Hive::builder().app::<Counters>().start().unwrap();
-            // what the first messages make, all later ones use
+            // The first messages allocate what all later ones reuse.
             emitted(&hive, 1000, |key| Count(key + (1 << 40))).await;
             let empty = idle_second(&hive).await;
             let before = resident();
+
             emitted(&hive, bees(), Count).await;
             let each = resident().saturating_sub(before) / bees();
             println!("{each} bytes a bee, {} of them the user's", BYTES_OF_THE_USER);
             assert_eq!(hive.status().apps[0].bees as u64, bees() + 1000);
             assert!(each <= BYTES_PER_BEE_MAX + BYTES_OF_THE_USER, "{each} bytes a bee");
+
             let full = idle_second(&hive).await;
             println!("an idle second takes {empty:?} with 1000 bees, {full:?} with {}", bees() + 1000);
             assert!(
@@ -104,6 +106,7 @@ fn timers_that_are_not_due_take_no_time() {
             let empty = idle_second(&hive).await;
             emitted(&hive, TIMERS, Later).await;
             assert!(hive.status().timers as u64 >= TIMERS);
+
             let full = idle_second(&hive).await;
             println!("an idle second takes {empty:?} without timers, {full:?} with {TIMERS}");
             assert!(

@@ -1,4 +1,4 @@
-//! Mail of IO bees: it is bounded, holds credits until it is read, and locks nobody out.
+//! The inbox of an IO bee: bounded, holds credits until it is read, and blocks nobody.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use crate::memory::{alone, load_time, memory_is_flat};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 struct Work {
     place: u64,
 }
-/// Has so many letters sent to an address.
+/// Makes a handler send `letters` messages to an address.
 #[derive(Message)]
 struct Write {
     place: u64,
@@ -44,7 +44,7 @@ impl Worker {
     }
 }
 
-/// Reads all that waits. Returns the numbers of letters, and how many answers there were.
+/// Reads everything in the inbox. Returns the numbers of the letters, and the number of answers.
 fn read_all(io: &mut Io) -> (Vec<u64>, usize) {
     let (mut letters, mut answers) = (Vec::new(), 0);
     while let Some(mail) = io.try_receive() {
@@ -55,10 +55,11 @@ fn read_all(io: &mut Io) -> (Vec<u64>, usize) {
             answers += mail.into_answers::<Work>().ok().unwrap().into_iter().count()
         }
     }
+
     (letters, answers)
 }
 
-/// Mail that lies unread holds credits; who waits for credits must not wait for itself.
+/// Unread messages hold credits. A sender that waits for credits must not wait for itself.
 #[test]
 fn an_io_bee_that_reads_no_mail_does_not_lock_itself_out() {
     on_workers(2, async {
@@ -70,24 +71,28 @@ fn an_io_bee_that_reads_no_mail_does_not_lock_itself_out() {
                 io.emit(Work { place });
                 io.flush().await
             }
-            // a batch larger than all credits takes all of them
+
+            // A batch larger than all credits takes all of them.
             for place in 0..MESSAGES {
                 io.emit(Work { place })
             }
+
             io.flush().await;
         };
+
         tokio::time::timeout(Duration::from_secs(20), flushing).await.expect("credits come back");
         let mut answers = 0;
         while answers < 2 * MESSAGES as usize {
             let mail = tokio::time::timeout(Duration::from_secs(20), io.receive()).await.unwrap();
             answers += mail.into_answers::<Work>().ok().unwrap().into_iter().count()
         }
+
         credits_are_back(&hive, &[&io], 8).await;
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Its flushes get their credits back, and its mail does not grow.
+/// Its flushes get their credits back, and its inbox does not grow.
 #[test]
 fn an_io_bee_that_floods_and_never_reads_grows_no_further_than_the_limit() {
     alone(|| {
@@ -109,30 +114,35 @@ fn an_io_bee_that_floods_and_never_reads_grows_no_further_than_the_limit() {
                 }
             })
             .await;
+
             let sent = asked + written;
             assert!(sent > 4 * limits::MAIL_UNREAD_MAX as u64, "{sent} is no flood");
+
             let waiting = || hive.status().mail_shed + limits::MAIL_UNREAD_MAX as u64 >= sent;
             eventually("all is thrown away or waits", Duration::from_secs(20), waiting).await;
             let (letters, answers) = read_all(&mut io);
             let kept = letters.len() + answers;
+
             assert!(kept <= limits::MAIL_UNREAD_MAX, "{kept}");
-            // a letter that found no room stands for up to a batch of them
+            // A rejected letter may stand for a whole batch of them.
             assert!(kept + 1_000 > limits::MAIL_UNREAD_MAX, "{kept}");
             assert_eq!(kept as u64 + hive.status().mail_shed, sent, "kept or counted");
             assert!(letters.is_sorted(), "what is kept is in order");
+
             credits_are_back(&hive, &[&io], 1_000).await;
-            // who reads again is served again
+            // An IO bee that reads again is served again.
             io.emit(Write { place: 65, to, letters: 3 });
             io.flush().await;
             credits_are_back(&hive, &[], 0).await;
             io.arrived().await;
+
             assert_eq!(read_all(&mut io), (vec![0, 1, 2], 0));
             hive.stop(Duration::from_secs(5)).await;
         })
     })
 }
 
-/// What is flushed without credits has mail without credits.
+/// Messages flushed without credits also produce answers without credits.
 #[test]
 fn mail_that_never_held_a_credit_is_bounded_too() {
     alone(|| {
@@ -141,15 +151,18 @@ fn mail_that_never_held_a_credit_is_bounded_too() {
             let (mut io, deaf) = (hive.io(), hive.io());
             let most = limits::MAIL_UNREAD_MAX as u64;
             let letters = 3 * most / 4;
+
             for _ in 0..4 {
                 io.emit(Write { place: 1, to: deaf.address(), letters });
                 io.flush_control()
             }
+
             let lost = 4 * letters - most;
             eventually("two thirds are thrown away", Duration::from_secs(20), || {
                 hive.status().mail_shed == lost
             })
             .await;
+
             let mut deaf = deaf;
             assert_eq!(read_all(&mut deaf).0, (0..most).collect::<Vec<_>>(), "all that there is room for");
             assert_eq!((deaf.take_lost(), deaf.take_lost()), (lost, 0), "it can know what it has missed");

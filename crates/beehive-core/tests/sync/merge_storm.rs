@@ -1,4 +1,5 @@
-//! Merges, retirements and claims on a registry that answers late: sums are conserved, nothing is lost or overtaken.
+//! Merges, retirements and claims on a registry that answers late: sums are conserved, and nothing is lost or
+//! reordered.
 
 use crate::registry::{Effect, LateRegistry};
 use beehive_core::{App, Builder, Dict, Hive, Message, handlers, limits};
@@ -14,7 +15,7 @@ struct Append {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Read(u64);
-/// Takes one away from the first and gives it to the second; what is nothing is not there.
+/// Moves one unit from the first account to the second. An account with a balance of zero is removed.
 #[derive(Message)]
 #[message(reply = i64)]
 struct Move {
@@ -57,12 +58,14 @@ impl Bank {
         } else {
             self.accounts.put(msg.from, less);
         }
+
         let more = self.accounts.get(&msg.to).copied().unwrap_or(0) + 1;
         if more == 0 {
             self.accounts.remove(&msg.to);
         } else {
             self.accounts.put(msg.to, more);
         }
+
         less + more
     }
     #[rcv(sharded)]
@@ -99,6 +102,7 @@ fn cells_find_an_owner_though_the_registry_answers_late() {
                 }
                 io.flush().await
             }
+
             let want: Vec<u64> = (0..10).collect();
             for key in 0..50 {
                 let (began, mut got) = (Instant::now(), Vec::new());
@@ -109,6 +113,7 @@ fn cells_find_an_owner_though_the_registry_answers_late() {
                 }
                 assert_eq!(got, want, "key {key}, {effect:?}")
             }
+
             hive.stop(LIMIT).await;
         })
     }
@@ -133,12 +138,14 @@ fn nothing_overtakes_a_message_that_waits_for_a_merge_on_a_late_registry() {
                     vec![a, c],
                     vec![b],
                 ];
+
                 for (number, keys) in keys.into_iter().enumerate() {
                     io.emit(Append { keys, number: number as u64 });
                     if number % 2 == 0 {
                         io.flush().await
                     }
                 }
+
                 io.flush().await;
                 for (key, want) in [(a, vec![0, 3, 4, 7]), (b, vec![1, 3, 5, 8]), (c, vec![2, 5, 6, 7])] {
                     let (began, mut got) = (Instant::now(), Vec::new());
@@ -151,6 +158,7 @@ fn nothing_overtakes_a_message_that_waits_for_a_merge_on_a_late_registry() {
                     assert_eq!(got, want, "round {round}, key {key}, {effect:?}")
                 }
             }
+
             hive.stop(LIMIT).await;
         })
     }
@@ -164,6 +172,7 @@ fn sums_are_conserved_while_bees_merge_retire_and_are_made_again() {
             let hive = late(Hive::builder().app::<Bank>(), effect, refuse_one_in);
             const ACCOUNTS: u64 = 40;
             let mut moving = Vec::new();
+
             for task in 0..4u64 {
                 let hive = hive.clone();
                 moving.push(tokio::spawn(async move {
@@ -171,29 +180,34 @@ fn sums_are_conserved_while_bees_merge_retire_and_are_made_again() {
                     for round in 0..120u64 {
                         chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                         let pair = (chance >> 33) % (ACCOUNTS / 2) * 2;
-                        // there and back, so that most accounts are empty most of the time
+                        // Back and forth, so that most accounts are empty most of the time.
                         for (from, to) in [(pair, pair + 1), (pair + 1, pair)] {
                             hive.request_within(LIMIT, Move { from, to }).await.unwrap_or_else(|error| {
                                 panic!("task {task}, round {round}, {effect:?}: {error}")
                             });
                         }
+
                         if round % 20 == 19 {
-                            // long enough for idle bees to retire
+                            // Long enough for idle bees to retire.
                             tokio::time::sleep(Duration::from_millis(120)).await
                         }
                     }
                 }))
             }
+
             for task in moving {
                 task.await.unwrap()
             }
+
             for account in 0..ACCOUNTS {
                 assert_eq!(hive.request_within(LIMIT, Balance(account)).await, Ok(0), "{effect:?}");
             }
+
             let began = Instant::now();
             while hive.status().credits_free < limits::CREDITS_PER_IO_BEE && began.elapsed() < LIMIT {
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             assert_eq!(hive.status().credits_free, limits::CREDITS_PER_IO_BEE);
             hive.stop(LIMIT).await;
         })

@@ -1,5 +1,5 @@
-//! Messages to cells without a known owner: the registry is asked for many of them at once, and who waits for a merge
-//! holds up nobody else.
+//! Messages to cells without a known owner: many of them are one proposal to the registry, and a message that
+//! waits for a merge delays no other.
 
 use crate::merge_storm::on_workers;
 use crate::registry::{Counted, Counts, Effect, LateRegistry};
@@ -18,7 +18,7 @@ struct Append {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Read(u64);
-/// Has the bee of a key send a message to another, fresh one.
+/// Makes the bee of a key send a message to another, new key.
 #[derive(Message)]
 struct Forward(u64);
 
@@ -60,15 +60,17 @@ fn append(keys: &[u64], number: u64) -> Append {
     Append { keys: keys.to_vec(), number, milliseconds: 0 }
 }
 
-/// A registry that answers at once, and three that do not.
+/// Returns a registry that answers at once, and three that do not.
 fn registries() -> Vec<(&'static str, Arc<Counts>, Arc<dyn Registry>)> {
     let late = |effect, refuse| {
         let counts = Arc::new(Counts::default());
         (counts.clone(), Arc::new(LateRegistry::counted(effect, refuse, counts)) as Arc<dyn Registry>)
     };
+
     let counts = Arc::new(Counts::default());
     let at_once: Arc<dyn Registry> = Arc::new(Counted(LocalRegistry::default(), counts.clone()));
     let mut all = vec![("at once", counts, at_once)];
+
     for (name, effect, refuse) in [
         ("with the answer", Effect::WithTheAnswer, 0),
         ("before the answer", Effect::BeforeTheAnswer, 0),
@@ -77,6 +79,7 @@ fn registries() -> Vec<(&'static str, Arc<Counts>, Arc<dyn Registry>)> {
         let (counts, registry) = late(effect, refuse);
         all.push((name, counts, registry))
     }
+
     all
 }
 
@@ -90,7 +93,7 @@ async fn all_read(hive: &Hive, what: &str, keys: std::ops::Range<u64>, want: &[u
     }
 }
 
-/// Serialised, because they count what all bees of the process have done.
+/// The tests run one at a time, because they count the work of all bees of the process.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 const KEYS: u64 = 1_000;
@@ -107,13 +110,16 @@ fn a_thousand_fresh_keys_of_one_batch_are_a_few_proposals() {
                     io.emit(append(&[key], number))
                 }
             }
+
             let before = APPENDED.load(Ordering::Relaxed);
             io.flush().await;
             let began = Instant::now();
+
             while APPENDED.load(Ordering::Relaxed) < before + 2 * KEYS {
                 assert!(began.elapsed() < Duration::from_secs(20), "{name}: not all are handled");
                 tokio::time::sleep(Duration::from_millis(1)).await
             }
+
             let (rounds, claims) = counts.read();
             println!("{name}: {} messages, {claims} claims in {rounds} proposals", 2 * KEYS);
             assert!(rounds <= 16 && claims >= KEYS, "{name}: {claims} claims in {rounds} proposals");
@@ -124,7 +130,8 @@ fn a_thousand_fresh_keys_of_one_batch_are_a_few_proposals() {
     }
 }
 
-/// Each bee is a sender of its own. What they miss while a proposal is under way goes into the next one.
+/// Each bee is a sender of its own. Misses that arrive while a proposal is in flight are batched into the
+/// next one.
 #[test]
 fn what_a_thousand_bees_miss_on_a_late_registry_is_a_few_proposals() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
@@ -138,13 +145,16 @@ fn what_a_thousand_bees_miss_on_a_late_registry_is_a_few_proposals() {
             for key in 0..KEYS {
                 io.emit(Forward(key))
             }
+
             let before = APPENDED.load(Ordering::Relaxed);
             io.flush().await;
             let began = Instant::now();
+
             while APPENDED.load(Ordering::Relaxed) < before + 2 * KEYS {
                 assert!(began.elapsed() < Duration::from_secs(20), "{name}: not all are handled");
                 tokio::time::sleep(Duration::from_millis(1)).await
             }
+
             let (rounds, claims) = counts.read();
             println!("{name}: {KEYS} senders, {claims} claims in {rounds} proposals");
             assert!(rounds <= KEYS / 10, "{name}: {claims} claims in {rounds} proposals");
@@ -154,7 +164,7 @@ fn what_a_thousand_bees_miss_on_a_late_registry_is_a_few_proposals() {
     }
 }
 
-/// A merge takes as long as the handler that runs at one of its bees.
+/// A merge takes as long as the handler that one of its bees runs.
 #[test]
 fn a_merge_that_takes_long_holds_up_only_messages_to_its_own_cells() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
@@ -164,22 +174,28 @@ fn a_merge_that_takes_long_holds_up_only_messages_to_its_own_cells() {
             for key in 0..6 {
                 hive.emit(append(&[key], 0)).await;
             }
+
             all_read(&hive, name, 0..6, &[0]).await;
             hive.emit(Append { keys: vec![0], number: 1, milliseconds: 1_500 }).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
             let mut io = hive.io();
-            // the second and the fourth wait for the handler; a merge of others and fresh cells do not
+
+            // The second and the fourth message wait for the handler. The merge of other bees and new cells
+            // do not.
             for keys in [&[2, 3][..], &[0, 1], &[4, 5], &[1], &[7], &[3], &[8, 9]] {
                 io.emit(append(keys, 2))
             }
+
             io.flush().await;
             let began = Instant::now();
             all_read(&hive, name, 2..3, &[0, 2]).await;
             all_read(&hive, name, 3..4, &[0, 2, 2]).await;
             all_read(&hive, name, 4..6, &[0, 2]).await;
             all_read(&hive, name, 7..10, &[2]).await;
+
             assert!(began.elapsed() < Duration::from_millis(700), "{name}: {:?}", began.elapsed());
             assert_eq!(hive.request(Read(1)).await, Ok(vec![0]), "{name}: waits");
+
             all_read(&hive, name, 1..2, &[0, 2, 2]).await;
             assert!(began.elapsed() > Duration::from_secs(1), "{name}: nothing was held up");
             hive.stop(Duration::from_secs(5)).await;
