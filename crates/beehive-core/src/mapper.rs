@@ -175,7 +175,7 @@ impl<K> DictMeta<K> {
     pub const fn shared_bit(&self) -> u64 {
         assert!(
             !self.volatile,
-            "there are no snapshots of a `#[volatile]` dictionary: they hold what is committed, and its changes are not logged"
+            "a `#[volatile]` dictionary has no views: views hold committed state, and its changes are not logged"
         );
         self.bit()
     }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
 
 #[cfg(panic = "abort")]
 compile_error!(
-    "Beehive needs `panic = \"unwind\"`: a handler that panics must leave nothing behind but its error, and must not take \
-     the hive with it. Remove `panic = \"abort\"` from the profile."
+    "Beehive needs `panic = \"unwind\"`: a panic in a handler must fail only its own message, and must not end the process. \
+     Remove `panic = \"abort\"` from the profile."
 );
 
 #[inline(always)]

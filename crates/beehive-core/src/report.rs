@@ -50,12 +50,12 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
         let Some(handler) = at.checked_sub(1).and_then(|at| handlers.get(at)) else { continue };
         let looks = match handler.snapshots {
             "" => String::new(),
-            names => format!("snapshots of {names}"),
+            names => format!("views of {names}"),
         };
 
         for (mark, text) in [
             ("joins", handler.joins),
-            ("looks at", &looks),
+            ("reads", &looks),
             ("because", handler.reason),
             ("help:", handler.note),
         ] {
@@ -109,7 +109,7 @@ words
   count    Word      sharded      counts[msg.word]  12
   report   every 1s  centralised  counts[*]         7
            joins a[x] with b[y]
-           looks at snapshots of words, lines
+           reads views of words, lines
            because it uses all of `counts` (line 8)
            help: say so
 ";

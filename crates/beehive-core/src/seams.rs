@@ -107,7 +107,7 @@ impl Platform for TokioPlatform {
 
     fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
         if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(task) {
-            tracing::error!(name, %error, "cannot start a thread; a handler that blocks will hold up others");
+            tracing::error!(name, %error, "cannot start a thread; a blocking handler will delay others");
         }
     }
 

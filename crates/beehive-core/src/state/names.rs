@@ -14,7 +14,7 @@ pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 pub(crate) fn refusal(what: &str, name: &str, known: &[&str]) -> String {
     match nearest_name(name, known) {
         Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),
-        None => format!("there is no {what} `{name}`; there are {}", known.join(", ")),
+        None => format!("there is no {what} `{name}` (expected {})", known.join(", ")),
     }
 }
 

@@ -322,7 +322,7 @@ impl Kit {
     }
 }
 
-const AT_WORK: &str = "a bee is still at work; is this called from within a handler?";
+const AT_WORK: &str = "a bee is still running; was this called from inside a handler?";
 
 impl Drop for Kit {
     fn drop(&mut self) {

@@ -167,7 +167,7 @@ impl VirtualPlatform {
             steps += 1;
             assert!(
                 steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+                "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
             );
         }
     }
@@ -218,7 +218,7 @@ impl VirtualPlatform {
                 steps += 1;
                 assert!(
                     steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                    "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+                    "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
                 );
                 continue;
             }
@@ -226,7 +226,7 @@ impl VirtualPlatform {
             steps = 0;
             assert!(
                 self.move_to_next(Time::from_nanoseconds(u64::MAX)),
-                "this waits for something that will never come: nothing is ready, and no timer is set"
+                "deadlock: the future is pending, but no task is ready and no timer is set"
             );
         }
     }

@@ -24,7 +24,7 @@ pub struct Difference {
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Difference { spread, at, together, spread_out } = self;
-        writeln!(f, "the outcome depends on how cells are spread over bees\n  {at}")?;
+        writeln!(f, "the outcome depends on how cells are distributed over bees\n  {at}")?;
         for (how, lines) in [(Spread::Together, together), (*spread, spread_out)] {
             writeln!(f, "  only {how}:")?;
             if lines.is_empty() {
@@ -42,8 +42,8 @@ impl std::fmt::Display for Difference {
 
         write!(
             f,
-            "help: messages of different senders to one cell come in any order; let the message say what the handler \
-             needs to know of it (a time, a number), or let one cell decide"
+            "help: messages of different senders to one cell arrive in any order; put what the handler needs to know into \
+             the message (a time or a number), or let one cell decide"
         )
     }
 }
@@ -91,7 +91,7 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
     for (at, (a, b)) in one.iter().zip(other).enumerate() {
         let step = || format!("step {} ({})", at + 1, a.what);
         if a.what != b.what {
-            let why = "the scenario itself took another way";
+            let why = "the scenario itself took another path";
             return Some((format!("{}: {why}", step()), vec![a.what.clone()], vec![b.what.clone()]));
         }
 
@@ -110,7 +110,7 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
 
     if one.len() != other.len() {
         let rest = |steps: &[Step], from: usize| steps.iter().skip(from).map(|s| s.what.clone()).collect();
-        let why = "the scenario itself took another way".to_string();
+        let why = "the scenario itself took another path".to_string();
         return Some((why, rest(one, other.len()), rest(other, one.len())));
     }
 
@@ -122,7 +122,7 @@ fn of_state(one: &State, other: &State) -> Option<Found> {
         let in_words =
             |cells: &[CellWords]| cells.iter().map(|(c, v)| format!("{c} = {v}")).collect::<Vec<_>>();
         let (x, y) = apart(&in_words(a), &in_words(b));
-        (format!("in the end, the cells of `{app}` differ"), x, y)
+        (format!("the final cells of `{app}` differ"), x, y)
     })
 }
 

@@ -18,7 +18,7 @@ impl<A: Handlers> Snapshot<A> {
         for image in images {
             // Encoded by this process a moment ago.
             if let Err(error) = app.import(seed, image) {
-                panic!("a cell of `{}` cannot be read back from its own bytes: {error}", A::NAME)
+                panic!("a cell of `{}` was encoded but cannot be decoded: {error}", A::NAME)
             }
         }
         Snapshot { app, seed }

@@ -24,9 +24,9 @@ pub enum Spread {
 impl std::fmt::Display for Spread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Spread::Apart => write!(f, "with a bee for each cell"),
+            Spread::Apart => write!(f, "with one bee per cell"),
             Spread::Together => write!(f, "with one bee for all cells"),
-            Spread::Merging { seed } => write!(f, "with bees that merge by chance (seed {seed})"),
+            Spread::Merging { seed } => write!(f, "with bees that merge at random (seed {seed})"),
         }
     }
 }

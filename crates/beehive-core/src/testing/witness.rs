@@ -134,9 +134,8 @@ impl std::fmt::Display for Deviation {
         match self {
             Deviation::Otherwise { what, on_the_hive, alone } => write!(
                 f,
-                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler looks at something \
-                 that is neither in its message nor in its cells nor in its context, or what a failed transaction did was \
-                 not undone"
+                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler depends on \
+                 something outside its message, its cells and its context, or a failed transaction was not rolled back"
             ),
             Deviation::Overtaken { what } => {
                 write!(f, "{what}: handled after a later message of the same sender to the same cell")
@@ -149,7 +148,7 @@ impl std::fmt::Display for Deviation {
             }
             Deviation::State { app, on_the_hive, alone } => write!(
                 f,
-                "in the end, a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
+                "the final state of a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
             ),
         }
     }
@@ -377,7 +376,7 @@ impl<'a> Again<'a> {
     fn handler(&self, given: &Given) -> String {
         match self.apps.get(given.app as usize) {
             Some(app) => format!("`{}` of app `{}`", app.handler_name(given.handler), app.name()),
-            None => "a handler of no app".into(),
+            None => "a handler of an unknown app".into(),
         }
     }
 
@@ -486,7 +485,7 @@ fn in_words(left: &Left) -> String {
                 text += &format!(": {:02x?}", op.value)
             }
 
-            put_off.iter().for_each(|until| text += &format!(", put off until {until:?}"));
+            put_off.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
             text
         }
     }
@@ -508,7 +507,7 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
         let mut round = 0;
         while !until.load(Ordering::Acquire) && !hive.inner().is_over() {
             if let Err(error) = hive.reimport().await {
-                tracing::error!(%error, "a bee cannot be put together again");
+                tracing::error!(%error, "cannot import a bee that was just exported");
                 return;
             }
 
@@ -534,7 +533,7 @@ impl Shaking {
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {
-            panic!("a bee could not be put together again, or the hive has gone")
+            panic!("a bee could not be imported again, or the hive has stopped")
         }
     }
 }

@@ -170,7 +170,7 @@ impl Snapshots {
                 // Decoding does not fail in practice: this process encoded the record.
                 match (column.change_of(self.seed, self.op), self.changes.of::<C::Mirror>(index)) {
                     (Ok(change), Some(changes)) => changes.push(change),
-                    (Err(error), _) => tracing::error!(%error, "a snapshot cannot follow what was committed"),
+                    (Err(error), _) => tracing::error!(%error, "cannot apply a committed change to a view"),
                     (Ok(_), None) => {}
                 }
             }
@@ -185,7 +185,7 @@ impl Snapshots {
 
             if let Err(panic) = panics::catch(read) {
                 let why = panics::text(&*panic);
-                tracing::error!(app = self.app, %why, "a snapshot cannot follow what was committed");
+                tracing::error!(app = self.app, %why, "panic while applying a committed change to a view");
                 let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
         }

@@ -114,7 +114,7 @@ pub(crate) fn pinned<M: Mirror>(
         Some(pinned) => refuse(name, index, age_max, &pinned),
         None if guard::is_recording() => Rc::new(Pinned::of(index, own())),
         None => panic!(
-            "`{name}.shared()` outside of a handler: use `hive.read(|app: &..| app.{name}.shared() ..)`"
+            "`{name}.shared()` was called outside a handler; use `hive.read(|app: &..| app.{name}.shared() ..)`"
         ),
     }
 }
@@ -125,7 +125,7 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         None => Error::of(
             ErrorKind::Limit,
             format!(
-                "there are no snapshots of `{name}`, for no handler of its app says `.shared()`: put `#[shared]` on the field"
+                "`{name}` has no views, because no handler of its app calls `.shared()` on it; put `#[shared]` on the field"
             ),
         ),
         Some(_) => {
@@ -138,7 +138,7 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
             let age = pinned.age;
             Error::of(
                 ErrorKind::Stale,
-                format!("the snapshot of `{name}` is {age:?} old, and it may be {age_max:?} at most"),
+                format!("the view of `{name}` is {age:?} old, and its `max_age` is {age_max:?}"),
             )
         }
     };

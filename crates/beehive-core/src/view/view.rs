@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-const CAPTURES: &str = "what is derived from a snapshot is computed from that alone, once for all who ask: the function given to \
+const CAPTURES: &str = "a value derived from a view is computed once and shared by all readers, so the function passed to \
                         `derive` must not capture anything";
 
 /// Fails at compile time if `F` captures variables.

@@ -197,7 +197,7 @@ fn settings_that_one_app_refuses_change_nothing() {
             ("[ruled]\nlevel = 2\n[ruler]\n", "[apps.ruler]: there is no app `ruler`; did you mean `ruled`?"),
             (
                 "[elsewhere]\nlevel = 2\n",
-                "[apps.elsewhere]: there is no app `elsewhere`; there are plain, ruled",
+                "[apps.elsewhere]: there is no app `elsewhere` (expected plain, ruled)",
             ),
         ] {
             let error = refused(text).await;

@@ -123,7 +123,7 @@ fn state_outside_of_cells_is_found() {
         })
         .unwrap_err();
 
-    assert_eq!(found.at, "in the end, the cells of `outsider` differ");
+    assert_eq!(found.at, "the final cells of `outsider` differ");
     assert_eq!(
         (found.together.as_slice(), found.spread),
         (&["number[1] = 0".to_string()][..], Spread::Apart)

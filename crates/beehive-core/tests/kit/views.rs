@@ -278,7 +278,7 @@ impl Alone {
 }
 
 #[test]
-#[should_panic(expected = "outside of a handler: use `hive.read(")]
+#[should_panic(expected = "outside a handler; use `hive.read(")]
 fn outside_of_a_handler_there_is_nothing_to_look_at() {
     let instance = beehive_core::testing::maps::instance::<Net>(Default::default()).unwrap();
     let _ = instance.links.shared();
@@ -325,7 +325,7 @@ fn what_is_too_old_is_refused_and_comes_back() {
         let Err(RequestError::Handler(error)) = kit.request(ByHand(Node(1))) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
         assert!(
-            error.text().contains("snapshot of `names`") && error.text().contains("2s at most"),
+            error.text().contains("view of `names`") && error.text().contains("`max_age` is 2s"),
             "{error}"
         );
 
@@ -364,5 +364,5 @@ fn the_report_says_which_snapshots_a_handler_reads() {
     assert_eq!(of("survey"), ("stateless", "degrees, links"));
     assert_eq!(of("cut"), ("sharded", ""));
     assert_eq!(of("seen"), ("stateless", "names"));
-    assert!(Net::map_report().contains("looks at snapshots of degrees, links"));
+    assert!(Net::map_report().contains("reads views of degrees, links"));
 }
