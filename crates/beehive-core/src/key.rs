@@ -149,7 +149,7 @@ impl<T: Key> KeyFor<'_> for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key: keys are compared and cloned",
     label = "lacks a derive",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Ordered {}

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
@@ -22,7 +22,7 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for 
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Stored {}
@@ -33,7 +33,7 @@ impl<T: Value> Stored for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an answer",
     label = "not an answer",
-    note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "an answer is encoded; derive the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Send + Sync + 'static {
@@ -59,7 +59,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a message",
     label = "not encoded",
-    note = "a message is encoded; derive, for each type of your own in it, what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a message is encoded; derive, for each of your own types in it, the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Encoded {}
@@ -194,7 +194,7 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
 #[diagnostic::on_unimplemented(
     message = "this message is answered with `{R}`, not with `{Self}`",
     label = "not `{R}`, an `Option` or a `Result` of it",
-    note = "what a message is answered with, it says itself: `#[message(reply = ..)]`, without which it is `()`",
+    note = "the type of the answer is declared on the message with `#[message(reply = ..)]`; the default is `()`",
     note = "more: beehive::guide::errors::answers"
 )]
 pub trait Answer<R> {
@@ -247,10 +247,10 @@ impl<E: Into<Error>> Done for Result<(), E> {
 
 /// The answer type of a message that needs no answer; only `()`.
 #[diagnostic::on_unimplemented(
-    message = "this handler answers nothing, but its message is answered with `{Self}`",
+    message = "this handler returns no answer, but its message is answered with `{Self}`",
     label = "no `-> {Self}`",
     note = "return the answer: `-> {Self}`, or `-> Option<{Self}>`, whose `None` leaves it to the next application, or a `Result` of either",
-    note = "if it only sees the messages that others answer, say so: `#[rcv(observes)]`",
+    note = "if it only observes messages that other apps answer: `#[rcv(observes)]`",
     note = "more: beehive::guide::errors::answers"
 )]
 pub trait NoAnswer {}

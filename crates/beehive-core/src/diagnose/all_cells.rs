@@ -11,12 +11,12 @@ use std::iter::{Empty, empty};
 
 /// A dictionary whose cells all belong to one bee. None does, except through `whole()`.
 #[diagnostic::on_unimplemented(
-    message = "this needs all cells of a dictionary, and each may be with another bee",
-    label = "all cells of which bee?",
-    note = "to look at all of them, and change none: `self.dictionary.shared()`, a snapshot, which has `iter` and `keys`, and ties no bees together",
-    note = "to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`",
-    note = "to do something with each of them, wherever it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
-    note = "what belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
+    message = "this needs all cells of a dictionary, and each may belong to another bee",
+    label = "needs all cells of the dictionary",
+    note = "to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
+    note = "to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`",
+    note = "to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
+    note = "data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
     note = "more: beehive::guide::errors::all_cells"
 )]
 pub trait OnOneBee {}
@@ -81,7 +81,7 @@ macro_rules! refuse_loops {
             type Item = ($($item),+);
             type IntoIter = Empty<Self::Item>;
             fn into_iter(self) -> Self::IntoIter {
-                const { panic!("a loop over a dictionary needs all its cells, and each may be with another bee") }
+                const { panic!("a loop over a dictionary needs all its cells, and each may belong to another bee") }
             }
         }
     )* };

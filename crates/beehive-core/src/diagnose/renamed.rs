@@ -12,8 +12,8 @@ use std::ops::{Index, IndexMut};
 /// Implemented by no dictionary: a `Dict` has `put` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `insert`",
-    label = "of a `Dict` it is `put`",
-    note = "`self.dict.put(key, value)` sets the value of a key; `self.table.at(key).insert(row, value)` that of a row",
+    label = "a `Dict` has `put` instead",
+    note = "`self.dict.put(key, value)` sets the value of a key; `self.table.at(key).insert(row, value)` sets that of a row",
     note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait HasInsert {}
@@ -21,8 +21,8 @@ pub trait HasInsert {}
 /// Implemented by no dictionary: a `Dict` has `contains` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `contains_key`",
-    label = "of a `Dict` it is `contains`",
-    note = "`self.dict.contains(&key)` says whether a key has a value; `self.table.at(key).contains(&row)` whether a row has",
+    label = "a `Dict` has `contains` instead",
+    note = "`self.dict.contains(&key)` tells whether a key has a value; `self.table.at(key).contains(&row)` tells whether a row exists",
     note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait HasContainsKey {}
@@ -30,9 +30,9 @@ pub trait HasContainsKey {}
 /// Implemented by no dictionary: a `Dict` has `get` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `[..]`",
-    label = "of a `Dict` it is `get`",
-    note = "`self.dict.get(&key)` is the value of a key, if it has one; `self.dict.entry(key).or_default()` the place of one; \
-            `self.table.at(key)` are the rows of a key",
+    label = "a `Dict` has `get` instead",
+    note = "`self.dict.get(&key)` returns the value of a key, if it has one; `self.dict.entry(key).or_default()` inserts one if it has none; \
+            `self.table.at(key)` gives the rows of a key",
     note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait HasIndex {}

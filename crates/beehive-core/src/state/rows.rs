@@ -16,7 +16,7 @@ use std::ops::RangeBounds;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
@@ -28,7 +28,7 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait StoredRow {}
