@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_says_what_there_is_to_say_under_each_handler() {
+    fn the_table_shows_notes_under_each_handler() {
         let plain = HandlerReport {
             name: "count",
             message: "Word",

@@ -305,7 +305,7 @@ mod tests {
     const SUMS: &DictMeta<u64> = &DictMeta::new("shop", "sums", 1, false);
 
     #[test]
-    fn where_all_is_well_the_trait_is_not_chosen() {
+    fn with_all_derives_the_fallback_is_not_chosen() {
         let mut mapper = Mapper::new(1, 0, HiveId(1));
         At(COUNTS, &"borrowed").cell(&mut mapper);
         At(COUNTS, &&mut *String::from("changed")).cell(&mut mapper);

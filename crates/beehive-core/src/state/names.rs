@@ -33,7 +33,7 @@ mod tests {
     use serde::Deserialize;
 
     #[test]
-    fn what_was_probably_meant() {
+    fn a_misspelt_name_finds_the_nearest_one() {
         let known = ["age_s", "idle_s", "flows"];
         let meant = |name| nearest_name(name, &known);
         assert_eq!(
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_serde_are_understood() {
+    fn serde_messages_about_unknown_fields_are_parsed() {
         fn said<T: serde::de::DeserializeOwned + std::fmt::Debug>(text: &str) -> String {
             toml::from_str::<T>(text).expect_err("accepted").message().to_string()
         }

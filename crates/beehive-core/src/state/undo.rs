@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_is_noted_once_however_many_there_are() {
+    fn an_item_is_logged_once() {
         let mut log = UndoLog::default();
         for round in 0..50 {
             (0..40).for_each(|key| note(&mut log, key, round))
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_panics_when_it_is_forgotten_is_forgotten_one_by_one() {
+    fn entries_that_panic_on_drop_are_dropped_one_by_one() {
         let mut log = LentLog::default();
         (0..3).for_each(|_| log.note(|_| false, |_, _| 0, |_| 0, || Bomb));
         let mut panics = 0;

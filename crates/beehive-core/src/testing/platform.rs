@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_dropped() {
+    fn clear_drops_pending_tasks() {
         let machine = VirtualPlatform::new(1);
         let held = Arc::new(());
         let (platform, inside) = (machine.clone(), held.clone());

@@ -244,7 +244,7 @@ impl Mirror for Bombs {
 }
 
 #[test]
-fn what_panics_when_it_is_replaced_stops_nothing() {
+fn a_panic_on_replacement_stops_nothing() {
     let copies = || Copies { columns: vec![Some(Column::of(Bombs::default()))] };
     let pair = Pair::new(copies(), BOUNDS);
     for round in 0..50 {

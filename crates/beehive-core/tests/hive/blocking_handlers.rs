@@ -264,7 +264,7 @@ fn six_hundred_handlers_that_block_starve_their_own_app_only() {
 
 /// Bees are not blocked by an app that they send messages to.
 #[test]
-fn who_sends_to_an_app_that_is_stuck_is_not_stuck() {
+fn a_bee_that_sends_to_a_blocked_app_is_not_blocked() {
     let _alone = alone();
     const GATE: usize = 1;
     on_workers(WORKERS, async {

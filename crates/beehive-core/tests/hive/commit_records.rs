@@ -297,7 +297,7 @@ impl Bell {
 }
 
 #[test]
-fn what_a_stateless_handler_sends_is_held_until_the_record_of_its_sender_is_committed() {
+fn messages_of_a_stateless_handler_are_held_until_the_record_of_its_sender_is_committed() {
     on_workers(2, async {
         // This journal refuses every entry.
         let journal = TestJournal::start(9, 1, 0);

@@ -132,7 +132,7 @@ async fn letters(hive: &Hive, count: usize) -> Vec<DeadLetter> {
 }
 
 #[test]
-fn a_letter_says_what_where_why_and_because_of_whom() {
+fn a_dead_letter_names_message_handler_error_and_cause() {
     on_workers(2, async {
         let (hive, _) = started(On::Memory);
         let mut io = hive.io();
@@ -232,7 +232,7 @@ fn a_message_sent_again_is_passed_on_from_where_it_failed() {
 }
 
 #[test]
-fn what_cannot_be_sent_again_says_why_and_can_be_thrown_away() {
+fn a_dead_letter_that_cannot_be_resent_says_why_and_can_be_discarded() {
     on_workers(2, async {
         let (hive, _) = started(On::Memory);
         hive.emit(Bulk(vec![1; limits::DEAD_LETTER_BYTES_MAX])).await;

@@ -146,7 +146,7 @@ async fn check(hive: &Hive, messages: u64) {
 /// The messages are sent again under their old numbers in the same incarnation, while the first ones are
 /// still in flight.
 #[test]
-fn what_is_sent_twice_is_handled_once() {
+fn a_message_sent_twice_is_handled_once() {
     on_workers(3, async {
         let journal = TestJournal::start(3, 30, 0);
         let hive = begin(&journal, Colony::default());
@@ -176,7 +176,7 @@ fn what_is_sent_twice_is_handled_once() {
 
 /// A bee that retires takes its deduplication set along. The numbers in it must not get lost.
 #[test]
-fn what_a_bee_handled_that_ended_is_not_handled_again() {
+fn messages_handled_by_a_retired_bee_are_not_handled_again() {
     let mut log: Vec<Vec<u8>> = Vec::new();
     for life in 0..4 {
         log = on_workers(2, async {
@@ -210,7 +210,7 @@ fn what_a_bee_handled_that_ended_is_not_handled_again() {
 }
 
 #[test]
-fn a_lane_that_ended_is_forgotten_everywhere() {
+fn a_sender_that_ended_is_forgotten_everywhere() {
     on_workers(2, async {
         let journal = TestJournal::start(5, 20, 0);
         let hive = begin(&journal, Colony::default());
@@ -256,7 +256,7 @@ fn a_lane_that_ended_is_forgotten_everywhere() {
 
 /// Senders that ended with the process are retired by the next incarnation.
 #[test]
-fn lanes_of_an_earlier_life_are_retired() {
+fn senders_of_an_earlier_incarnation_are_retired() {
     let log = on_workers(2, async {
         let journal = TestJournal::start(5, 0, 0);
         let hive = begin(&journal, Colony::default());

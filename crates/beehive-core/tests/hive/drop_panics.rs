@@ -69,7 +69,7 @@ impl Pairs {
 }
 
 #[test]
-fn what_panics_when_it_is_dropped_does_not_tear_a_transaction_apart() {
+fn a_panic_in_drop_does_not_break_atomicity() {
     on_workers(2, async {
         let hive = Hive::builder().app::<Pairs>().start().unwrap();
         let set = |value, fails| Set { key: 1, value, armed: false, fails };

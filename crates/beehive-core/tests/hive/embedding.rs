@@ -174,7 +174,7 @@ fn hives_beside_each_other_share_threads_and_nothing_else() {
 }
 
 #[test]
-fn a_stop_says_what_was_left() {
+fn a_stop_reports_unfinished_work() {
     on_workers(2, async {
         let (hive, _) = start(shop(1), On::Memory);
         hive.spawn_io("never returns", Restart::Never, |_io: Io| std::future::pending());

@@ -46,7 +46,7 @@ async fn answered_here(hive: &Hive) -> usize {
 }
 
 #[test]
-fn what_a_task_asks_runs_on_its_worker_unless_the_handler_has_held_a_thread_of_late() {
+fn requests_run_on_the_worker_of_the_caller_unless_the_handler_has_recently_blocked() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);

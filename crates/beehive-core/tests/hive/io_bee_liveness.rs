@@ -341,7 +341,7 @@ fn an_io_bee_is_told_of_an_answer_though_the_next_handler_is_stuck() {
 
 /// Some messages of a sender go through a stateless handler, and others go directly to the same place.
 #[test]
-fn what_a_stateless_handler_passes_on_is_not_overtaken() {
+fn messages_through_a_stateless_handler_keep_their_order() {
     for here in [true, false] {
         on_workers(3, async {
             let (hive, _) = start(Hive::builder().app::<Gate>().app::<Places>(), On::Memory);

@@ -279,7 +279,7 @@ fn one_that_spins_and_one_that_blocks_at_the_same_time_delay_their_own_places_on
 
 /// The stuck messages come first, with the others behind them in the same batch.
 #[test]
-fn what_lies_behind_stuck_handlers_in_one_batch_is_served() {
+fn messages_behind_stuck_handlers_in_one_batch_are_served() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
         let feeding = hive.clone();

@@ -82,7 +82,7 @@ async fn at_rest(hive: &Hive) -> beehive_core::Status {
 }
 
 #[test]
-fn known_traffic_is_told_as_it_was() {
+fn status_reports_known_traffic() {
     on_workers(3, async {
         let hive = Hive::builder().app::<Switch>().app::<Driver>().start().unwrap();
         let mut io = hive.io();
@@ -142,7 +142,7 @@ fn known_traffic_is_told_as_it_was() {
 
 /// A bee that takes over the cells of another one also takes over its counters.
 #[test]
-fn what_was_counted_survives_a_merge() {
+fn traffic_counters_survive_a_merge() {
     on_workers(3, async {
         let hive = Hive::builder().app::<Switch>().app::<Driver>().start().unwrap();
         let mut io = hive.io();

@@ -291,7 +291,7 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
 /// Two senders want the same bees merged while one of the bees is busy. The merge of the first sender ends
 /// it; the second sender is notified.
 #[test]
-fn whoever_waits_for_a_bee_that_merged_is_told() {
+fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     on_workers(4, async {
         let (hive, _) = start(Hive::builder().app::<Slow>(), On::Memory);
         for round in 0..3 {

@@ -77,7 +77,7 @@ async fn counted_once(hive: &Hive) {
 /// In one incarnation: the sender's low-water mark cannot rise above a message that is held up, so all
 /// messages behind it may be sent again.
 #[test]
-fn what_bees_handled_before_they_merged_is_not_handled_again() {
+fn messages_handled_before_a_merge_are_not_handled_again() {
     HELD.store(true, Ordering::Release);
     on_workers(3, async {
         let journal = TestJournal::start(3, 0, 0);
@@ -105,7 +105,7 @@ fn what_bees_handled_before_they_merged_is_not_handled_again() {
 
 /// Across incarnations: the log entry of the merge must contain the deduplication sets.
 #[test]
-fn after_a_restart_what_bees_handled_before_they_merged_is_not_handled_again() {
+fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
     let log = on_workers(2, async {
         let journal = TestJournal::start(4, 0, 0);
         let hive = begin(journal.clone(), Colony::default());
@@ -181,7 +181,7 @@ impl Journal for Patient {
 
 /// A repeated message must not be reported as done while its first occurrence is not committed.
 #[test]
-fn what_comes_again_is_not_done_before_the_first_is_committed() {
+fn a_duplicate_is_not_done_before_the_first_is_committed() {
     on_workers(2, async {
         let journal = Arc::new(Patient::default());
         let hive = begin(journal.clone(), Colony::default());

@@ -167,7 +167,7 @@ fn order_is_kept_over_the_end_of_a_turn() {
 /// An empty bee does not retire while one of its messages waits for a merge: the next bee of its cell would
 /// not know about that message.
 #[test]
-fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle() {
+fn messages_of_a_cell_keep_their_order_when_its_bee_was_idle() {
     on_workers(3, async {
         let (hive, _) = start(Hive::builder().app::<Relays>().app::<Ledger>(), On::Memory);
         for key in [1, 2] {
@@ -201,7 +201,7 @@ fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_was_idle(
 /// A sender that merges with another bee keeps its blocked messages in order: messages emitted later for the
 /// same cells stay behind them.
 #[test]
-fn what_a_cell_emitted_is_not_overtaken_by_what_it_emits_after_its_bee_has_merged() {
+fn messages_of_a_cell_keep_their_order_when_its_bee_merges() {
     // In both merge directions.
     for (first, joined) in [(7, 8), (8, 7)] {
         on_workers(3, async {
@@ -286,7 +286,7 @@ fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
 
 /// After a crash, messages that a bee sent before and after it merged are sent again in their order.
 #[test]
-fn what_a_merged_bee_emitted_is_sent_again_in_order() {
+fn messages_of_a_merged_bee_are_resent_in_order() {
     for (first, joined) in [(7, 8), (8, 7)] {
         let log = on_workers(3, async {
             let journal = TestJournal::start(5, 0, 0);

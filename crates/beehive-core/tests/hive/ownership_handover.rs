@@ -93,7 +93,7 @@ fn handled_again(colony: &Colony) -> u64 {
 }
 
 #[test]
-fn who_gets_the_cells_of_a_bee_that_ended_comes_behind_it_in_the_log() {
+fn the_next_owner_of_a_retired_bees_cells_comes_after_it_in_the_log() {
     for seed in 1..=20 {
         let mut colony = Colony::default();
         for entry in life(seed) {

@@ -272,8 +272,8 @@ fn check(told: &Told, letter: (&str, &str)) {
 }
 
 #[test]
-fn a_message_that_ends_the_process_twice_is_set_aside() {
-    let Some(told) = three_lives("a_message_that_ends_the_process_twice_is_set_aside", Way::Bee) else {
+fn a_message_that_crashes_the_process_twice_is_quarantined() {
+    let Some(told) = three_lives("a_message_that_crashes_the_process_twice_is_quarantined", Way::Bee) else {
         return;
     };
     assert_eq!(told.steps, [1, 3, 4], "in order");
@@ -281,22 +281,22 @@ fn a_message_that_ends_the_process_twice_is_set_aside() {
 }
 
 #[test]
-fn a_timer_without_state_that_ends_the_process_twice_is_set_aside() {
-    let test = "a_timer_without_state_that_ends_the_process_twice_is_set_aside";
+fn a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined() {
+    let test = "a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined";
     let Some(told) = three_lives(test, Way::Stateless) else { return };
     check(&told, ("Drift", "2"))
 }
 
 #[test]
-fn a_turn_of_a_sweep_that_ends_the_process_twice_is_set_aside() {
-    let test = "a_turn_of_a_sweep_that_ends_the_process_twice_is_set_aside";
+fn a_sweep_visit_that_crashes_the_process_twice_is_quarantined() {
+    let test = "a_sweep_visit_that_crashes_the_process_twice_is_quarantined";
     let Some(told) = three_lives(test, Way::Sweep) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }
 
 #[test]
-fn what_is_brought_in_again_and_ends_the_process_twice_is_answered_with_an_error() {
-    let test = "what_is_brought_in_again_and_ends_the_process_twice_is_answered_with_an_error";
+fn a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error() {
+    let test = "a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error";
     let Some(told) = three_lives(test, Way::Outside) else { return };
     check(&told, ("Step", "2"));
     let errors: Vec<_> = told.answers.iter().filter_map(|answer| answer.as_ref().err()).collect();

@@ -152,7 +152,7 @@ fn start(log: &[Vec<u8>], refuse_one_in: u64) -> (Hive, Arc<TestJournal>) {
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
-fn the_answer_stays_owed_while_the_journal_refuses() {
+fn the_answer_stays_pending_while_the_journal_refuses() {
     on_workers(3, async {
         let (hive, journal) = start(&[], 6);
         let asked: Vec<_> = (0..150u64)
@@ -178,7 +178,7 @@ fn the_answer_stays_owed_while_the_journal_refuses() {
 }
 
 #[test]
-fn a_sender_goes_on_and_the_log_remembers() {
+fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
     const MESSAGES: u64 = 3 * limits::LANE_WINDOW_MAX;
     let log = on_workers(2, async {
         let (hive, journal) = start(&[], 0);
@@ -230,7 +230,7 @@ fn a_sender_goes_on_and_the_log_remembers() {
 /// A stateless handler has no bee. What it postpones is in the record of the sender of its message, or in a
 /// record of its own.
 #[test]
-fn what_a_stateless_handler_puts_off_comes_to_its_end_once() {
+fn a_message_postponed_by_a_stateless_handler_completes_once() {
     const BELLS: u64 = 200;
     for run in 0..4u64 {
         let mut log: Vec<Vec<u8>> = Vec::new();

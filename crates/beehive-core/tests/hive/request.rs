@@ -581,7 +581,7 @@ fn settings_for_an_app_without_any_are_refused() {
 
 /// A thread that runs no tasks sends requests. They end in the same ways as those of a task.
 #[test]
-fn a_thread_of_ones_own_asks_and_waits() {
+fn a_plain_thread_can_send_blocking_requests() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let hive = {
         let _inside = runtime.enter();
@@ -623,7 +623,7 @@ fn a_thread_of_ones_own_asks_and_waits() {
 /// A task or a handler must not block, because it may hold the thread that has to answer. It gets an error
 /// before anything is sent.
 #[test]
-fn where_a_thread_must_not_wait_it_is_told_so() {
+fn a_blocking_request_from_a_task_or_handler_is_refused() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<First>().app::<Waits>(), On::Memory);
         let asking = hive.clone();

@@ -86,7 +86,7 @@ fn refusal(builder: Builder, log: &[Vec<u8>]) -> String {
 }
 
 #[test]
-fn what_a_log_holds_is_read_as_what_it_was_written_as_or_not_at_all() {
+fn a_log_is_decoded_with_the_types_it_was_written_with_or_refused() {
     on_workers(2, async {
         let log = written(&[1, 2]).await;
         let why = refusal(Hive::builder().app::<swapped::Bank>(), &log);
@@ -184,7 +184,7 @@ impl AlsoOne {
 }
 
 #[test]
-fn one_name_for_two_is_refused_with_both_places() {
+fn two_types_with_one_name_are_refused_with_both_places() {
     on_workers(1, async {
         let line_of = |text: &str| {
             let source = include_str!("schema_changes.rs");

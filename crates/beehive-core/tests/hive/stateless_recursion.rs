@@ -145,22 +145,22 @@ async fn from_a_bee(on: On) {
 }
 
 #[test]
-fn what_an_io_bee_sends_is_not_overtaken_by_what_it_sends_later() {
+fn deep_messages_of_an_io_bee_are_not_overtaken_by_its_later_ones() {
     on_workers(4, from_an_io_bee(On::Memory))
 }
 
 #[test]
-fn what_an_io_bee_sends_is_not_overtaken_in_a_journaled_hive() {
+fn deep_messages_of_an_io_bee_are_not_overtaken_on_a_journal() {
     on_workers(4, from_an_io_bee(On::Journal))
 }
 
 #[test]
-fn what_a_bee_sends_is_not_overtaken_by_what_it_sends_later() {
+fn deep_messages_of_a_bee_are_not_overtaken_by_its_later_ones() {
     on_workers(4, from_a_bee(On::Memory))
 }
 
 #[test]
-fn what_a_bee_sends_is_not_overtaken_in_a_journaled_hive() {
+fn deep_messages_of_a_bee_are_not_overtaken_on_a_journal() {
     on_workers(4, from_a_bee(On::Journal))
 }
 

@@ -67,7 +67,7 @@ fn busiest(status: &Status, app: &str) -> BeeStatus {
 }
 
 #[tokio::test]
-async fn figures_say_what_happened() {
+async fn status_counters_match_the_traffic() {
     let hive = Hive::builder().app::<Log>().app::<Store>().start().expect("starts");
     for value in 0..200 {
         hive.request(Put { key: 2, value }).await.expect("is answered");

@@ -43,7 +43,7 @@ fn lates() -> Builder {
 }
 
 #[test]
-fn a_stop_lets_what_io_bees_have_brought_in_finish() {
+fn a_stop_lets_messages_of_io_bees_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -58,7 +58,7 @@ fn a_stop_lets_what_io_bees_have_brought_in_finish() {
 }
 
 #[test]
-fn a_stop_lets_what_waits_for_a_merge_finish() {
+fn a_stop_lets_messages_that_wait_for_a_merge_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -79,7 +79,7 @@ fn a_stop_lets_what_waits_for_a_merge_finish() {
 }
 
 #[test]
-fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
+fn a_stop_lets_messages_behind_a_stuck_handler_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -97,7 +97,7 @@ fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
 }
 
 #[test]
-fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
+fn io_bees_are_notified_of_a_stop_and_an_unresponsive_one_is_dropped() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);

@@ -93,7 +93,7 @@ mod lives {
 
 /// The function that creates an IO bee may panic, just like the IO bee itself.
 #[test]
-fn a_maker_that_panics_is_asked_again_and_holds_up_no_stop() {
+fn a_panicking_io_bee_factory_is_retried_and_delays_no_stop() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder(), On::Memory);
         let made = Arc::new(AtomicU64::new(0));

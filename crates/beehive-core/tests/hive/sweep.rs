@@ -395,7 +395,7 @@ impl Clock {
 }
 
 #[test]
-fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failure() {
+fn a_timer_fires_once_not_early_and_never_for_a_failed_transaction() {
     for on in [On::Memory, On::Journal] {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Clock>(), on);
@@ -468,7 +468,7 @@ impl Snooze {
 struct Rounds(u64);
 
 #[test]
-fn what_goes_on_through_time_is_no_cycle() {
+fn a_chain_of_timers_is_no_cycle() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Snooze>(), On::Memory);
         let rounds = limits::HOPS_PER_CAUSE_MAX as u64 * 2;

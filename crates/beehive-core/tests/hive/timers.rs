@@ -98,7 +98,7 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
 
 /// Timers set in one incarnation fire in a later one, once, when they are due and not before.
 #[test]
-fn timers_of_an_earlier_life_ring_when_they_are_due() {
+fn timers_of_an_earlier_incarnation_fire_when_due() {
     const HOUR: Duration = Duration::from_secs(3_600);
     const TIMERS: u64 = 5;
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -175,7 +175,7 @@ async fn all_fired(hive: &Hive) {
 }
 
 #[test]
-fn a_hive_is_idle_when_what_timers_brought_about_is_done() {
+fn a_hive_is_idle_when_the_messages_of_its_timers_are_done() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Chimer>(), On::Memory);
         hive.request(Wind { place: 1, rings: 1, timers: 40, milliseconds: 5 }).await.unwrap();

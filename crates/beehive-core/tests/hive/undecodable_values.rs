@@ -30,7 +30,7 @@ impl Board {
 }
 
 #[test]
-fn what_a_log_could_not_give_back_is_refused_before_it_is_written() {
+fn values_that_cannot_be_decoded_are_refused_before_they_are_logged() {
     on_workers(2, async {
         let journal = TestJournal::start(1, 0, 0);
         let builder = Hive::builder().app::<Board>().journal(journal.clone(), Colony::default());

@@ -131,7 +131,7 @@ fn a_request_is_answered_when_an_emitted_message_cannot_be_encoded() {
 
 /// A failure of a stateless handler drops only its own output.
 #[test]
-fn what_a_stateless_handler_emits_and_cannot_be_encoded_does_not_harm_the_bee() {
+fn an_unencodable_message_of_a_stateless_handler_does_not_harm_the_bee() {
     on_workers(3, async {
         let (hive, journal) = started();
         let nested = hive.request_within(LIMIT, AskNested(7)).await;

@@ -235,7 +235,7 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
 }
 
 #[test]
-fn when_a_hive_is_quiet_its_snapshots_are_what_the_owners_have() {
+fn views_of_an_idle_hive_equal_the_cells_of_the_owners() {
     on_workers(4, async {
         let hive = Hive::builder().app::<Spots>().start().unwrap();
         for seed in 0..6 {
@@ -259,7 +259,7 @@ fn when_a_hive_is_quiet_its_snapshots_are_what_the_owners_have() {
 /// With a journal that commits late and refuses entries, killed after each incarnation: refused changes are
 /// never visible, and an incarnation starts with the content of the log.
 #[test]
-fn on_a_journal_snapshots_have_what_the_log_has_from_one_life_to_the_next() {
+fn on_a_journal_views_match_the_log_across_incarnations() {
     let mut log: Vec<Vec<u8>> = Vec::new();
     let mut before: Option<Content> = None;
     for life in 0..4u64 {

@@ -269,7 +269,7 @@ fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<
 }
 
 #[test]
-fn many_bees_do_what_a_single_bee_does_and_what_does_not_is_found() {
+fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
         for (on, count) in [(On::Memory, 6_000), (On::Journal, 1_500)] {
@@ -302,7 +302,7 @@ fn many_bees_do_what_a_single_bee_does_and_what_does_not_is_found() {
 /// A colony that dies and restarts: the history in its log, across all incarnations, must be one that a
 /// single bee would have produced.
 #[test]
-fn what_a_log_remembers_of_many_lives_is_what_a_single_bee_would_have_done() {
+fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
         let (witness, mut log) = (Witness::new(), Vec::new());

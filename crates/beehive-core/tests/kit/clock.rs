@@ -120,7 +120,7 @@ fn a_question_is_answered_without_waiting_and_an_unanswered_one_says_so() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn a_copy_of_the_state_does_not_change() {
     let mut kit = Kit::of::<Clock>().start();
     kit.emit(Begin(1));
     let mut before = kit.snapshot::<Clock>();

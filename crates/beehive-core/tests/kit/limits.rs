@@ -64,7 +64,7 @@ fn the_first_rows_go_when_the_transaction_ends() {
 }
 
 #[test]
-fn what_is_undone_evicts_nothing() {
+fn a_rolled_back_insert_evicts_nothing() {
     let mut kit = Kit::of::<Bounded>().start();
     kit.emit(add(1, 0..20));
     assert!(kit.request(Add { fails: true, ..add(1, 20..40) }).is_err());
@@ -97,7 +97,7 @@ impl Strict {
 }
 
 #[test]
-fn where_nothing_may_go_the_transaction_fails_as_a_whole() {
+fn without_eviction_a_transaction_over_the_row_limit_fails() {
     let mut kit = Kit::of::<Strict>().failures_allowed().start();
     assert_eq!(kit.request(add(1, 0..3)), Ok(0));
 

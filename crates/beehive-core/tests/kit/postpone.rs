@@ -102,7 +102,7 @@ fn the_answer_comes_when_it_can_be_given() {
 }
 
 #[test]
-fn who_asks_does_not_wait_for_longer() {
+fn a_postponed_request_keeps_its_deadline() {
     let mut kit = Kit::of::<Store>().start();
     let answer = kit.request(Want { key: 1, tries: 100 });
     assert_eq!(answer, Err(RequestError::Timeout { after: Duration::from_secs(5) }));
@@ -121,7 +121,7 @@ fn an_error_is_an_answer_and_undoes_the_wait() {
 }
 
 #[test]
-fn what_is_put_off_is_not_passed_on() {
+fn a_postponed_message_is_not_passed_on() {
     let mut kit = Kit::of::<Store>().app::<Last>().start();
     assert!(matches!(kit.request(Want { key: 1, tries: 100 }), Err(RequestError::Timeout { .. })));
     kit.emit(Give { key: 1, value: 5 });
@@ -138,7 +138,7 @@ fn an_observer_reports_when_it_is_done() {
 }
 
 #[test]
-fn it_does_not_depend_on_bees() {
+fn postponing_does_not_depend_on_bees() {
     Kit::of::<Store>().check(|kit| {
         kit.emit_all((0..10).map(|key| Want { key: key % 4, tries: 20 }));
         kit.advance(Duration::from_millis(2_500));

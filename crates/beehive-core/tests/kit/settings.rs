@@ -38,7 +38,7 @@ impl Shop {
 }
 
 #[test]
-fn other_settings_are_seen_at_once_and_told() {
+fn new_settings_take_effect_at_once_and_are_announced() {
     let prices = |bread: u64| format!("[shop]\nbread = {bread}\n").parse::<toml::Table>().unwrap();
     let mut kit = Kit::of::<Shop>().settings(prices(3)).start();
     assert_eq!(kit.request(Buy(1)), Ok(3));

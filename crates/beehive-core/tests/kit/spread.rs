@@ -77,12 +77,12 @@ fn banking(kit: &mut Kit) {
 }
 
 #[test]
-fn a_sound_app_does_not_notice() {
+fn a_correct_app_passes_every_distribution() {
     Kit::of::<Bank>().merging_runs(20).check(banking);
 }
 
 #[test]
-fn cells_are_spread_as_said() {
+fn cells_are_distributed_as_configured() {
     let bees = |spread| {
         let mut kit = Kit::of::<Bank>().start_spread(spread);
         kit.emit_all((0..20).map(|n| Deposit { to: Account(n), amount: 1 }));
@@ -166,7 +166,7 @@ impl Lottery {
 }
 
 #[test]
-fn chance_does_not_depend_on_bees() {
+fn random_numbers_do_not_depend_on_bees() {
     Kit::of::<Lottery>().check(|kit| {
         kit.emit_all((0..12).map(Play)).emit_all((0..12).map(|n| Play(n / 2)));
         kit.emit(PlayAll).advance(Duration::from_secs(25));
@@ -174,7 +174,7 @@ fn chance_does_not_depend_on_bees() {
 }
 
 #[test]
-fn cells_that_are_swept_do_not_draw_the_same_lot() {
+fn swept_cells_draw_different_random_numbers() {
     let mut kit = Kit::of::<Lottery>().start();
     kit.emit_all((0..12).map(Play)).emit(PlayAll);
     let mut drawn: Vec<u64> = kit.look::<Lottery, _>(|app| {
@@ -252,7 +252,7 @@ impl Relay {
 }
 
 #[test]
-fn messages_of_one_batch_cause_messages_that_draw_different_lots() {
+fn messages_of_one_batch_draw_different_random_numbers() {
     let mut kit = Kit::of::<Relay>().start();
     kit.emit_all((0..12).map(Pass));
     let mut drawn: Vec<u64> = kit.look::<Relay, _>(|app| app.drawn.whole().values().copied().collect());

@@ -174,7 +174,7 @@ fn link(from: u64, to: u64, cost: u64) -> Link {
 }
 
 #[test]
-fn a_snapshot_has_what_is_committed_and_never_what_this_transaction_does() {
+fn a_view_shows_committed_state_and_never_the_current_transaction() {
     let mut kit = Kit::of::<Net>().start();
     assert_eq!(kit.request(link(1, 2, 10)), Ok((1, 0)));
     assert_eq!(kit.request(link(1, 3, 20)), Ok((2, 1)));
@@ -202,7 +202,7 @@ fn ranges_come_in_key_order() {
 }
 
 #[test]
-fn what_is_derived_is_computed_once_until_its_dictionary_changes() {
+fn a_derived_value_is_computed_once_until_its_dictionary_changes() {
     let mut kit = Kit::of::<Net>().start();
     kit.emit(link(1, 2, 10)).emit(link(2, 3, 20));
     let before = TOTALS.get();
@@ -218,7 +218,7 @@ fn what_is_derived_is_computed_once_until_its_dictionary_changes() {
 }
 
 #[test]
-fn a_step_of_a_test_sees_what_was_before_it_however_cells_are_spread() {
+fn a_step_sees_the_state_before_it_for_every_distribution() {
     // Without that rule, which messages see which others would depend on the order of bees.
     let scenario = |kit: &mut Kit| {
         for round in 0..6u64 {
@@ -234,7 +234,7 @@ fn a_step_of_a_test_sees_what_was_before_it_however_cells_are_spread() {
 }
 
 #[test]
-fn who_looks_from_outside_has_one_version_and_no_cells() {
+fn hive_read_sees_one_version_and_no_cells() {
     let mut kit = Kit::of::<Net>().start();
     kit.emit(link(1, 2, 10)).emit(link(4, 2, 20));
     let hive = kit.hive().clone();
@@ -279,13 +279,13 @@ impl Alone {
 
 #[test]
 #[should_panic(expected = "outside a handler; use `hive.read(")]
-fn outside_of_a_handler_there_is_nothing_to_look_at() {
+fn reading_a_view_outside_a_handler_panics() {
     let instance = beehive_core::testing::maps::instance::<Net>(Default::default()).unwrap();
     let _ = instance.links.shared();
 }
 
 #[test]
-fn a_look_at_the_state_of_a_test_has_snapshots_of_that_state() {
+fn kit_look_provides_views_of_the_state() {
     let mut kit = Kit::of::<Net>().start();
     kit.emit(link(1, 2, 10));
     assert_eq!(kit.look::<Net, _>(|net| net.links.shared().at(Node(1)).get(&2).copied()), Some(10));
@@ -312,7 +312,7 @@ fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
 }
 
 #[test]
-fn what_is_too_old_is_refused_and_comes_back() {
+fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
     let mut kit = Kit::of::<Net>().start();
     let depth = limits::SNAPSHOT_COPIES_HELD_MAX + 4;
     hold(&mut kit, depth, &mut |kit| {
@@ -357,7 +357,7 @@ fn what_is_too_old_is_refused_and_comes_back() {
 }
 
 #[test]
-fn the_report_says_which_snapshots_a_handler_reads() {
+fn the_report_names_the_views_that_a_handler_reads() {
     use beehive_core::Handlers;
     let of = |name: &str| Net::REPORT.iter().find(|r| r.name == name).map(|r| (r.kind, r.snapshots)).unwrap();
     assert_eq!(of("link"), ("sharded", "links"));

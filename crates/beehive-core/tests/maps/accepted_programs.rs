@@ -169,7 +169,7 @@ impl Wants {
 }
 
 #[test]
-fn each_has_the_map_it_is_to_have() {
+fn each_handler_has_the_expected_map() {
     expect_maps! { Wants;
         301 => "d[1]";
         302 => "d[8]";

@@ -144,7 +144,7 @@ impl Attempts {
 }
 
 #[test]
-fn each_has_the_map_it_is_to_have() {
+fn each_handler_has_the_expected_map() {
     expect_maps! { Attempts;
         401 => "d[1] e[2] w[1]";
         402 => "d[8] e[1]";

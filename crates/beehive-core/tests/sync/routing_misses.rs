@@ -133,7 +133,7 @@ fn a_thousand_fresh_keys_of_one_batch_are_a_few_proposals() {
 /// Each bee is a sender of its own. Misses that arrive while a proposal is in flight are batched into the
 /// next one.
 #[test]
-fn what_a_thousand_bees_miss_on_a_late_registry_is_a_few_proposals() {
+fn misses_of_a_thousand_bees_on_a_late_registry_are_a_few_proposals() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     for (name, counts, registry) in registries().split_off(1) {
         on_workers(2, async {
