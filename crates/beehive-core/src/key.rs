@@ -104,8 +104,8 @@ pub trait KeyEncoding {
     fn describe(&self, out: &mut String);
 }
 
-/// What `#[derive(Key)]` alone implements. [`Key`] also needs other derives; with two traits a missing one is
-/// reported once, at the type, and not at every use.
+/// Implemented by `#[derive(Key)]` alone. [`Key`] also needs other derives; with two traits a missing derive
+/// is reported once, at the type, and not at every use.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",

@@ -209,8 +209,8 @@ impl<K: Key, V: Value> Dict<K, V> {
     /// ```
     ///
     /// # Panics
-    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). If the view is older than the
-    /// dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
+    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
+    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
     /// [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedDict<K, V> {

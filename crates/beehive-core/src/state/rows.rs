@@ -37,8 +37,8 @@ impl<R: RowKey> StoredRow for R {}
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
-/// Once the cell is mapped, its rows may be used freely. The undo cost of a change is that of its own row,
-/// whatever the size of the cell.
+/// Once the cell is mapped, its rows may be used freely. A change costs an undo entry for its own row only,
+/// however large the cell is.
 #[derive(Debug)]
 pub struct Rows<R, V> {
     rows: Ordered<R, V>,

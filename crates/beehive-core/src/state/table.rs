@@ -79,8 +79,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     /// and not part of the handler's map. Decide by the view, then confirm at the cell.
     ///
     /// # Panics
-    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). If the view is older than the
-    /// dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
+    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
+    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
     /// [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedTable<K, R, V> {
@@ -228,7 +228,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     fn mark(&mut self) -> Self::Mark {
         let mut marks = Vec::new();
         self.for_reached(|slot| marks.push((slot.id, slot.key.clone(), slot.content.mark())));
-        // Of two entries for the same cell, the one made first is kept.
+        // If a cell has two entries, the one made first is kept.
         marks.sort_by(|(a, k, _), (b, l, _)| (a, k).cmp(&(b, l)));
         marks.dedup_by(|(a, k, _), (b, l, _)| a == b && k == l);
         marks

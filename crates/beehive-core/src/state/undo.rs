@@ -6,8 +6,8 @@ use hashbrown::hash_table::HashTable;
 /// Number of entries up to which the log is searched linearly. A longer log is searched by hash.
 const SEARCHED: usize = 8;
 
-/// Maximum capacity of a log that is passed on to another bee. A larger one is dropped, so that its memory is
-/// not held for ever.
+/// Maximum capacity, in entries, of a log that is passed on to another bee. A larger log is dropped, so that
+/// its memory is freed.
 const KEPT: usize = 1024;
 
 /// Previous values in the order of the changes. Rollback runs from the end, so an item may occur twice.

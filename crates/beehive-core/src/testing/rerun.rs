@@ -15,9 +15,9 @@ pub struct Difference {
     pub spread: Spread,
     /// Position of the first difference: the step of the scenario, or the app whose final state differs.
     pub at: String,
-    /// What only the run with one bee for all cells has.
+    /// Lines found only in the run with one bee for all cells.
     pub together: Vec<String>,
-    /// What only the other run has.
+    /// Lines found only in the other run.
     pub spread_out: Vec<String>,
 }
 

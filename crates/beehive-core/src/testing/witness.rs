@@ -122,9 +122,9 @@ pub enum Deviation {
     State {
         /// The app.
         app: &'static str,
-        /// What only the hive has: dictionary, key and rows, encoded.
+        /// A cell found only on the hive: dictionary, key and rows, encoded.
         on_the_hive: String,
-        /// What only the single bee has.
+        /// A cell found only with the single bee.
         alone: String,
     },
 }

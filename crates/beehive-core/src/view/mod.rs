@@ -1,11 +1,10 @@
 //! Views: read-only copies of the committed state of an app's dictionaries, for handlers of any bee and for
 //! programs that embed the hive.
 //!
-//! Only dictionaries that somebody reads through a view are copied. For those, a bee collects the changes of
-//! a run of transactions and hands them over once they are committed, taking one lock per run. Nothing
-//! happens with the changes until somebody reads, or until there are many: a reader that pins a version first
-//! publishes the pending changes. So a view that nobody reads costs its writers one push, and a view that is
-//! read is as fresh as possible.
+//! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions
+//! and hands them over once they are committed, taking one lock per run. Nothing happens with the changes
+//! until a reader comes, or until there are many: a reader that pins a version first publishes the pending
+//! changes. So an unused view costs its writers one push, and a view in use is as fresh as possible.
 //!
 //! A transaction reads one version of all dictionaries of its app: the version that its first read pins. The
 //! transactions of one run of a bee share that version and release it at the end of the run.
@@ -84,7 +83,7 @@ pub struct SnapshotStatus {
 }
 
 impl Snapshots {
-    /// Returns empty views of an app, or `None` if nobody reads any.
+    /// Returns empty views of an app, or `None` if none of its dictionaries has views.
     pub(crate) fn of<A: Published>(prototype: &A, seed: u64, by_moment: bool) -> Option<Arc<Self>> {
         struct Empty {
             mask: u64,

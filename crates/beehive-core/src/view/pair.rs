@@ -64,7 +64,7 @@ struct Writer<C: Copied> {
     behind: C::Log,
     /// Changes that neither copy has.
     waiting: C::Log,
-    /// The previous version, to be updated once nobody reads it.
+    /// The previous version, to be updated once its last reader has released it.
     retired: Option<Arc<Version<C>>>,
     /// A copy with all changes, kept when it could not be published and the pending log had grown too long.
     ahead: Option<C>,

@@ -163,7 +163,7 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
 /// Sends this many messages to one bee at once.
 #[derive(Message)]
 struct Repeat(u64, Fault);
-/// A message whose answer nobody wants, and panics when dropped.
+/// A message whose answer is discarded, and panics when dropped.
 #[derive(Message)]
 #[message(reply = Loud)]
 struct Unasked(Fault);

@@ -1,5 +1,5 @@
-//! What a retired bee has handled precedes in the log everything that the next owner of its cells does. So in
-//! every prefix of the log a cell has one owner, which knows what was handled there.
+//! The log contains everything that a retired bee has handled before anything that the next owner of its
+//! cells does. So in every prefix of the log a cell has one owner, which knows what was handled there.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Colony, Entry};

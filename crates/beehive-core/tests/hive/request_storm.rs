@@ -394,7 +394,7 @@ fn every_question_has_one_end_when_the_hive_stops() {
                 ends.join(task.await.unwrap())
             }
 
-            // A hive that has stopped keeps nobody waiting.
+            // A stopped hive keeps no task waiting.
             ends.latest = ends.latest.max(stopped.elapsed());
             ends
         });

@@ -1,4 +1,4 @@
-//! Bees that own no cells with content retire, whatever delayed them.
+//! Bees without cell content retire, even if messages delayed them.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};

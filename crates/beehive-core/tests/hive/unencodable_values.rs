@@ -157,7 +157,7 @@ fn too_large(key: u64, rows: u64, bytes: u64) {
         let refused = got.as_ref().unwrap_err().to_string();
         assert!(refused.contains("RECORD_BYTES_MAX"), "{refused}");
 
-        // Other messages are handled, whatever happened to that one.
+        // Other messages are handled in any case.
         let after = hive.request_within(LIMIT, Count(1)).await;
         let small = hive.request_within(LIMIT, Large { key: 1_000, rows: 1, bytes: 1 }).await;
         journal.stop();

@@ -1,4 +1,4 @@
-//! What a handler sees in a view: committed state of one version, never its own changes, never an earlier
+//! Views as a handler sees them: committed state of one version, never its own changes, never an earlier
 //! version than before, and the same for every distribution of cells.
 
 use beehive_core::testing::Kit;
@@ -340,7 +340,7 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
         let Err(RequestError::Handler(error)) = kit.request(Survey) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
 
-        // Staleness is nobody's bug: no dead letter, no panic.
+        // Staleness is no bug: no dead letter, no panic.
         assert!(kit.dead_letters().is_empty());
 
         let app = &kit.hive().status().apps[0];
