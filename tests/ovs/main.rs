@@ -11,16 +11,16 @@
 //! `openvswitch-testcontroller` for the tests of the harness itself. Where something is missing the tests say
 //! `SKIPPED` and why on the error output; with `BEEHIVE_REQUIRE_OVS=1` in the environment that is a failure.
 
-mod bites;
 mod bridges;
 mod firewall;
+mod flow_reconciliation;
 mod harness;
+mod harness_checks;
 mod ipv6;
 mod network;
 mod ports;
 mod protocols;
 mod restart;
-mod survival;
 mod tls;
 mod topologies;
 mod vlans;

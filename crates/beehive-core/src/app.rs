@@ -1,4 +1,4 @@
-//! Apps: what `#[derive(App)]` and `#[handlers]` implement.
+//! The traits that `#[derive(App)]` and `#[handlers]` implement.
 
 use crate::context::Ctx;
 use crate::mapper::Mapper;
@@ -7,7 +7,8 @@ use crate::report;
 use crate::report::HandlerReport;
 use crate::state::State;
 
-/// An application: handlers over dictionaries. Derive it; write its handlers in one `#[handlers] impl` block.
+/// An application: handlers over dictionaries. Derive it, and write its handlers in one `#[handlers] impl`
+/// block.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an app",
     label = "not an `App`",
@@ -15,26 +16,26 @@ use crate::state::State;
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait App: State {
-    /// Stable name, in kebab case; also the name of its settings' table.
+    /// Stable name in kebab case. It is also the name of the app's table in the configuration.
     const NAME: &'static str;
-    /// Where it is declared: file and line.
+    /// Source file and line of the declaration.
     #[doc(hidden)]
     const PLACE: &'static str = "(somewhere)";
-    /// What `#[app(..)]` says.
+    /// Options from `#[app(..)]`.
     const OPTIONS: AppOptions;
 }
 
-/// What `#[app(..)]` says about an app.
+/// Options of an app, as given in `#[app(..)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppOptions {
-    /// Number of hives that keep a copy. One: the app's state lives and dies with its hive.
+    /// Number of hives that keep a copy of the app's state. With 1, the state is lost with its hive.
     pub replication: u32,
-    /// Number of cells that it may have on a hive.
+    /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
 }
 
 impl AppOptions {
-    /// An app that says nothing.
+    /// Options of an app without `#[app(..)]`.
     pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
 }
 
@@ -43,17 +44,18 @@ impl AppOptions {
 pub trait Handles<M>: Sized {
     /// Index of the handler in [`Handlers::REPORT`].
     const HANDLER: usize;
-    /// Whether it can answer: it is then part of the chain, else it observes.
+    /// Whether the handler can answer. A handler that can answer is part of the chain of apps that are asked
+    /// in order; the others only observe.
     const ANSWERS: bool;
-    /// The derived map.
+    /// Runs the derived map: adds the cells that `msg` touches to `mapper`.
     fn map(msg: &M, mapper: &mut Mapper);
-    /// The handler.
+    /// Runs the handler. Returns its answer, or `None` to leave the answer to the next app.
     fn handle(&mut self, msg: &M, ctx: &mut Ctx) -> Result<Option<M::Reply>, Error>
     where
         M: Message;
 }
 
-/// The handlers of an app; derived with `#[handlers]`.
+/// The handlers of an app. Implemented by `#[handlers]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no handlers",
     label = "an app without `#[handlers]`",
@@ -61,17 +63,17 @@ pub trait Handles<M>: Sized {
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Handlers: App {
-    /// Dictionaries that some handler reads whole.
+    /// Bit mask of the dictionaries that some handler uses as a whole (`whole()`).
     const MONOLITHIC: u64;
-    /// Dictionaries that some handler reads snapshots of.
+    /// Bit mask of the dictionaries that some handler reads views of (`shared()`).
     const SHARED: u64 = 0;
-    /// What was derived for each handler.
+    /// Result of the derivation for each handler.
     const REPORT: &'static [HandlerReport];
-    /// Names every handler to the runtime.
+    /// Registers every handler with the runtime.
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
-    /// What was derived, as a table for people: for each handler the kind of its map, its cells, what they join, the line
-    /// that centralises it, and what to do about that.
+    /// Returns the result of the derivation as a table for people: for each handler its kind of map, its
+    /// cells, the cells it joins, the line that centralises it, and how to avoid that.
     fn map_report() -> String {
         report::table(Self::NAME, Self::REPORT)
     }

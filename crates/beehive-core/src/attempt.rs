@@ -1,4 +1,4 @@
-//! `attempt!`: a part of a transaction that is undone by itself.
+//! `attempt!`: a block inside a transaction that can be rolled back on its own.
 
 use crate::context::Ctx;
 use crate::hive::dispatch::outputs;
@@ -6,11 +6,13 @@ use crate::state::State;
 use crate::state::column::{ColumnMark, Columns};
 use crate::time::Time;
 
-/// Runs a block of a handler, and undoes it if it yields an error: rows, cells, and what was emitted or asked for since
-/// it began. The handler goes on with the block's value, a [`Result`](crate::Result).
+/// Runs a block of a handler and rolls it back if it yields an error. The rollback covers changes to cells
+/// and rows, emitted messages, and timers set since the block began. The handler continues with the block's
+/// value, a [`Result`](crate::Result).
 ///
-/// `?` inside the block leaves the block, not the handler; `return`, and jumps to a loop around the block, are refused.
-/// The cells that the block may touch are part of the handler's map, whether it fails or not. Blocks nest.
+/// `?` inside the block leaves the block, not the handler. `return`, and jumps to a loop around the block,
+/// are rejected at compile time. The cells that the block may touch are part of the handler's map whether the
+/// block fails or not. Blocks may be nested.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -24,7 +26,7 @@ use crate::time::Time;
 /// # struct Shop { stock: Dict<u64, u32>, refused: Dict<u64, u32> }
 /// #[handlers]
 /// impl Shop {
-///     /// All of the order or nothing; either way the customer's count is kept.
+///     /// Ships all of the order or nothing, and counts a failed order for its customer.
 ///     #[rcv(joins)]
 ///     fn order(&mut self, msg: &Order, ctx: &mut Ctx) {
 ///         let done = attempt! {
@@ -47,8 +49,8 @@ use crate::time::Time;
 /// # assert_eq!(kit.look::<Shop, _>(|shop| shop.refused.get(&1).copied()), Some(1));
 /// ```
 ///
-/// It works in the methods of a `#[handlers]` block that take `&mut self`; what the block emits is undone where the method
-/// has a parameter of type `&mut Ctx`, without which it could not emit.
+/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. What the block emits is
+/// rolled back only where the method has a parameter of type `&mut Ctx`, without which it could not emit.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $($body:tt)*) => {{
@@ -66,18 +68,18 @@ macro_rules! attempt {
     };
 }
 
-/// What a block yields.
+/// Calls `block`. Gives `?` inside the block a closure to return from.
 #[inline(always)]
 pub fn yielded<T>(block: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
     block()
 }
 
-/// Stands for a block that does not compile.
+/// Stand-in for a block that the macro has rejected.
 pub fn refused() -> crate::Result<()> {
     Ok(())
 }
 
-/// A block under way, and where to go back to.
+/// A running block, with the savepoints to roll back to.
 #[must_use]
 pub struct Attempt {
     columns: Vec<ColumnMark>,
@@ -85,7 +87,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// A block begins.
+    /// Takes a savepoint of the dictionaries and, if there is a context, of the outputs.
     pub fn begin<A: State>(app: &mut A, context: Option<&mut Ctx>) -> Attempt {
         Attempt {
             columns: app.mark(),
@@ -93,7 +95,7 @@ impl Attempt {
         }
     }
 
-    /// It has ended.
+    /// Ends the block: keeps its effects if `yielded` is `Ok`, rolls them back otherwise.
     pub fn end<A: State, T>(
         self,
         app: &mut A,

@@ -1,4 +1,5 @@
-//! `Ctx`: what a handler may ask of the platform. Everything it does through it is part of its transaction.
+//! `Ctx`: what a handler may ask of the platform. All effects of its methods are part of the handler's
+//! transaction.
 
 use crate::cell::HiveId;
 use crate::hive::dispatch::outputs::Outputs;
@@ -11,15 +12,16 @@ use std::time::Duration;
 
 /// The context of a transaction.
 ///
-/// What is emitted, sent or asked for through it leaves only when the transaction commits.
+/// Messages and timers that a handler emits through the context take effect only when the transaction
+/// commits.
 pub struct Ctx {
     pub(crate) now: Time,
     pub(crate) origin: HiveId,
     pub(crate) sender: Address,
-    /// What chance is derived from: the same for the same message.
+    /// Seed of [`Ctx::rng`]: a function of the message, so that a re-run draws the same numbers.
     pub(crate) chance: u64,
     pub(crate) out: Outputs,
-    /// When the message is to be handled again.
+    /// Time at which the postponed message is handled again; `None` if the handler has not postponed it.
     pub(crate) postponed: Option<Time>,
 }
 
@@ -28,69 +30,75 @@ impl Ctx {
         Ctx { now: Time::ZERO, origin: HiveId(0), sender: Address::Outside, chance: 0, out, postponed: None }
     }
 
-    /// Sends `message` to every app that handles it; which of its cells, its own map says.
+    /// Sends `message` to every app that handles it. The map of each handler decides which cells receive it.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
         self.out.emit(message)
     }
 
-    /// Sends `message` to an IO bee, or to one app. Nothing happens if it is no more.
+    /// Sends `message` to an IO bee or to one app. Does nothing if the receiver no longer exists.
     #[inline]
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
         self.out.send(to, message)
     }
 
-    /// Handles `message` in this app after `delay`.
+    /// Delivers `message` to this app after `delay`.
     pub fn after<M: Message>(&mut self, delay: Duration, message: M) {
         self.out.after(self.now + delay, message)
     }
 
-    /// Puts the message off: it is handled again, by this very handler, after `delay`, and answered then. What the handler
-    /// returns now is no answer, unless it is an error, which ends the matter as always.
+    /// Postpones the message: the same handler handles it again after `delay`, and answers it then. The value
+    /// that the handler returns now is ignored, unless it is an error: an error is the answer, and the
+    /// message is not handled again.
     ///
-    /// The transaction commits, and what it changed and emitted stays. Messages that come meanwhile are not held up: a
-    /// message that is put off gives up its place in their order. Nobody who waits for the answer waits for longer because
-    /// of it. Where there is a log, it remembers the message until it is handled to its end; after a crash the delay is
-    /// over at once. A delay below [`limits::POSTPONE_MIN`] is made that long.
+    /// The current transaction commits: its changes and the messages it emitted stay. A postponed message
+    /// does not hold up later ones, so it loses its place in their order. The deadline of a request that
+    /// waits for the answer stays as it was. With a journal, the log keeps the message until it has been
+    /// handled completely; after a crash it is handled again at once, without the rest of the delay. A delay
+    /// below [`limits::POSTPONE_MIN`] is raised to that value.
     ///
-    /// A tick (`#[every]`) cannot be put off, as the next one comes by itself: its handler fails that says so.
+    /// A tick (`#[every]`) cannot be postponed, because the next tick comes by itself: a handler that tries
+    /// fails with an error.
     ///
-    /// Said twice, the later word counts.
+    /// If a handler calls this more than once, the last call counts.
     pub fn postpone(&mut self, delay: Duration) {
         if self.postponed.is_some() || self.out.take_timer() {
             self.postponed = Some(self.now + delay.max(limits::POSTPONE_MIN))
         }
     }
 
-    /// The time: the same for all messages of a batch, and never before that of an earlier transaction of the cell.
+    /// Returns the current time. It is the same for all messages of a batch, and never earlier than in a
+    /// previous transaction of the same cell.
     #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The hive where the chain of messages came in from outside. A property of the message, so it may be a key.
+    /// Returns the hive at which the chain of messages entered from outside. This is a property of the
+    /// message, so it may be part of a key.
     #[inline]
     pub fn origin(&self) -> HiveId {
         self.origin
     }
 
-    /// Who sent the message: an IO bee, or an app.
+    /// Returns the sender of the message: an IO bee or an app.
     #[inline]
     pub fn sender(&self) -> Address {
         self.sender
     }
 
-    /// Chance: a function of the message, so that running it again gives the same.
+    /// Returns a random number generator whose seed is a function of the message, so that a re-run of the
+    /// handler draws the same numbers.
     pub fn rng(&mut self) -> Rng<'_> {
         Rng(&mut self.chance)
     }
 }
 
-/// A source of chance that is the same whenever the message is run again.
+/// Deterministic random number generator of one transaction; see [`Ctx::rng`].
 pub struct Rng<'a>(&'a mut u64);
 
 impl Rng<'_> {
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let mut hasher = CellHasher::new(*self.0);
         hasher.word(0x52_4e_47);
@@ -98,7 +106,7 @@ impl Rng<'_> {
         *self.0
     }
 
-    /// A number below `bound`; zero if that is zero.
+    /// Returns a random number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }

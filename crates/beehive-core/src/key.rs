@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// How a value, or a borrowed form of it, is fed to the [`CellHasher`]. Types related by `Borrow` must feed equally.
+/// How a value, or a borrowed form of it, is fed to the [`CellHasher`]. Types related by `Borrow` must feed
+/// the same words.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
@@ -18,10 +19,10 @@ use std::sync::Arc;
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyEncoding {
-    /// Feeds the canonical encoding.
+    /// Feeds the canonical encoding of the value.
     fn feed(&self, hasher: &mut CellHasher);
 
-    /// Feeds a slice of such values; bytes have a faster way.
+    /// Feeds a slice of such values. `u8` overrides this with a faster version.
     fn feed_slice(slice: &[Self], hasher: &mut CellHasher)
     where
         Self: Sized,
@@ -32,12 +33,12 @@ pub trait KeyEncoding {
         }
     }
 
-    /// Appends a form for people: reports and error messages.
+    /// Appends a human-readable form, for reports and error messages.
     fn describe(&self, out: &mut String);
 }
 
-/// What `#[derive(Key)]` alone makes of a type, whatever else that derives: what is missing is then reported at the type,
-/// and not once more wherever it is used.
+/// Implemented by `#[derive(Key)]` alone. [`Key`] also needs other derives; with two traits a missing derive
+/// is reported once, at the type, and not at every use.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
@@ -65,30 +66,30 @@ pub trait Key: KeyType + Ord + Clone {
     /// two dictionaries keyed by `u64` need not mean the same thing by it.
     const FUSED: bool;
 }
-// what `Ord` needs may be missing where `Ord` is not
+// The bounds that `Ord` implies are listed, because they may be missing where `Ord` is not.
 #[diagnostic::do_not_recommend]
 impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
     const NAME: &'static str = T::TYPE_NAME;
     const FUSED: bool = T::IS_FUSED;
 }
 
-/// A [`Key`], for derived code that is to say nothing where it is none: the compiler takes a bound with a lifetime of its own
-/// for one that may hold.
+/// Same as [`Key`], for derived code that must not report an error of its own: the compiler accepts a bound
+/// with a lifetime parameter as one that may hold.
 pub trait KeyFor<'a>: Key {}
 impl<T: Key> KeyFor<'_> for T {}
 
-/// What the type of a key derives besides, for `#[derive(Key)]`.
+/// The other derives that a key type needs, for `#[derive(Key)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key: keys are compared and cloned",
     label = "lacks a derive",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Ordered {}
 #[diagnostic::do_not_recommend]
 impl<T: Ord + Clone> Ordered for T {}
 
-/// What a field of a key is, for `#[derive(Key)]`.
+/// A field of a key, for `#[derive(Key)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
@@ -99,17 +100,17 @@ pub trait EncodedInKey {}
 #[diagnostic::do_not_recommend]
 impl<T: KeyEncoding + Serialize + DeserializeOwned> EncodedInKey for T {}
 
-/// Names the type of a key's field: number `N` of those that differ.
+/// Names a field type of a key. `N` numbers the distinct field types.
 pub trait KeyTypePart<const N: usize> {
-    /// It.
+    /// The field type.
     type Part: EncodedInKey;
 }
 
-/// Names a key's type where it is declared.
+/// Names a key type at its declaration, so that a missing derive is reported there.
 pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
 
-/// A type, for derived code that names what the user named as an argument: the compiler then says the same of a name that it
-/// does not know, and says it once.
+/// The type `T` itself. Derived code passes the user's type through this alias, so that an unknown name is
+/// reported once and in the usual words.
 pub type Same<T> = T;
 
 macro_rules! integers { ($($t:ty),*) => { $(
@@ -337,7 +338,7 @@ mod tests {
     const PINNED: (u64, u64, u64) =
         (4_807_052_827_164_375_552, 3_988_363_223_419_854_535, 12_520_033_154_174_769_762);
 
-    /// These figures are the contract between hives of different builds.
+    /// These values are the contract between hives of different builds.
     #[test]
     fn hashes_never_change() {
         assert_eq!((hash(&1u64), hash("a"), hash("longer than sixteen bytes")), PINNED);

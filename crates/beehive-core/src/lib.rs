@@ -1,7 +1,8 @@
-//! The programming model of Beehive and one hive to run it on.
+//! The programming model of Beehive, and the runtime of one hive.
 //!
-//! Write handlers over dictionaries as if the program ran alone; the cells that each message touches are derived from
-//! the handler's body, and every cell has exactly one owner. See the guide in the `beehive` crate.
+//! Applications write handlers over dictionaries as if the program ran alone. The macros derive from each
+//! handler's body which cells a message touches, and every cell has exactly one owner. The guide in the
+//! `beehive` crate explains the model.
 
 extern crate self as beehive;
 
@@ -9,6 +10,7 @@ mod app;
 mod attempt;
 mod cell;
 mod context;
+mod diagnose;
 mod hive;
 mod key;
 pub mod limits;
@@ -17,7 +19,6 @@ mod message;
 mod panics;
 mod report;
 pub mod seams;
-mod spared;
 mod state;
 pub mod testing;
 mod view;
@@ -50,12 +51,13 @@ pub use state::{
 };
 pub use view::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
 
-/// What a handler or a program around a hive returns, when it may fail.
+/// Result of a handler, or of a program that embeds a hive. The error type defaults to [`Error`].
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
-/// Asserts that an expression is a deterministic function of what it is given, so that it may be part of a key.
+/// Asserts that an expression is a deterministic function of its inputs, so that it may be part of a key.
 ///
-/// The promise is checked at run time only: a handler that then touches another cell is stopped.
+/// The assertion is checked at run time only: if the expression yields another key when the handler runs, the
+/// handler touches a cell outside its map and its transaction fails.
 #[macro_export]
 macro_rules! pure {
     ($e:expr) => {
@@ -63,11 +65,15 @@ macro_rules! pure {
     };
 }
 
-/// What derived code uses. Not for people.
+/// Items that derived code refers to. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
     pub use crate::attempt::{Attempt, refused, yielded};
+    pub use crate::diagnose::fallbacks::{
+        As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
+        KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
+    };
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding, KeyFor, KeyType, KeyTypePart, OrderedKey, Same};
     pub use crate::mapper::{
@@ -75,33 +81,31 @@ pub mod __private {
     };
     pub use crate::message::{Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick};
     pub use crate::report::HandlerReport;
-    pub use crate::spared::{
-        As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
-        KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
-    };
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 
-    /// Says what a method with `#[rcv]` is that no `#[handlers]` has seen.
+    /// Called by a method with `#[rcv]` or `#[every]` that is not inside a `#[handlers]` block; its
+    /// `must_use` message is the warning that the user sees.
     #[must_use = "write `#[handlers]` above the impl block: without it `#[rcv]` and `#[every]` do nothing (more: beehive::guide::errors::derives)"]
     pub fn is_no_handler() -> bool {
         true
     }
 
-    /// The answer of a handler that can answer. Its message is answered with an `R`.
+    /// Converts the return value of a handler that can answer into an optional answer of type `R`.
     #[inline(always)]
     pub fn answer<R, T: Answer<R>>(returned: T) -> Result<Option<R>, crate::Error> {
         returned.split()
     }
 
-    /// The outcome of a handler that answers nothing, where there is nothing to be answered.
+    /// Converts the return value of a handler that returns no answer. `R: NoAnswer` holds only for messages
+    /// that expect none.
     #[inline(always)]
     pub fn unanswered<R: NoAnswer, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
         returned.done().map(|()| None)
     }
 
-    /// The outcome of a handler that leaves the answer to others.
+    /// Converts the return value of a handler that leaves the answer to other apps.
     #[inline(always)]
     pub fn outcome<R, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
         returned.done().map(|()| None)

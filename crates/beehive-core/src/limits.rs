@@ -1,114 +1,127 @@
-//! Every limit of a hive in one place: nothing in this crate grows without one of these.
+//! All limits of a hive in one place. Every queue, table and retry loop of this crate is bounded by one of
+//! them.
 
 pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DEPTH_MAX, SHAPE_STEPS_MAX};
 
 use std::time::Duration;
 
-/// Cells that one message may map to. A handler that needs more is centralised in disguise; use `.whole()`.
+/// Maximum number of cells that one message may map to. A handler that needs more should use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
-/// Sets of cells that one proposal to the registry asks owners for, unless somebody asks for more at once.
+/// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets than
+/// this is still sent as one proposal.
 pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 
-/// Merges that messages of one sender may wait for at the same time; further ones begin when one of them is done.
+/// Maximum number of merges that messages of one sender wait for at the same time. Further merges start when
+/// one of them has finished.
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
-/// Messages waiting at one sender for a merge that are looked at each time that one may have ended. Those behind them wait
-/// longer, and cost nothing meanwhile.
+/// Maximum number of blocked messages of one sender that are checked when a merge may have finished. Messages
+/// behind them wait longer, and cost nothing until then.
 pub const PARKED_LOOKED_AT_MAX: usize = 4_096;
 
-/// Messages that one transaction may emit, timers included.
+/// Maximum number of messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 
-/// Hops from the message that came in from outside to the last one it caused. More is taken for a cycle.
+/// Maximum number of hops from the message that entered from outside to the last message it caused. A longer
+/// chain is treated as a cycle and dropped.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
-/// Stateless handlers that may run inside one another; what they emit beyond that is routed when the stack is free again,
-/// and before what their sender emits later.
+/// Maximum depth of stateless handlers that call one another on the same stack. Messages emitted at this
+/// depth are routed after the stack has unwound, and before anything that their sender emits later.
 pub const STATELESS_DEPTH_MAX: usize = 16;
 
-/// Messages from outside that one IO bee may have under way (see [`Io`](crate::Io)), unless it asks for another figure.
+/// Default number of messages from outside that one IO bee may have in flight (see [`Io`](crate::Io)).
 pub const CREDITS_PER_IO_BEE: u32 = 4_096;
 
-/// Messages and answers that wait for one IO bee to read them. What comes beyond that is thrown away.
+/// Maximum number of unread messages and answers in the inbox of one IO bee. Further ones are dropped.
 pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 
-/// Timers that handlers of one hive may have set and not seen fire. A transaction that asks for more fails.
+/// Maximum number of pending timers set by the handlers of one hive. A transaction that sets more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
-/// The shortest time for which a handler can put a message off: what is put off must not keep a hive busy.
+/// Minimum delay of a postponed message, so that postponing in a loop does not keep a hive busy.
 pub const POSTPONE_MIN: Duration = Duration::from_millis(1);
 
-/// Empty queues that a thread keeps for an app, to be used again.
+/// Maximum number of empty queues that a thread keeps per app for reuse.
 pub const QUEUES_KEPT_PER_THREAD: usize = 256;
 
-/// Letters kept of transactions that panicked; the oldest goes first.
+/// Maximum number of dead letters that a hive keeps. When it is reached, the oldest is removed.
 pub const DEAD_LETTERS_MAX: usize = 1_024;
 
-/// Bytes of all letters kept; the oldest goes first.
+/// Maximum size of all dead letters together, in bytes. When it is reached, the oldest are removed.
 pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of the message, and of the error's text, of one letter: a larger message is left out, a longer text is cut.
+/// Maximum size in bytes of the message, and of the error text, of one dead letter. A larger message is left
+/// out; a longer text is truncated.
 pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 
-/// Messages that have ended the process and are kept from being run again until a record says that they are done.
+/// Maximum number of quarantined messages: messages that crashed the process and are not run again until a
+/// committed record marks them as done.
 pub const SET_ASIDE_MAX: usize = 1_024;
 
-/// Bytes of what one dead letter says of its message in words.
+/// Maximum length of the rendered message in one dead letter, in bytes.
 pub const DEAD_LETTER_WORDS_BYTES_MAX: usize = 1 << 10;
 
-/// A message that holds its handler for longer is named, unless something else is said.
+/// Default time after which the watchdog reports a message whose handler has not returned.
 pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 
-/// Bytes of what is said in words of a message that holds its handler.
+/// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
-/// Bytes of what an encoded message is said to be in words.
+/// Maximum length of the text that an encoded message is rendered as, in bytes.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;
 
-/// Numbers of one lane from outside between the oldest message that is not known to be committed and the newest. More
-/// waits at the sender. What must not wait (see [`Io::flush_control`](crate::Io::flush_control)) goes beyond it.
+/// Maximum distance, in sequence numbers, between the oldest message of one outside sender that is not known
+/// to be committed and its newest. Further messages wait at the sender, except those sent with
+/// [`Io::flush_control`](crate::Io::flush_control).
 pub const LANE_WINDOW_MAX: u64 = 4_096;
 
-/// Messages that stateless handlers may run for within one record; more are dropped, and taken for a cycle.
+/// Maximum number of messages that stateless handlers handle within one log record. Further ones are treated
+/// as a cycle and dropped.
 pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 
-/// Cells whose turn at a sweep one record begins.
+/// Maximum number of cells that one log record of a sweep starts to visit.
 pub const SWEEP_STEP_MAX: usize = 1_024;
 
-/// Cells of one sweep whose turn has begun and is not committed.
+/// Maximum number of cells of one sweep whose visit has started and is not committed.
 pub const SWEEP_WINDOW_MAX: usize = 4_096;
 
-/// Threads that the handlers of one app may hold, by blocking or spinning, before its other cells have to wait for them.
-/// So many handlers can wait for something outside at the same time, and two such apps leave threads to the others.
+/// Maximum number of threads that blocking or spinning handlers of one app may hold before its other cells
+/// have to wait. That many handlers can wait for external resources at the same time, and two such apps still
+/// leave threads for the others.
 pub const HELD_THREADS_PER_APP_MAX: usize = 128;
 
-/// Threads that the handlers of all apps may hold; beyond that an app that holds none gets one. Half of those that tokio
-/// has for what blocks, unless it is told otherwise: the rest is for runners, journals and files.
+/// Maximum number of threads that blocking handlers of all apps may hold together. Beyond it, an app that
+/// holds none still gets one. This is half of tokio's default for blocking threads; the rest is for runners,
+/// journals and files.
 pub const HELD_THREADS_MAX: usize = 256;
 
-/// Messages that one worker handles for others before it lets the scheduler have a look.
+/// Maximum number of messages that one worker handles before it yields to the scheduler.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 
-/// Steps that a hive on a virtual clock may take without any time passing; more is taken for a cycle. For tests.
+/// Maximum number of steps of a hive on a virtual clock without the clock advancing; more is treated as a
+/// cycle. For tests.
 pub const STEPS_AT_ONE_MOMENT_MAX: usize = 1_000_000;
 
-/// Senders that a bee tells apart in its traffic counters; the rest is counted together.
+/// Number of senders that a bee counts separately in its traffic counters; all others are counted together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
 
-/// Of so many messages of a bee, one run is timed.
+/// Sampling interval of handler timing: one run of a bee is timed per this many messages.
 pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
 
-/// Changes of an app's dictionaries that wait to be published in its snapshots while nobody looks; whoever hands over more
-/// publishes them.
+/// Maximum number of changes to an app's dictionaries that wait to be published while nobody reads its views.
+/// The thread that exceeds it publishes them.
 pub const SNAPSHOT_CHANGES_WAITING_MAX: usize = 4_096;
 
-/// How long a publisher waits for readers of an old version before it leaves that to them and makes another copy.
+/// How long a publisher waits for the readers of an old version. After that it leaves the old copy to them
+/// and makes a new one.
 pub const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Copies of an app's dictionaries that are left to readers who hold on to them, besides the few that are in use. With more
-/// of them nothing is published, and what is read grows old.
+/// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies
+/// in use. When it is reached nothing is published, so views become older, until a reader releases a copy.
 pub const SNAPSHOT_COPIES_HELD_MAX: usize = 4;
 
-/// How old a snapshot may be that is looked at, unless its dictionary says otherwise.
+/// Default maximum age of a view that a handler reads. A dictionary may set its own with `#[shared(max_age =
+/// "..")]`.
 pub const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(10);

@@ -1,4 +1,5 @@
-//! The sink that derived maps write to, and the compile-time description of a dictionary that they name.
+//! `Mapper`, which collects the cells that derived maps name, and `DictMeta`, the compile-time description of
+//! a dictionary.
 
 use crate::cell::{CellId, CellSet, HiveId, Outcome, PlaceId};
 use crate::key::{CellHasher, Key, KeyEncoding};
@@ -15,58 +16,61 @@ pub struct DictMeta<K> {
     pub name: &'static str,
     /// Position among the app's dictionaries.
     pub index: u32,
-    /// Moves and rolls back with its bee, but is not logged and is empty after a failover.
+    /// Whether the dictionary is `#[volatile]`: it moves and rolls back with its bee, but is not logged, and
+    /// is empty after a failover.
     pub volatile: bool,
     /// Stable name of the key type.
     key_name: &'static str,
-    /// Hash of what equal keys must share to be one place: the key type.
+    /// Seed for place hashes: a hash of the key type. Equal keys of the same key type get the same place.
     type_seed: u64,
-    /// Hash of what equal keys must share to be one cell: app, and key type (fused) or field.
+    /// Seed for cell hashes: a hash of the app and of the key type (fused) or the field name. Equal keys in
+    /// the same group are one cell.
     group_seed: u64,
-    /// How many rows a cell may have.
+    /// Limit on the rows of a cell, if any.
     pub(crate) rows: Option<RowLimit>,
-    /// It says that it has snapshots; without, it has them if a handler of its app reads them.
+    /// Whether the field has `#[shared]`. Without it, the dictionary has views only if a handler of its app
+    /// reads them.
     shared: bool,
-    /// How old a snapshot may be that is looked at.
+    /// Maximum age of a view that a handler reads.
     pub(crate) max_age: Duration,
     key: PhantomData<fn(K)>,
 }
 
-/// How many rows a cell may have, and what becomes of the rest.
+/// Limit on the rows of a cell, and what happens when it is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
     pub(crate) max: u32,
     pub(crate) evict: Evict,
 }
 
-/// What becomes of a cell with too many rows, at the end of the transaction that gave it one too many.
+/// What happens to a cell that has too many rows at the end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evict {
     /// The transaction fails.
     Nothing,
-    /// The first rows go.
+    /// The first rows, in key order, are evicted.
     First,
-    /// The last rows go.
+    /// The last rows, in key order, are evicted.
     Last,
 }
 
-/// The same, without the key's type.
+/// A [`DictMeta`] without its key type parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DictInfo {
     /// The field's name.
     pub name: &'static str,
     /// Position among the app's dictionaries.
     pub index: u32,
-    /// Not logged.
+    /// Whether the dictionary is `#[volatile]`, that is, not logged.
     pub volatile: bool,
     /// Stable name of the key type.
     pub key: &'static str,
     pub(crate) group_seed: u64,
-    /// It says that it has snapshots.
+    /// Whether the field has `#[shared]`.
     pub(crate) shared: bool,
-    /// Its cells may have so many rows only.
+    /// Whether the number of rows of a cell is limited.
     pub(crate) limited: bool,
-    /// The key type as the compiler sees it, to tell apart two that use one name.
+    /// The compiler's identity of the key type, which distinguishes two types that use the same stable name.
     pub(crate) key_type: std::any::TypeId,
 }
 
@@ -75,8 +79,10 @@ impl<K: Key> DictMeta<K> {
     pub const fn new(app: &'static str, name: &'static str, index: u32, volatile: bool) -> Self {
         let app_seed = CellHasher::name(0, app);
         let group = if K::FUSED { K::NAME } else { name };
-        // the two hash domains differ, so that a field called like a key type is not fused with it by accident
+        // The two hash domains differ, so a field named like a key type does not get fused with it by
+        // accident.
         let group_seed = CellHasher::name(app_seed ^ K::FUSED as u64, group);
+
         DictMeta {
             app,
             name,
@@ -94,7 +100,8 @@ impl<K: Key> DictMeta<K> {
 }
 
 impl<K: 'static> DictMeta<K> {
-    /// Stands for the description of a dictionary whose key or value lacks a derive, which is reported.
+    /// Stand-in for the description of a dictionary whose key or value type lacks a derive. The missing
+    /// derive is reported elsewhere.
     pub const fn undeclared() -> Self {
         DictMeta {
             app: "",
@@ -111,24 +118,24 @@ impl<K: 'static> DictMeta<K> {
         }
     }
 
-    /// The same, with a limit on the rows of a cell.
+    /// Returns the description with a limit on the rows of a cell.
     pub const fn limit_rows(self, max: u32, evict: Evict) -> Self {
         DictMeta { rows: Some(RowLimit { max, evict }), ..self }
     }
 
-    /// The same, with snapshots.
+    /// Returns the description with views enabled.
     pub const fn share(self) -> Self {
         let meta = DictMeta { shared: true, ..self };
         let _ = meta.shared_bit();
         meta
     }
 
-    /// The same, with snapshots that may be so old.
+    /// Returns the description with views enabled and their maximum age set.
     pub const fn share_for(self, max_age: Duration) -> Self {
         DictMeta { max_age, ..self.share() }
     }
 
-    /// The description without the key's type.
+    /// Returns the description without the key type parameter.
     pub const fn info(&self) -> DictInfo {
         DictInfo {
             name: self.name,
@@ -156,19 +163,19 @@ impl DictInfo {
 }
 
 impl<K> DictMeta<K> {
-    /// The bit of this dictionary in a mask of dictionaries.
+    /// Returns the bit of this dictionary in a bit mask of dictionaries.
     pub const fn bit(&self) -> u64 {
         1 << self.index
     }
 
-    /// The bit of a dictionary that a handler reads snapshots of.
+    /// Returns the bit of this dictionary, for a handler that reads its views.
     ///
     /// # Panics
-    /// When the program is compiled, if it is volatile.
+    /// At compile time, if the dictionary is volatile.
     pub const fn shared_bit(&self) -> u64 {
         assert!(
             !self.volatile,
-            "there are no snapshots of a `#[volatile]` dictionary: they hold what is committed, and its changes are not logged"
+            "a `#[volatile]` dictionary has no views: views hold committed state, and its changes are not logged"
         );
         self.bit()
     }
@@ -192,23 +199,23 @@ impl<K> DictMeta<K> {
         self.cell_in(self.place(seed, key))
     }
 
-    /// The one cell of the whole group.
+    /// Returns the one cell that stands for the whole group.
     #[inline]
     pub(crate) fn whole(&self, seed: u64) -> CellId {
         whole_of(self.group_seed, seed)
     }
 }
 
-/// Compile-time stand-in for a field that is not a dictionary: using it names no cell.
+/// Compile-time stand-in for a field that is not a dictionary. Using it names no cell.
 pub struct PlainField;
 
 impl PlainField {
-    /// No dictionary.
+    /// Returns 0: not a dictionary.
     pub const fn bit(&self) -> u64 {
         0
     }
 
-    /// No dictionary, whatever its method is called.
+    /// Returns 0: not a dictionary, even if the field's type has a method named `shared`.
     pub const fn shared_bit(&self) -> u64 {
         0
     }
@@ -221,19 +228,20 @@ impl PlainField {
     note = "to share code between handlers, make it a method of this `#[handlers]` impl block: its accesses are then part of the map",
     note = "more: beehive::guide::errors::self_escapes"
 )]
+/// A field that is not a dictionary.
 pub trait IsPlain {}
 impl IsPlain for PlainField {}
 /// Compiles only for a field that is not a dictionary.
 pub const fn assert_plain<T: IsPlain>(_: &T) {}
 
-/// What a map may know of the envelope of a message.
+/// The part of a message's envelope that a map may read.
 #[derive(Clone, Copy, Debug)]
 pub struct MapEnvelope {
     origin: HiveId,
 }
 
 impl MapEnvelope {
-    /// The hive where the chain of messages came in from outside.
+    /// Returns the hive at which the chain of messages entered from outside.
     #[inline(always)]
     pub fn origin(&self) -> HiveId {
         self.origin
@@ -242,9 +250,9 @@ impl MapEnvelope {
 
 /// A value that `?` may be applied to.
 pub trait TryLike {
-    /// What `?` yields.
+    /// The type of the value that `?` yields.
     type Value;
-    /// The value, or nothing where `?` would return.
+    /// Returns the value, or `None` where `?` would return from the handler.
     fn ok_like(self) -> Option<Self::Value>;
 }
 impl<T> TryLike for Option<T> {
@@ -262,13 +270,13 @@ impl<T, E> TryLike for Result<T, E> {
     }
 }
 
-/// Collects the cells of one message. Reused from message to message.
+/// Collects the cells of one message. Reused for the next message after [`Mapper::clear`].
 #[derive(Debug)]
 pub struct Mapper {
     cells: CellSet,
     effect: bool,
     seed: u64,
-    /// Dictionaries whose group is one cell.
+    /// Bit mask of the dictionaries whose group is one cell.
     whole: u64,
     origin: HiveId,
     place: Option<PlaceId>,
@@ -279,7 +287,7 @@ pub struct Mapper {
     message = "the key has the wrong type for this dictionary",
     label = "expected the dictionary's key type, found `{Q}`"
 )]
-/// A dictionary, or a stand-in, that can be asked for the cell of a key.
+/// A dictionary, or its stand-in, that maps a key to a cell.
 pub trait Keyed<Q: ?Sized> {
     /// Adds the cell of `key`.
     fn add(&self, mapper: &mut Mapper, key: &Q);
@@ -300,7 +308,7 @@ impl<Q: ?Sized> Keyed<Q> for PlainField {
     message = "the key has the wrong type for this dictionary",
     label = "expected the dictionary's key type, found `{Q}`"
 )]
-/// As [`Keyed`], for accesses that take the key by value.
+/// Same as [`Keyed`], for accesses that take the key by value.
 pub trait KeyedByValue<Q> {
     /// Adds the cell of `key`.
     fn add(&self, mapper: &mut Mapper, key: &Q);
@@ -317,9 +325,9 @@ impl<Q> KeyedByValue<Q> for PlainField {
         mapper.effect()
     }
 }
-/// A dictionary, or a stand-in, that can be asked for all of itself.
+/// A dictionary, or its stand-in, that can be used as a whole.
 pub trait Whole {
-    /// Adds the one cell of all.
+    /// Adds the one cell that stands for the whole dictionary.
     fn add_whole(&self, mapper: &mut Mapper);
 }
 impl<K> Whole for DictMeta<K> {
@@ -344,12 +352,13 @@ fn note(describe: &mut Vec<String>, cell: String) {
 }
 
 impl Mapper {
-    /// A mapper for an app whose dictionaries in `whole` (a mask, closed under fusion) are one cell each.
+    /// Returns a mapper for an app whose dictionaries in `whole` (a bit mask, closed under fusion) are one
+    /// cell each.
     pub fn new(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper { cells: CellSet::new(), effect: false, seed, whole, origin, place: None, describe: None }
     }
 
-    /// As [`Mapper::new`]; also writes down the cells in words, before fusion.
+    /// Same as [`Mapper::new`], and also records the cells as text, as they are before fusion.
     pub fn describing(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper { describe: Some(Vec::new()), ..Mapper::new(seed, whole, origin) }
     }
@@ -372,6 +381,7 @@ impl Mapper {
             }
             self.add(meta.cell_in(place));
         }
+
         if let Some(describe) = &mut self.describe {
             if self.whole & meta.bit() != 0 {
                 note(describe, format!("{}[*]", meta.name));
@@ -390,31 +400,31 @@ impl Mapper {
         dict.add(self, key)
     }
 
-    /// As [`Mapper::cell`], for an access that takes its key by value.
+    /// Same as [`Mapper::cell`], for an access that takes its key by value.
     #[inline(always)]
     pub fn cell_val<D: KeyedByValue<Q>, Q>(&mut self, dict: &D, key: &Q) {
         dict.add(self, key)
     }
 
-    /// Adds all of the dictionary.
+    /// Adds the cell that stands for the whole dictionary.
     #[inline(always)]
     pub fn whole<D: Whole>(&mut self, dict: &D) {
         dict.add_whole(self)
     }
 
-    /// Something happens that a map cannot reproduce, so the message must not be dropped.
+    /// Marks the message as having an effect that a map cannot reproduce, so that it is not dropped.
     #[inline(always)]
     pub fn effect(&mut self) {
         self.effect = true
     }
 
-    /// What a key may depend on besides the message.
+    /// Returns the part of the envelope that a key may depend on.
     #[inline(always)]
     pub fn envelope(&self) -> MapEnvelope {
         MapEnvelope { origin: self.origin }
     }
 
-    /// Forgets the last message.
+    /// Resets the mapper for the next message.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.cells.clear();
@@ -422,7 +432,7 @@ impl Mapper {
         self.place = None;
     }
 
-    /// What the map said.
+    /// Returns the outcome of the map.
     #[inline(always)]
     pub fn outcome(&self) -> Outcome {
         if !self.cells.is_empty() {
@@ -434,25 +444,26 @@ impl Mapper {
         }
     }
 
-    /// The mapped cells.
+    /// Returns the mapped cells.
     #[inline(always)]
     pub fn cells(&self) -> &[CellId] {
         &self.cells
     }
 
-    /// The place of the first key.
+    /// Returns the place of the first key.
     #[inline(always)]
     pub fn place(&self) -> Option<PlaceId> {
         self.place
     }
 
-    /// The mapped cells in words, before fusion: `"macs[4]"`, `"matrix[*]"`. Empty unless [`Mapper::describing`].
+    /// Returns the mapped cells as text, before fusion: `"macs[4]"`, `"matrix[*]"`. Empty unless the mapper
+    /// was created by [`Mapper::describing`].
     pub fn words(&self) -> &[String] {
         self.describe.as_deref().unwrap_or_default()
     }
 }
 
-/// Extends a mask of dictionaries to all that share a cell with one of them.
+/// Extends a bit mask of dictionaries to all that share a cell with one of them.
 pub(crate) fn close_over_fusion(mask: u64, dicts: &[DictInfo]) -> u64 {
     dicts.iter().filter(|d| mask & (1 << d.index) != 0).fold(mask, |whole, d| {
         dicts.iter().filter(|o| o.group_seed == d.group_seed).fold(whole, |w, o| w | 1 << o.index)

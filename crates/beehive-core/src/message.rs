@@ -6,40 +6,42 @@ use crate::state::image::{encode, words};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What a dictionary may hold. Undo needs `Clone`; moving and replicating need the encoding.
+/// The value type of a dictionary. Undo needs `Clone`; migration and replication need the encoding.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
 
-/// A [`Value`], for `#[derive(App)]`: one that is not is reported as such, and not once for each trait that is missing.
+/// Stand-in for [`Value`] in `#[derive(App)]`: a type that is not a value is reported once, not once for each
+/// missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive what is missing of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Stored {}
 #[diagnostic::do_not_recommend]
 impl<T: Value> Stored for T {}
 
-/// What a message may be answered with.
+/// The type of an answer to a message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an answer",
     label = "not an answer",
-    note = "an answer is encoded; derive what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "an answer is encoded; derive the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Send + Sync + 'static {
-    /// Its encoding. A method and no bound: the compiler would report each bound of this trait by itself.
+    /// Encodes the answer. This is a method and not a supertrait, because the compiler would report each
+    /// supertrait separately.
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
-    /// It, in words.
+    /// Renders the answer as text.
     #[doc(hidden)]
     fn words(&self) -> String;
 }
@@ -53,29 +55,29 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     }
 }
 
-/// What a field of a message is, for `#[derive(Message)]`.
+/// A field of a message, for `#[derive(Message)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a message",
     label = "not encoded",
-    note = "a message is encoded; derive, for each type of your own in it, what is missing of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a message is encoded; derive, for each of your own types in it, the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Encoded {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Encoded for T {}
 
-/// Names the type of a field: number `N` of those that differ.
+/// Names a field type of a message. `N` numbers the distinct field types.
 pub trait MessagePart<const N: usize> {
-    /// It.
+    /// The field type.
     type Part: Encoded;
 }
 
-/// As `Encoded`, for derived code that is to say nothing where a type is not: the compiler takes a bound with a lifetime of
-/// its own for one that may hold.
+/// Same as `Encoded`, for derived code that must not report an error of its own: the compiler accepts a bound
+/// with a lifetime parameter as one that may hold.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
-/// Something that apps tell each other. Derive it.
+/// A message between apps. Derive it.
 ///
 /// A message is plain data: immutable once emitted, shared by all apps that handle it, encoded only when it leaves the
 /// process or enters a log.
@@ -86,52 +88,53 @@ impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// What it is answered with; `()` says "handled and committed".
+    /// The type of the answer. `()` means "handled and committed".
     type Reply: Reply;
     /// Stable name: crate and type.
     const NAME: &'static str;
-    /// Where it is declared: file and line.
+    /// Source file and line of the declaration.
     #[doc(hidden)]
     const PLACE: &'static str = "(somewhere)";
-    /// A cell's turn at something that goes to every cell.
+    /// Whether this is the visit of one cell in a sweep.
     #[doc(hidden)]
     const OF_A_SWEEP: bool = false;
-    /// It comes by itself again and again.
+    /// Whether this is a periodic tick.
     #[doc(hidden)]
     const IS_TICK: bool = false;
 }
 
-/// Why a handler did not answer: its own error, or what happened to it.
+/// Why a handler did not answer: its own error, or a failure of the platform.
 ///
-/// Anything that is an error, or a text, converts into it, so `?` works on all of them. It is an answer like any other:
-/// it crosses processes as its text and kind.
+/// Converts from any error or text, so `?` works on all of them. An error is a normal answer: it crosses
+/// process boundaries as its text and kind.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: ErrorKind,
     text: String,
 }
 
-/// Who is to blame for an [`Error`].
+/// Cause of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The handler said no. The transaction left nothing behind; a retry is up to the caller.
+    /// The handler returned an error. Its transaction was rolled back. The caller decides whether to retry.
     Handler,
-    /// The handler panicked. The message is kept as a dead letter.
+    /// The handler panicked. Its transaction was rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process ended while the message was run, twice. It is not run again, and kept as a dead letter.
+    /// The process crashed twice while handling the message. The message is quarantined: it is not run again,
+    /// and is kept as a dead letter.
     Aborted,
-    /// The handler touched a cell outside its map. A fault of a hand-written map or of a `pure!` promise.
+    /// The handler touched a cell outside its map. The cause is a wrong hand-written map or a false `pure!`.
     Unmapped,
-    /// A limit of the platform was passed; the text names it.
+    /// A limit of the platform was exceeded; the text names it.
     Limit,
-    /// A snapshot that the handler looked at was older than its dictionary allows. The transaction left nothing behind; later,
-    /// or on another hive, it may succeed.
+    /// A view that the handler read was older than its dictionary allows. The transaction was rolled back; a
+    /// retry later, or on another hive, may succeed.
     Stale,
 }
 
 impl Error {
-    /// An error of a handler.
+    /// Returns an error of kind [`ErrorKind::Handler`].
     pub fn new(text: impl Into<String>) -> Self {
         Error { kind: ErrorKind::Handler, text: text.into() }
     }
@@ -140,7 +143,7 @@ impl Error {
         Error { kind, text: text.into() }
     }
 
-    /// Keeps the first `bytes_max` bytes of the text, to the end of a character.
+    /// Truncates the text to at most `bytes_max` bytes, at a character boundary.
     pub(crate) fn cut(&mut self, bytes_max: usize) {
         if self.text.len() > bytes_max {
             self.text.truncate(self.text.floor_char_boundary(bytes_max));
@@ -148,12 +151,12 @@ impl Error {
         }
     }
 
-    /// Who is to blame.
+    /// Returns the cause.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What happened, in words.
+    /// Returns the text of the error.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -179,22 +182,23 @@ impl std::fmt::Debug for Error {
     }
 }
 
-// `Error` itself is not a `std::error::Error`, for otherwise this conversion would overlap with that of a type into itself.
+// `Error` does not implement `std::error::Error`: this conversion would then overlap with `impl From<T> for
+// T`.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         Error::new(error.into().to_string())
     }
 }
 
-/// What a handler may return to answer with an `R`.
+/// A return type of a handler that answers with an `R`.
 #[diagnostic::on_unimplemented(
     message = "this message is answered with `{R}`, not with `{Self}`",
     label = "not `{R}`, an `Option` or a `Result` of it",
-    note = "what a message is answered with, it says itself: `#[message(reply = ..)]`, without which it is `()`",
+    note = "the type of the answer is declared on the message with `#[message(reply = ..)]`; the default is `()`",
     note = "more: beehive::guide::errors::answers"
 )]
 pub trait Answer<R> {
-    /// The answer, perhaps none, perhaps an error.
+    /// Converts the return value: `Ok(None)` leaves the answer to the next app.
     fn split(self) -> Result<Option<R>, Error>;
 }
 impl<R> Answer<R> for R {
@@ -222,10 +226,10 @@ impl<R, E: Into<Error>> Answer<R> for Result<Option<R>, E> {
     }
 }
 
-/// What a handler that answers nothing may return.
+/// A return type of a handler that does not answer.
 #[diagnostic::on_unimplemented(message = "a handler cannot return `{Self}` here")]
 pub trait Done {
-    /// Whether it worked.
+    /// Converts the return value, dropping everything but the error.
     fn done(self) -> Result<(), Error>;
 }
 impl Done for () {
@@ -241,18 +245,18 @@ impl<E: Into<Error>> Done for Result<(), E> {
     }
 }
 
-/// What a message is answered with where a handler answers nothing: nothing.
+/// The answer type of a message that needs no answer; only `()`.
 #[diagnostic::on_unimplemented(
-    message = "this handler answers nothing, but its message is answered with `{Self}`",
+    message = "this handler returns no answer, but its message is answered with `{Self}`",
     label = "no `-> {Self}`",
     note = "return the answer: `-> {Self}`, or `-> Option<{Self}>`, whose `None` leaves it to the next application, or a `Result` of either",
-    note = "if it only sees the messages that others answer, say so: `#[rcv(observes)]`",
+    note = "if it only observes messages that other apps answer: `#[rcv(observes)]`",
     note = "more: beehive::guide::errors::answers"
 )]
 pub trait NoAnswer {}
 impl NoAnswer for () {}
 
-/// One cell's turn at a message that goes to every cell of a dictionary.
+/// The visit of one cell by a message that goes to every cell of a dictionary.
 pub struct Each<K, M: Message> {
     /// The cell's key.
     pub key: K,
@@ -278,7 +282,7 @@ impl<K: KeyType, M: Message> Message for Each<K, M> {
     const IS_TICK: bool = M::IS_TICK;
 }
 
-/// A tick of timer `N` of an app.
+/// A tick of timer number `N` of an app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick<const N: u32>;
 impl<const N: u32> Message for Tick<N> {

@@ -2,36 +2,37 @@
 
 use serde::Serialize;
 
-/// What was derived for one handler.
+/// The result of the derivation for one handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HandlerReport {
-    /// The method.
+    /// Name of the method.
     pub name: &'static str,
-    /// The message it handles, or how often it runs.
+    /// Message type that it handles, or the period of a timer.
     pub message: &'static str,
-    /// What it answers with; empty if it cannot answer.
+    /// Type of its answer; empty if it cannot answer.
     pub answer: &'static str,
-    /// `sharded`, `centralised`, `stateless`, `drop`, or `custom` if its map is written by hand.
+    /// Kind of its map: `sharded`, `centralised`, `stateless`, `drop`, or `custom` if the map is written by
+    /// hand.
     pub kind: &'static str,
-    /// The cells, as the programmer would write them; `-` if there are none.
+    /// Its cells, in source notation; `-` if there are none.
     pub cells: &'static str,
-    /// Cells that its messages tie together for good; empty if none.
+    /// Cells that its messages join on one bee permanently; empty if none.
     pub joins: &'static str,
-    /// Dictionaries whose snapshots it reads; empty if none.
+    /// Dictionaries whose views it reads; empty if none.
     pub snapshots: &'static str,
-    /// Its source file.
+    /// Source file.
     pub file: &'static str,
-    /// Its line there.
+    /// Line in the source file.
     pub line: u32,
     /// Why it is centralised; empty if it is not.
     pub reason: &'static str,
-    /// The line that centralises it; zero if none.
+    /// Line that centralises it; 0 if none.
     pub reason_line: u32,
-    /// What to do about it; empty if nothing.
+    /// How to avoid the centralisation; empty if there is nothing to do.
     pub note: &'static str,
 }
 
-/// The report of one app: a row for each handler, and under it what there is to say.
+/// Renders the report of one app: one row per handler, with its notes below.
 pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]
@@ -41,6 +42,7 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 5] = std::array::from_fn(width);
     let mut out = format!("{app}\n");
+
     for (at, row) in rows.iter().enumerate() {
         let cells: Vec<String> =
             row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
@@ -48,11 +50,12 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
         let Some(handler) = at.checked_sub(1).and_then(|at| handlers.get(at)) else { continue };
         let looks = match handler.snapshots {
             "" => String::new(),
-            names => format!("snapshots of {names}"),
+            names => format!("views of {names}"),
         };
+
         for (mark, text) in [
             ("joins", handler.joins),
-            ("looks at", &looks),
+            ("reads", &looks),
             ("because", handler.reason),
             ("help:", handler.note),
         ] {
@@ -61,6 +64,7 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
             }
         }
     }
+
     out
 }
 
@@ -69,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_says_what_there_is_to_say_under_each_handler() {
+    fn the_table_shows_notes_under_each_handler() {
         let plain = HandlerReport {
             name: "count",
             message: "Word",
@@ -84,6 +88,7 @@ mod tests {
             reason_line: 0,
             note: "",
         };
+
         let all = HandlerReport {
             name: "report",
             message: "every 1s",
@@ -97,16 +102,18 @@ mod tests {
             note: "say so",
             ..plain
         };
+
         let want = "\
 words
   handler  handles   map          cells             line
   count    Word      sharded      counts[msg.word]  12
   report   every 1s  centralised  counts[*]         7
            joins a[x] with b[y]
-           looks at snapshots of words, lines
+           reads views of words, lines
            because it uses all of `counts` (line 8)
            help: say so
 ";
+
         assert_eq!(table("words", &[plain, all]), want);
         assert_eq!(table("nothing", &[]), "nothing\n  handler  handles  map  cells  line\n");
     }

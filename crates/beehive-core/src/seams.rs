@@ -1,48 +1,49 @@
-//! The seams to the outside: clock, sleeping, spawning and randomness go through these traits and nowhere else, so that
-//! a simulator can take their place.
+//! The interface to the machine: clock, timers, tasks, threads and randomness. Core uses them only through
+//! these traits, so that a simulator can replace them.
 
 use crate::time::Time;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A future that owns what it needs.
+/// A boxed future that owns its data.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a hive needs of the machine it runs on.
+/// The services that a hive needs from the machine it runs on.
 pub trait Platform: Send + Sync + 'static {
-    /// The time; never runs backwards.
+    /// Returns the current time. Never runs backwards.
     fn now(&self) -> Time;
-    /// Completes when `duration` has passed.
+    /// Returns a future that completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
-    /// Runs a task.
+    /// Spawns an asynchronous task.
     fn spawn(&self, task: BoxFuture<()>);
-    /// Whether who asks is a task, and what it spawns runs on its own thread as soon as it waits for something.
+    /// Whether the caller is a task of this platform's runtime, so that a task it spawns starts on the same
+    /// thread at the caller's next `.await`.
     fn spawns_here(&self) -> bool {
         false
     }
-    /// Runs something that may take long on a thread of its own.
+    /// Runs a closure that may block, on a thread for blocking work.
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>);
-    /// Runs something that goes on for as long as the hive, on a thread that nothing else can hold. A simulation, whose
-    /// handlers are instantaneous, leaves it out.
+    /// Runs a closure that lives as long as the hive, on a dedicated thread. A simulation, whose handlers
+    /// take no time, may ignore the call.
     fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>);
-    /// A number that cannot be guessed, or, in a simulation, the next of a seeded sequence.
+    /// Returns an unpredictable number or, in a simulation, the next number of a seeded sequence.
     fn random(&self) -> u64;
-    /// Threads that run tasks.
+    /// Returns the number of threads that run tasks.
     fn workers(&self) -> usize;
 }
 
-/// The real machine, by way of a tokio runtime.
+/// The real machine, through a tokio runtime.
 pub struct TokioPlatform {
     runtime: tokio::runtime::Handle,
-    /// If it is the hive's own.
+    /// The runtime itself, if this platform owns it.
     own: Option<tokio::runtime::Runtime>,
     start: Instant,
     start_time: Time,
 }
 
 impl TokioPlatform {
-    /// Uses `runtime` for tasks and timers.
+    /// Returns a platform that uses `runtime` for tasks and timers.
     pub fn new(runtime: tokio::runtime::Handle) -> Self {
         Self::of(runtime, None)
     }
@@ -59,8 +60,8 @@ impl TokioPlatform {
 }
 
 impl TokioPlatform {
-    /// Makes a runtime for a hive alone, with so many threads for tasks (one at least). It ends when the hive has stopped and
-    /// its last handle is dropped.
+    /// Creates a runtime for one hive, with `workers` threads for tasks (at least one). The runtime shuts
+    /// down when the hive has stopped and its last handle is dropped.
     pub fn with_a_runtime_of_its_own(workers: usize) -> std::io::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(workers.max(1)).thread_name("beehive").enable_all().build()?;
@@ -70,7 +71,8 @@ impl TokioPlatform {
 
 impl Drop for TokioPlatform {
     fn drop(&mut self) {
-        // whoever drops the last handle may be one of its tasks, and cannot wait for all of them
+        // The last handle may be dropped by one of the runtime's own tasks, which must not block until all
+        // tasks have ended.
         if let Some(runtime) = self.own.take() {
             runtime.shutdown_background()
         }
@@ -79,12 +81,12 @@ impl Drop for TokioPlatform {
 
 impl Platform for TokioPlatform {
     fn now(&self) -> Time {
-        // steady by construction: the wall clock is read once
+        // Monotonic: the wall clock is read only once, at the start.
         self.start_time + self.start.elapsed()
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
-        // whoever asks may be on another runtime, or on none
+        // The caller may be on another runtime or on none.
         let _inside = self.runtime.enter();
         Box::pin(tokio::time::sleep(duration))
     }
@@ -94,7 +96,7 @@ impl Platform for TokioPlatform {
     }
 
     fn spawns_here(&self) -> bool {
-        // outside of a task, as in `block_on`, a thread looks at its own future only
+        // Outside a task, for example in `block_on`, the thread polls only its own future.
         tokio::task::try_id().is_some()
             && tokio::runtime::Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id())
     }
@@ -105,7 +107,7 @@ impl Platform for TokioPlatform {
 
     fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
         if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(task) {
-            tracing::error!(name, %error, "cannot start a thread; a handler that blocks will hold up others");
+            tracing::error!(name, %error, "cannot start a thread; a blocking handler will delay others");
         }
     }
 

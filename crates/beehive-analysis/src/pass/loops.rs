@@ -19,11 +19,11 @@ use syn::{Block, Expr, Pat};
 
 /// Error for a loop over a dictionary. The methods that iterate over a dictionary are refused by its type
 /// with the same text.
-const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be with another bee\n\
-    note: to look at all of them, and change none: `self.dictionary.shared()`, a snapshot, which has `iter` and `keys`, and ties no bees together\n\
-    note: to own all of them on one bee, say so: `self.dictionary.whole()`, which has `iter` and `keys`\n\
-    note: to do something with each of them, wherever it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
-    note: what belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`";
+const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may belong to another bee\n\
+    note: to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
+    note: to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`\n\
+    note: to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
+    note: data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`";
 
 impl Pass<'_, '_> {
     pub(super) fn is_undecided(&self, site: Site) -> bool {

@@ -1,4 +1,4 @@
-//! A dictionary as its bee sees it: commit, roll back, redo, export, import, absorb.
+//! `Column`: a dictionary as its bee uses it, with commit, rollback, redo, export, import and merge.
 
 use crate::cell::CellId;
 use crate::mapper::DictInfo;
@@ -10,90 +10,92 @@ use std::any::Any;
 
 /// A dictionary field of an app.
 pub trait Column: Send + Sync {
-    /// A point in a transaction that can be gone back to.
+    /// A savepoint: a point in a transaction that the dictionary can be rolled back to.
     type Mark: Send + 'static;
-    /// What a snapshot of it is made of.
+    /// The type that views of the dictionary are made of.
     type Mirror: Mirror;
-    /// What the field is.
+    /// Returns the description of the field.
     fn info(&self) -> DictInfo;
-    /// Keeps what the transaction changed; cells left empty free their memory.
+    /// Keeps the changes of the transaction, and frees the memory of cells left empty.
     fn commit(&mut self);
-    /// Undoes what the transaction changed.
+    /// Undoes the changes of the transaction.
     fn rollback(&mut self);
-    /// Appends what the transaction changed; called before [`Column::commit`].
+    /// Appends the changes of the transaction as redo operations. Called before [`Column::commit`].
     fn redo(&self, out: &mut Vec<Op>);
-    /// Appends what the transaction changed, for snapshots; called before [`Column::commit`].
+    /// Appends the changes of the transaction for the dictionary's views. Called before [`Column::commit`].
     fn changes(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
-    /// Appends all that it holds, for snapshots.
+    /// Appends the whole content for the dictionary's views.
     fn contents(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
-    /// What a snapshot is told of a committed change of this dictionary.
+    /// Converts a committed redo operation into a change of the dictionary's views.
     fn change_of(&self, seed: u64, op: &Op) -> Result<<Self::Mirror as Mirror>::Change, DecodeError>;
-    /// Evicts the rows that are too many; called before [`Column::redo`]. If none may go, says what there is too much of.
+    /// Evicts the excess rows of each cell. Called before [`Column::redo`]. If the dictionary does not allow
+    /// eviction, returns an error text that names the cell and the limit.
     fn evict(&mut self) -> Result<(), String> {
         Ok(())
     }
-    /// Begins a part of the transaction that can be undone by itself.
+    /// Takes a savepoint inside the transaction.
     fn mark(&mut self) -> Self::Mark;
-    /// Ends the part that began at `mark`; what it changed stays if it is to be kept.
+    /// Releases the savepoint `mark`. Changes made after it are kept if `keep` is true, and rolled back
+    /// otherwise.
     fn settle(&mut self, mark: Self::Mark, keep: bool);
-    /// Whether the transaction changed anything.
+    /// Whether the transaction has changed anything.
     fn is_dirty(&self) -> bool;
-    /// Whether there is no cell.
+    /// Whether the dictionary has no cells.
     fn is_empty(&self) -> bool;
     /// Number of cells.
     fn len(&self) -> usize;
-    /// Appends all cells as bytes.
+    /// Appends all cells in encoded form.
     fn export(&self, out: &mut Vec<CellImage>);
-    /// Puts a cell in place; returns its id under `seed`.
+    /// Inserts an encoded cell, replacing one with the same key. Returns the cell's id under `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
-    /// Calls `with` for every cell, in key order: with its id, and its key, of whatever type that is.
+    /// Calls `with` for every cell in key order, with its id and its key.
     fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any));
-    /// What its cells are encoded like.
+    /// Returns the shape of its encoded cells.
     fn shape(&self) -> Shape;
-    /// Appends every cell in words: dictionary and key, and what is in it.
+    /// Appends every cell as text: dictionary and key, and the content.
     fn in_words(&self, out: &mut Vec<(String, String)>);
-    /// Forgets everything.
+    /// Removes all cells and pending changes.
     fn clear(&mut self);
-    /// Gives `other`, unless it has some, the room in which it notes what a transaction changes. That is no state; where it
-    /// is kept between transactions, each bee would have some. Called between transactions only.
+    /// Passes its undo buffer on to `other`, unless that has one. The buffer is no state: lending one from
+    /// bee to bee keeps idle bees from each holding their own. Called between transactions only.
     fn lend(&mut self, _other: &mut Self)
     where
         Self: Sized,
     {
     }
-    /// Takes over all cells of the same dictionary of another bee.
+    /// Moves all cells of `other`, the same dictionary of another bee, into this one.
     fn absorb(&mut self, other: &mut Self)
     where
         Self: Sized;
 }
 
-/// Something to do with every dictionary of an app.
+/// An operation on every dictionary of an app.
 pub trait Visitor {
     /// Called for each dictionary, in the order of the fields.
     fn column<C: Column>(&mut self, index: u32, column: &mut C);
 }
 
-/// Something to do with every dictionary of two bees of one app.
+/// An operation on every dictionary of two bees of one app.
 pub trait PairVisitor {
     /// Called for each dictionary, in the order of the fields.
     fn columns<C: Column>(&mut self, index: u32, column: &mut C, other: &mut C);
 }
 
-/// The dictionaries of an app; derived with `#[derive(App)]`.
+/// The dictionaries of an app. Implemented by `#[derive(App)]`.
 pub trait State: Sized + Send + Sync + 'static {
-    /// The dictionaries, in the order of the fields.
+    /// Descriptions of the dictionaries, in the order of the fields.
     const DICTS: &'static [DictInfo];
-    /// Empty dictionaries and the configuration from `source`.
+    /// Returns empty dictionaries and the configuration read from `source`.
     fn configured(source: &ConfigSource) -> Result<Self, ConfigError>;
-    /// Empty dictionaries and the same configuration.
+    /// Returns empty dictionaries and the same configuration.
     fn fresh(&self) -> Self;
-    /// Whether it has settings.
+    /// Whether the app has settings.
     const HAS_SETTINGS: bool;
-    /// Takes the settings of `other`; dictionaries stay as they are.
+    /// Takes over the settings of `other`, and leaves the dictionaries unchanged.
     fn configure_as(&mut self, other: &Self);
-    /// Visits every dictionary.
+    /// Calls `visitor` for every dictionary.
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
-    /// Visits every dictionary together with that of `other`.
+    /// Calls `visitor` for every dictionary together with the same dictionary of `other`.
     fn visit_pair<V: PairVisitor>(&mut self, other: &mut Self, visitor: &mut V);
 }
 
@@ -108,10 +110,10 @@ const fn any_limited(dicts: &[DictInfo]) -> bool {
     false
 }
 
-/// The mark of one dictionary, whose type it knows.
+/// A savepoint of one dictionary, with its type erased.
 pub(crate) type ColumnMark = Box<dyn Any + Send>;
 
-/// What a bee does with all its dictionaries at once.
+/// Operations on all dictionaries of a bee at once.
 pub(crate) trait Columns: State {
     #[inline(always)]
     fn commit(&mut self) {
@@ -136,12 +138,13 @@ pub(crate) trait Columns: State {
         self.visit(&mut Rollback)
     }
 
-    /// Whether anything may be too much: decided when the app is compiled.
+    /// Whether any dictionary limits its rows. Known at compile time.
     const LIMITED: bool = any_limited(Self::DICTS);
 
-    /// Evicts what is too much, in the order of the fields.
+    /// Evicts excess rows from all dictionaries, in the order of the fields.
     fn evict(&mut self) -> Result<(), String> {
         struct Evict(Result<(), String>);
+
         impl Visitor for Evict {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 if self.0.is_ok() {
@@ -149,30 +152,34 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         let mut evict = Evict(Ok(()));
         self.visit(&mut evict);
         evict.0
     }
 
-    /// Begins a part of the transaction that can be undone by itself.
+    /// Takes a savepoint of every dictionary.
     fn mark(&mut self) -> Vec<ColumnMark> {
         struct Marks(Vec<ColumnMark>);
+
         impl Visitor for Marks {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 self.0.push(Box::new(column.mark()))
             }
         }
+
         let mut marks = Marks(Vec::new());
         self.visit(&mut marks);
         marks.0
     }
 
-    /// Ends the part that began at `marks`.
+    /// Releases the savepoints `marks`; see [`Column::settle`].
     fn settle(&mut self, marks: Vec<ColumnMark>, keep: bool) {
         struct Settle {
             marks: std::vec::IntoIter<ColumnMark>,
             keep: bool,
         }
+
         impl Visitor for Settle {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 if let Some(mark) = self.marks.next()
@@ -182,11 +189,13 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         self.visit(&mut Settle { marks: marks.into_iter(), keep })
     }
 
     fn redo(&mut self, out: &mut Vec<Op>) {
         struct Redo<'a>(&'a mut Vec<Op>);
+
         impl Visitor for Redo<'_> {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 if !column.info().volatile {
@@ -194,29 +203,33 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         self.visit(&mut Redo(out))
     }
 
     #[inline]
     fn is_empty(&mut self) -> bool {
         struct Empty(bool);
+
         impl Visitor for Empty {
             #[inline(always)]
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 self.0 &= column.is_empty()
             }
         }
+
         let mut empty = Empty(true);
         self.visit(&mut empty);
         empty.0
     }
 
-    /// All cells as bytes; those of volatile dictionaries only for a move.
+    /// Returns all cells in encoded form. Those of volatile dictionaries are included only for a move.
     fn export(&mut self, volatile: bool) -> Vec<CellImage> {
         struct Export {
             out: Vec<CellImage>,
             volatile: bool,
         }
+
         impl Visitor for Export {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 if self.volatile || !column.info().volatile {
@@ -224,6 +237,7 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         let mut export = Export { out: Vec::new(), volatile };
         self.visit(&mut export);
         export.out
@@ -235,6 +249,7 @@ pub(crate) trait Columns: State {
             image: &'a CellImage,
             done: Option<Result<CellId, DecodeError>>,
         }
+
         impl Visitor for Import<'_> {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 if index == self.image.dict {
@@ -242,6 +257,7 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         let mut import = Import { seed, image, done: None };
         self.visit(&mut import);
         import.done.unwrap_or_else(|| {
@@ -252,7 +268,7 @@ pub(crate) trait Columns: State {
         })
     }
 
-    /// Gives `to` the room that transactions need.
+    /// Passes the undo buffers on to `to`; see [`Column::lend`].
     #[inline]
     fn lend(&mut self, to: &mut Self) {
         struct Lend;
@@ -285,38 +301,43 @@ pub(crate) trait Columns: State {
         self.visit(&mut Clear)
     }
 
-    /// Its dictionaries: names, and what their cells are encoded like.
+    /// Returns the name of each dictionary and the shape of its encoded cells.
     fn shapes(&mut self) -> Vec<(String, Shape)> {
         struct Shapes(Vec<(String, Shape)>);
+
         impl Visitor for Shapes {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 self.0.push((column.info().name.to_string(), column.shape()))
             }
         }
+
         let mut shapes = Shapes(Vec::new());
         self.visit(&mut shapes);
         shapes.0
     }
 
-    /// All cells in words.
+    /// Returns all cells as text.
     fn in_words(&mut self) -> Vec<(String, String)> {
         struct InWords(Vec<(String, String)>);
+
         impl Visitor for InWords {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 column.in_words(&mut self.0)
             }
         }
+
         let mut words = InWords(Vec::new());
         self.visit(&mut words);
         words.0
     }
 
-    /// Calls `with` for every cell of one dictionary, in key order: with its id, and its key, of whatever type that is.
+    /// Calls `with` for every cell of dictionary number `dict` in key order, with its id and its key.
     fn cells_of(&mut self, dict: u32, with: &mut dyn FnMut(CellId, &dyn Any)) {
         struct Cells<'w> {
             dict: u32,
             with: &'w mut dyn FnMut(CellId, &dyn Any),
         }
+
         impl Visitor for Cells<'_> {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 if index == self.dict {
@@ -324,6 +345,7 @@ pub(crate) trait Columns: State {
                 }
             }
         }
+
         self.visit(&mut Cells { dict, with })
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The settings of an app, from the table `[apps.<name>]` of the configuration.
 ///
-/// It dereferences to `T`. Settings may steer what a handler does, never which cells it touches: a reload would move
-/// cells. Cheap to clone.
+/// It dereferences to `T`. Settings may change what a handler does, but never which cells it touches: a
+/// reload would then move cells. Cloning is cheap.
 #[derive(Debug)]
 pub struct Config<T>(Arc<T>);
 
@@ -29,19 +29,19 @@ impl<T: Default> Default for Config<T> {
     }
 }
 
-/// Where an app's settings come from.
+/// The source of an app's settings.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigSource {
     app: &'static str,
     table: toml::Table,
 }
 
-/// Settings that an app does not accept.
+/// Settings that an app rejects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The table in question, for example `apps.learning-switch`.
+    /// The table that contains the error, for example `apps.learning-switch`.
     pub table: String,
-    /// What is wrong with it, with the names that would be right.
+    /// What is wrong with it, and which names are valid.
     pub why: String,
 }
 
@@ -53,12 +53,12 @@ impl std::fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl ConfigSource {
-    /// The table of settings of `app`.
+    /// Wraps the settings `table` of `app`.
     pub fn new(app: &'static str, table: toml::Table) -> Self {
         ConfigSource { app, table }
     }
 
-    /// Accepts only that there are no settings: the app has none.
+    /// Returns an error unless the table is empty. For an app without settings.
     pub fn none(&self) -> Result<(), ConfigError> {
         match self.table.keys().next() {
             None => Ok(()),
@@ -69,14 +69,14 @@ impl ConfigSource {
         }
     }
 
-    /// Reads the settings; keys that are left out take their defaults.
+    /// Parses the settings. Missing keys take their defaults.
     pub fn config<T: DeserializeOwned>(&self) -> Result<Config<T>, ConfigError> {
         toml::Value::Table(self.table.clone()).try_into().map(|settings| Config(Arc::new(settings))).map_err(
             |error| ConfigError {
                 table: format!("apps.{}", self.app),
                 why: match names::unknown(error.message()) {
                     Some((key, known)) => names::refusal("key", key, &known),
-                    // the second line is the key
+                    // The second line of the error names the key.
                     None => error.to_string().trim().replace("\nin ", ", in "),
                 },
             },

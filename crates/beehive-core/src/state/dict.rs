@@ -1,4 +1,4 @@
-//! `Dict`: a typed map whose every entry is a cell.
+//! `Dict`: a typed map in which every entry is a cell.
 
 use crate::cell::CellId;
 use crate::key::{Key, KeyEncoding};
@@ -17,13 +17,13 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A dictionary of an app: every key is a cell of its own.
+/// A dictionary of an app, in which every key is a cell of its own.
 ///
-/// A handler reaches cells by key, and only those its derived map names; `whole()` owns all of them on one bee. Every
-/// change is undone if the transaction fails.
+/// A handler accesses cells by key, and only those that its derived map names. `whole()` makes one bee own
+/// all of them. A failed transaction undoes every change.
 ///
-/// A dictionary cannot be handed to a function, which might touch any cell; a method of the `#[handlers]` block can do the
-/// same, and so can a function that is given what one cell holds.
+/// A dictionary cannot be passed to a function, because the function might touch any cell. Use a method of
+/// the `#[handlers]` block instead, or pass the function the content of one cell.
 ///
 /// ```compile_fail,E0277
 /// # extern crate beehive_core as beehive;
@@ -44,8 +44,8 @@ use std::sync::Arc;
 /// }
 /// ```
 ///
-/// Nor are there ranges of cells, whose owners nobody could name: what is to be ranged over are rows of a
-/// [`Table`](crate::Table).
+/// There are no ranges of cells, because a map could not name the owners of a range. Keep data that needs
+/// ranges as rows of a [`Table`](crate::Table).
 ///
 /// ```compile_fail,E0277
 /// # extern crate beehive_core as beehive;
@@ -75,7 +75,7 @@ struct Undo<K, V> {
 }
 
 impl<K, V> Dict<K, V> {
-    /// An empty dictionary; called by the derived code.
+    /// Returns an empty dictionary. Called by derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Dict { meta, cells: Slots::None, undo: LentLog::default() }
@@ -83,7 +83,7 @@ impl<K, V> Dict<K, V> {
 }
 
 impl<K: Key, V: Value> Dict<K, V> {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -102,8 +102,8 @@ impl<K: Key, V: Value> Dict<K, V> {
         self.get(key).is_some()
     }
 
-    /// The value of `key`, to be changed. Clones it once per transaction, so keep what grows in a
-    /// [`Table`](crate::Table).
+    /// Returns the value of `key` for modification. The value is cloned once per transaction, so keep growing
+    /// collections in a [`Table`](crate::Table).
     #[inline]
     pub fn get_mut<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
@@ -115,7 +115,7 @@ impl<K: Key, V: Value> Dict<K, V> {
         Some(&mut slot.content)
     }
 
-    /// Sets the value of `key`; returns the one before.
+    /// Sets the value of `key`. Returns the previous value.
     #[inline]
     pub fn put(&mut self, key: K, value: V) -> Option<V> {
         let id = guard::check(self.meta, &key);
@@ -125,7 +125,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
         match self.cells.find_mut(id, &key) {
             Some(slot) => {
-                // before anything changes: a `clone` may panic
+                // Log before anything changes: `clone` may panic.
                 log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
                 Some(std::mem::replace(&mut slot.content, value))
             }
@@ -137,7 +137,7 @@ impl<K: Key, V: Value> Dict<K, V> {
         }
     }
 
-    /// Removes `key`; returns its value.
+    /// Removes `key`. Returns its value.
     #[inline]
     pub fn remove<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
@@ -156,14 +156,15 @@ impl<K: Key, V: Value> Dict<K, V> {
         self.cells.remove(id, key).map(|slot| slot.content)
     }
 
-    /// The place of `key`, to be filled if it is empty.
+    /// Returns the entry of `key`, for insertion or modification in place.
     #[inline]
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         let id = guard::check(self.meta, &key);
         Entry { dict: self, id, key }
     }
 
-    /// Changes the value of `key`, made with `Default` if there is none; returns what `change` returns.
+    /// Calls `change` on the value of `key`, inserting `V::default()` first if there is none. Returns the
+    /// result of `change`.
     #[inline]
     pub fn update<R>(&mut self, key: K, change: impl FnOnce(&mut V) -> R) -> R
     where
@@ -172,18 +173,19 @@ impl<K: Key, V: Value> Dict<K, V> {
         change(self.entry(key).or_default())
     }
 
-    /// All cells of the dictionary, owned by one bee.
+    /// Returns all cells of the dictionary, owned by one bee.
     ///
-    /// Every handler of the app that touches this dictionary then runs on that bee: it is *centralised*.
+    /// Every handler of the app that touches this dictionary then runs on that bee: the dictionary is
+    /// *centralised*.
     pub fn whole(&mut self) -> WholeDict<'_, K, V> {
         guard::check_whole(self.meta);
         WholeDict { dict: self }
     }
 
-    /// A snapshot of all cells, whoever owns them: read-only, committed, possibly a little old, and no part of the
-    /// handler's map. Decide by a snapshot, confirm at the cell.
+    /// Returns a view of all cells, whichever bees own them: read-only, committed, possibly slightly stale,
+    /// and not part of the handler's map. Decide by the view, then confirm at the cell.
     ///
-    /// There is none of a volatile dictionary, whose changes are not logged:
+    /// A volatile dictionary has no view, because its changes are not logged:
     ///
     /// ```compile_fail,E0080
     /// # extern crate beehive_core as beehive;
@@ -207,8 +209,8 @@ impl<K: Key, V: Value> Dict<K, V> {
     /// ```
     ///
     /// # Panics
-    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). Where the snapshot is older than the dictionary's
-    /// `#[shared(max_age = "..")]` allows, the transaction ends here, with an error of kind
+    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
+    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
     /// [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedDict<K, V> {
@@ -234,7 +236,7 @@ fn log<K: Key, V>(undo: &mut LentLog<Undo<K, V>>, id: CellId, key: &K, old: impl
     )
 }
 
-/// The place of one key in a [`Dict`].
+/// The entry of one key in a [`Dict`], occupied or vacant.
 pub struct Entry<'a, K: 'static, V> {
     dict: &'a mut Dict<K, V>,
     id: CellId,
@@ -242,27 +244,29 @@ pub struct Entry<'a, K: 'static, V> {
 }
 
 impl<'a, K: Key, V: Value> Entry<'a, K, V> {
-    /// The value, after `value` is put in an empty place.
+    /// Inserts `value` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, after that of `make` is put in an empty place.
+    /// Inserts the result of `make` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let Entry { dict, id, key } = self;
-        // two look-ups on purpose: the borrow of the first cannot be returned
+        // Two look-ups, because the borrow checker does not allow returning the borrow of the first one from
+        // this branch only.
         if dict.cells.find(id, &key).is_some() {
             let slot = dict.cells.find_mut(id, &key).expect("found a moment ago");
             log(&mut dict.undo, id, &slot.key, || Some(slot.content.clone()));
             return &mut slot.content;
         }
+
         log(&mut dict.undo, id, &key, || None);
         &mut dict.cells.insert(id, key, make()).content
     }
 
-    /// The value, made with `Default` in an empty place.
+    /// Inserts `V::default()` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_default(self) -> &'a mut V
     where
@@ -271,7 +275,7 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
         self.or_insert_with(V::default)
     }
 
-    /// Changes the value if there is one.
+    /// Calls `change` on the value if the entry is occupied.
     #[inline]
     pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
         if let Some(slot) = self.dict.cells.find_mut(self.id, &self.key) {
@@ -288,22 +292,22 @@ pub struct WholeDict<'a, K: 'static, V> {
 }
 
 impl<K: Key, V: Value> WholeDict<'_, K, V> {
-    /// Keys and values, in key order.
+    /// Iterates over keys and values, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.dict.cells.sorted().into_iter().map(|s| (&s.key, &s.content))
     }
 
-    /// Keys in order.
+    /// Iterates over keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// Values in the order of their keys.
+    /// Iterates over values, in key order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.dict.cells.len()
     }
@@ -313,7 +317,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         self.dict.cells.is_empty()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -322,13 +326,13 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         self.dict.cells.find(id, key).map(|s| &s.content)
     }
 
-    /// Sets the value of `key`; returns the one before.
+    /// Sets the value of `key`. Returns the previous value.
     pub fn put(&mut self, key: K, value: V) -> Option<V> {
         let id = self.dict.meta.cell(guard::seed(), &key);
         self.dict.put_at(id, key, value)
     }
 
-    /// Removes `key`; returns its value.
+    /// Removes `key`. Returns its value.
     pub fn remove<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -337,7 +341,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         self.dict.remove_at(id, key)
     }
 
-    /// Changes every value, in key order.
+    /// Calls `change` on every value, in key order.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&K, &mut V)) {
         let undo = &mut self.dict.undo;
         for slot in self.dict.cells.sorted_mut() {
@@ -346,7 +350,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         }
     }
 
-    /// Keeps the entries for which `keep` is true; asks in key order.
+    /// Keeps the entries for which `keep` returns true. Calls it in key order.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         let gone: Vec<_> = self
             .dict
@@ -356,6 +360,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
             .filter(|s| !keep(&s.key, &s.content))
             .map(|s| (s.id, s.key.clone()))
             .collect();
+
         for (id, key) in gone {
             self.dict.remove_at(id, &key);
         }
@@ -365,7 +370,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
 impl<K: Key, V: Value> Dict<K, V> {
     fn put_back(&mut self, entry: Undo<K, V>) {
         let Undo { id, key, old } = entry;
-        // dropped last: it may panic
+        // Dropped at the end of the function: the drop may panic.
         let _undone = self.cells.remove(id, &key);
         if let Some(old) = old {
             self.cells.insert(id, key, old);
@@ -464,12 +469,14 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
                 why: format!("{} values instead of one", image.rows.len()),
             });
         };
+
         if !row.is_empty() {
             return Err(DecodeError {
                 what: "a cell",
                 why: "it has rows, but its dictionary has none".into(),
             });
         }
+
         let id = self.meta.cell(seed, &key);
         let value = decode("a value", value)?;
         self.cells.remove(id, &key);

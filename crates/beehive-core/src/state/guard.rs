@@ -1,7 +1,8 @@
-//! The strict guard: what the transaction on this thread may touch, checked with the same hash that finds the cell.
+//! The strict guard: checks that the transaction on this thread touches only mapped cells, with the same hash
+//! that finds the cell.
 //!
-//! It lives in a thread-local of plain words, so that a dictionary needs no pointer to it and a check is a compare. A
-//! transaction never leaves its thread: handlers are synchronous.
+//! The guard is a thread-local of plain words, so a dictionary needs no pointer to it and a check is a
+//! comparison. A transaction never leaves its thread, because handlers are synchronous.
 
 use crate::cell::CellId;
 use crate::key::KeyEncoding;
@@ -10,21 +11,21 @@ use std::cell::{Cell, RefCell};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// No transaction: every access is an error.
+    /// No transaction is running: every access is an error.
     Closed,
-    /// Exactly the mapped cells.
+    /// Only the mapped cells are accessible.
     Strict,
-    /// Everything, written down.
+    /// Every access is allowed and recorded.
     Record,
 }
 
 struct Guard {
     mode: Cell<Mode>,
-    /// The mapped cells; zero is no cell.
+    /// The first three mapped cells; 0 means none.
     first: [Cell<u64>; 3],
     has_more: Cell<bool>,
     seed: Cell<u64>,
-    /// Dictionaries whose group is one cell.
+    /// Bit mask of the dictionaries whose group is one cell.
     whole: Cell<u64>,
     violated: Cell<bool>,
 }
@@ -45,10 +46,10 @@ thread_local! {
     static VIOLATION: RefCell<Option<Violation>> = const { RefCell::new(None) };
 }
 
-/// A handler touched a cell that its map did not name. The transaction is undone.
+/// A handler touched a cell that its map does not name. The transaction is rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The dictionary and key, in words.
+    /// The dictionary and key, as text.
     pub cell: String,
 }
 
@@ -58,11 +59,12 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// A guard set for a run of transactions over the same cells; closes when dropped, also by a panic. If another was open
-/// (a handler has used a hive directly, against all advice), that one is put back.
+/// The guard of a run of transactions over the same cells. Dropping it, also during a panic, closes the
+/// guard. If another guard was open on this thread, because a handler called a hive directly (which is
+/// discouraged), the drop restores that guard.
 pub(crate) struct Held(Option<Box<Outer>>);
 
-/// An open guard that is out of force for a while.
+/// The saved state of an open guard that is suspended by a nested one.
 struct Outer {
     mode: Mode,
     first: [u64; 3],
@@ -93,6 +95,7 @@ impl Outer {
         for (slot, cell) in guard.first.iter().zip(self.first) {
             slot.set(cell)
         }
+
         guard.has_more.set(self.more.is_some());
         MORE.with_borrow_mut(|more| *more = self.more.unwrap_or_default());
         guard.seed.set(self.seed);
@@ -104,7 +107,7 @@ impl Outer {
 }
 
 impl Held {
-    /// Lets transactions on this thread touch exactly `cells`.
+    /// Opens the guard: transactions on this thread may touch exactly `cells`.
     #[inline]
     pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
         GUARD.with(|guard| {
@@ -115,6 +118,7 @@ impl Held {
             for (at, slot) in guard.first.iter().enumerate() {
                 slot.set(cells.get(at).map_or(0, |c| c.0));
             }
+
             let more = cells.len() > guard.first.len();
             guard.has_more.set(more);
             if more {
@@ -124,12 +128,13 @@ impl Held {
                     m.sort_unstable();
                 });
             }
+
             guard.mode.set(Mode::Strict);
             Held(outer)
         })
     }
 
-    /// Lets everything pass and writes it down.
+    /// Opens the guard in recording mode: every access is allowed and recorded.
     pub(crate) fn record(seed: u64, whole: u64) -> Held {
         ACCESSES.with_borrow_mut(Vec::clear);
         GUARD.with(|guard| {
@@ -141,12 +146,13 @@ impl Held {
         Held(None)
     }
 
-    /// What was touched since [`Held::record`], in words, without repetition.
+    /// Returns the accesses since [`Held::record`] as text, without duplicates.
     pub(crate) fn accesses(&self) -> Vec<String> {
         ACCESSES.with_borrow_mut(std::mem::take)
     }
 
-    /// The violation of the transaction that just ended, if any; also when its handler swallowed the unwinding.
+    /// Returns the violation of the transaction that just ended, if any, even if its handler caught the
+    /// unwind.
     #[inline(always)]
     pub(crate) fn violation(&self) -> Option<Violation> {
         GUARD
@@ -172,18 +178,18 @@ pub(crate) fn in_transaction() -> bool {
     GUARD.with(|guard| guard.mode.get() != Mode::Closed)
 }
 
-/// Whether everything passes on this thread, and is written down.
+/// Whether this thread is in recording mode.
 pub(crate) fn is_recording() -> bool {
     GUARD.with(|guard| guard.mode.get() == Mode::Record)
 }
 
-/// The cluster's seed, as the current transaction knows it.
+/// Returns the cluster's seed of the current transaction.
 #[inline(always)]
 pub(crate) fn seed() -> u64 {
     GUARD.with(|guard| guard.seed.get())
 }
 
-/// Checks an access by key; returns the id under which the cell is stored.
+/// Checks an access by key. Returns the id under which the cell is stored.
 #[inline(always)]
 pub(crate) fn check<K, Q: KeyEncoding + ?Sized>(meta: &DictMeta<K>, key: &Q) -> CellId {
     GUARD.with(|guard| {
@@ -209,7 +215,7 @@ fn check_further<K, Q: KeyEncoding + ?Sized>(guard: &Guard, meta: &DictMeta<K>, 
     }
 }
 
-/// Checks an access to all of a dictionary.
+/// Checks an access to a whole dictionary.
 pub(crate) fn check_whole<K>(meta: &DictMeta<K>) {
     GUARD.with(|guard| match guard.mode.get() {
         Mode::Strict if names(guard, meta.whole(guard.seed.get())) => {}
@@ -243,6 +249,6 @@ fn violate(guard: &Guard, cell: String) -> ! {
     let violation = Violation { cell };
     guard.violated.set(true);
     VIOLATION.with_borrow_mut(|v| *v = Some(violation.clone()));
-    // unwinds without the panic hook: it is reported where the transaction ends
+    // Unwinds without the panic hook: the violation is reported where the transaction ends.
     std::panic::resume_unwind(Box::new(violation))
 }

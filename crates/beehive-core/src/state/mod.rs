@@ -1,19 +1,16 @@
 //! The state of an app: typed dictionaries that undo, guard and describe their changes.
 
-mod all;
 pub(crate) mod column;
 pub(crate) mod config;
-mod dict;
+pub(crate) mod dict;
 pub(crate) mod guard;
 pub(crate) mod image;
 pub(crate) mod names;
 pub(crate) mod ordered;
-mod renamed;
 pub(crate) mod rows;
 mod slots;
-mod table;
+pub(crate) mod table;
 pub(crate) mod undo;
-mod unusable;
 
 pub use column::{Column, PairVisitor, State, Visitor};
 pub use config::{Config, ConfigError, ConfigSource};

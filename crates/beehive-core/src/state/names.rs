@@ -1,7 +1,7 @@
-//! Names that people write: which known one was probably meant.
+//! Suggestions for misspelt names: "did you mean ..?".
 
-/// The known name that `name` was probably meant to be: one that differs in a letter or a few, or that goes on where
-/// `name` ends, such as `age_s` for `age`.
+/// Returns the known name that `name` was probably meant to be: one that differs in a few letters, or one
+/// that `name` is a prefix of, such as `age_s` for `age`.
 pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let longer = |known: &str| name.len() > 1 && known.starts_with(name);
     let distance = |known: &str| if longer(known) { 1 } else { strsim::levenshtein(known, name) };
@@ -9,16 +9,18 @@ pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     (distance(best) <= 1 + name.len() / 4).then_some(*best)
 }
 
-/// Says that there is no `what` called `name`, and which was meant, or which there are.
+/// Returns an error text for an unknown `what` called `name`, which suggests the nearest known name or lists
+/// all of them.
 pub(crate) fn refusal(what: &str, name: &str, known: &[&str]) -> String {
     match nearest_name(name, known) {
         Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),
-        None => format!("there is no {what} `{name}`; there are {}", known.join(", ")),
+        None => format!("there is no {what} `{name}` (expected {})", known.join(", ")),
     }
 }
 
-/// The name that serde's words refuse, and those that they say it knows: "unknown field `a`, expected one of `b`, `c`".
-/// A type does not tell the names of its fields in any other way.
+/// Parses serde's message about an unknown field, such as "unknown field `a`, expected one of `b`, `c`".
+/// Returns the rejected name and the expected ones. Serde offers no other way to learn the field names of a
+/// type.
 pub(crate) fn unknown(words: &str) -> Option<(&str, Vec<&str>)> {
     let (name, rest) = words.strip_prefix("unknown field `")?.split_once('`')?;
     let known: Vec<&str> = rest.strip_prefix(", expected ")?.split('`').skip(1).step_by(2).collect();
@@ -31,7 +33,7 @@ mod tests {
     use serde::Deserialize;
 
     #[test]
-    fn what_was_probably_meant() {
+    fn a_misspelt_name_finds_the_nearest_one() {
         let known = ["age_s", "idle_s", "flows"];
         let meant = |name| nearest_name(name, &known);
         assert_eq!(
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_serde_are_understood() {
+    fn serde_messages_about_unknown_fields_are_parsed() {
         fn said<T: serde::de::DeserializeOwned + std::fmt::Debug>(text: &str) -> String {
             toml::from_str::<T>(text).expect_err("accepted").message().to_string()
         }

@@ -1,7 +1,7 @@
-//! An ordered map whose point access does not slow down as it grows: what the rows of a table are kept in.
+//! An ordered map whose point access stays fast as it grows. Stores the rows of a table.
 //!
-//! Few rows lie side by side in order; many are found by hash, with their keys a second time in order. Nothing that can
-//! be seen depends on the hash.
+//! A small map is a sorted vector. A large one is a hash table, plus an ordered set of its keys for
+//! iteration. No observable behaviour depends on the hash.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry as Place, HashTable};
@@ -11,11 +11,11 @@ use std::hash::{BuildHasher, Hash};
 use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 
-/// Entries up to which they lie side by side.
+/// Maximum number of entries of a sorted vector.
 const FEW: usize = 16;
 
-/// Entries at which many become few again: fewer than [`FEW`], so that a map which grows and shrinks around one size is
-/// not rebuilt each time.
+/// Number of entries at which a hash table becomes a vector again. Smaller than [`FEW`], so that a map whose
+/// size oscillates around one value is not rebuilt each time.
 const FEW_AGAIN: usize = FEW / 4;
 
 #[derive(Clone, Debug)]
@@ -73,13 +73,14 @@ impl<K: Hash + Ord + Clone, V> Ordered<K, V> {
         }
     }
 
-    /// Adds an entry that is not there, and returns its value.
+    /// Adds an entry that must not exist yet. Returns its value.
     pub(crate) fn add(&mut self, key: K, value: V) -> &mut V {
         if let Ordered::Few(few) = self
             && few.len() >= FEW
         {
             *self = Ordered::Many(Box::new(Many::of(std::mem::take(few))));
         }
+
         match self {
             Ordered::Few(few) => {
                 let at = few.partition_point(|(k, _)| *k < key);
@@ -90,7 +91,7 @@ impl<K: Hash + Ord + Clone, V> Ordered<K, V> {
         }
     }
 
-    /// Sets the value of `key`; returns the one before.
+    /// Sets the value of `key`. Returns the previous value.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.get_mut(&key) {
             Some(slot) => Some(std::mem::replace(slot, value)),
@@ -122,8 +123,9 @@ impl<K: Hash + Ord + Clone, V> Ordered<K, V> {
         K: Borrow<Q>,
     {
         if is_void(&range) {
-            return Iter::Few([].iter()); // where the standard library panics: a handler's mistake costs it no message
+            return Iter::Few([].iter()); // The standard library panics here; a mistake in a handler should not cost it a message.
         }
+
         match self {
             Ordered::Few(few) => {
                 let from = match range.start_bound() {
@@ -131,6 +133,7 @@ impl<K: Hash + Ord + Clone, V> Ordered<K, V> {
                     Bound::Included(start) => few.partition_point(|(k, _)| k.borrow() < start),
                     Bound::Excluded(start) => few.partition_point(|(k, _)| k.borrow() <= start),
                 };
+
                 let to = match range.end_bound() {
                     Bound::Unbounded => few.len(),
                     Bound::Included(end) => few.partition_point(|(k, _)| k.borrow() <= end),
@@ -168,9 +171,11 @@ impl<K: Hash + Ord + Clone, V> Many<K, V> {
             entries: HashTable::with_capacity(2 * FEW),
             order: BTreeSet::new(),
         };
+
         for (key, value) in few {
             many.add(key, value);
         }
+
         many
     }
 
@@ -203,7 +208,7 @@ fn find<K: Borrow<Q>, Q: Ord + ?Sized, V>(few: &[(K, V)], key: &Q) -> Result<usi
     few.binary_search_by(|(k, _)| k.borrow().cmp(key))
 }
 
-/// Whether nothing can be in a range, also where the standard library panics.
+/// Whether a range is empty by its bounds, including the cases in which the standard library panics.
 pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
@@ -214,7 +219,7 @@ pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     }
 }
 
-/// Entries in order.
+/// Iterator over entries, in key order.
 pub(crate) enum Iter<'a, K, V> {
     Few(std::slice::Iter<'a, (K, V)>),
     All(btree_set::Iter<'a, K>, &'a Many<K, V>),
@@ -223,7 +228,7 @@ pub(crate) enum Iter<'a, K, V> {
 
 impl<'a, K: Hash + Ord + Clone, V> Iter<'a, K, V> {
     fn found(many: &'a Many<K, V>, key: &K) -> Option<(&'a K, &'a V)> {
-        // every key in the order has its entry
+        // Every key in `order` has an entry.
         many.get(key).map(|(key, value)| (key, value))
     }
 }
@@ -293,7 +298,7 @@ mod tests {
     }
 
     proptest! {
-        /// Through both of its forms and back, it is what a plain ordered map is.
+        /// In both of its forms, and across the conversions, the map behaves like a `BTreeMap`.
         #[test]
         fn is_an_ordered_map(steps in prop::collection::vec(step(), 0..400)) {
             let mut map: Ordered<u8, u32> = Ordered::default();
@@ -317,8 +322,10 @@ mod tests {
                         prop_assert_eq!(backwards, expected);
                     }
                 }
+
                 prop_assert_eq!(map.len(), plain.len());
             }
+
             prop_assert_eq!(map.iter().collect::<Vec<_>>(), plain.iter().collect::<Vec<_>>());
             for k in 0..64 {
                 prop_assert_eq!(map.get(&k), plain.get(&k));
@@ -332,10 +339,12 @@ mod tests {
         for k in 0..=FEW as u32 {
             map.insert(k, k);
         }
+
         assert!(matches!(map, Ordered::Many(_)));
         for k in FEW_AGAIN as u32..=FEW as u32 {
             map.remove(&k);
         }
+
         assert!(matches!(map, Ordered::Few(_)));
         assert_eq!(map.len(), FEW_AGAIN);
     }

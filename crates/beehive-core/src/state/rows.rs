@@ -1,4 +1,4 @@
-//! `Rows`: what a cell of a `Table` holds; ordered, with undo by row.
+//! `Rows`: the content of one cell of a `Table`. Ordered, with undo per row.
 
 use crate::message::Value;
 use crate::state::image::encode;
@@ -11,22 +11,24 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
-/// A key of a row inside a cell: ordered, because rows are seen in order; hashed, because one of many is found that way.
+/// The key of a row inside a cell. `Ord`, because rows are iterated in order; `Hash`, because one of many
+/// rows is found by hash.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
 
-/// A [`RowKey`], for `#[derive(App)]`: one that is not is reported as such, and not once for each trait that is missing.
+/// Stand-in for [`RowKey`] in `#[derive(App)]`: a type that is not a row key is reported once, not once for
+/// each missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive what is missing of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait StoredRow {}
@@ -35,7 +37,8 @@ impl<R: RowKey> StoredRow for R {}
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
-/// Free to use once the cell is mapped. A change costs its own row, whatever the size of the cell.
+/// Once the cell is mapped, its rows may be used freely. A change costs an undo entry for its own row only,
+/// however large the cell is.
 #[derive(Debug)]
 pub struct Rows<R, V> {
     rows: Ordered<R, V>,
@@ -49,7 +52,7 @@ impl<R, V> Default for Rows<R, V> {
 }
 
 impl<R: RowKey, V: Value> Rows<R, V> {
-    /// The value of `row`.
+    /// Returns the value of `row`.
     #[inline]
     pub fn get<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> Option<&V>
     where
@@ -58,7 +61,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.get(row)
     }
 
-    /// Whether there is a `row`.
+    /// Whether `row` exists.
     #[inline]
     pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
     where
@@ -67,7 +70,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.get(row).is_some()
     }
 
-    /// The value of `row`, to be changed.
+    /// Returns the value of `row` for modification.
     #[inline]
     pub fn get_mut(&mut self, row: &R) -> Option<&mut V> {
         let value = self.rows.get_mut(row)?;
@@ -75,12 +78,12 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         Some(value)
     }
 
-    /// Sets the value of `row`; returns the one before.
+    /// Sets the value of `row`. Returns the previous value.
     #[inline]
     pub fn insert(&mut self, row: R, value: V) -> Option<V> {
         match self.rows.get_mut(&row) {
             Some(slot) => {
-                // before anything changes: a `clone` may panic
+                // Log before anything changes: `clone` may panic.
                 log(&mut self.undo, &row, || Some(slot.clone()));
                 Some(std::mem::replace(slot, value))
             }
@@ -92,7 +95,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         }
     }
 
-    /// Removes `row`; returns its value.
+    /// Removes `row`. Returns its value.
     #[inline]
     pub fn remove(&mut self, row: &R) -> Option<V> {
         let old = self.rows.get(row)?;
@@ -100,13 +103,13 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.remove(row)
     }
 
-    /// The place of `row`, to be filled if it is empty.
+    /// Returns the entry of `row`, for insertion or modification in place.
     #[inline]
     pub fn entry(&mut self, row: R) -> RowEntry<'_, R, V> {
         RowEntry { rows: self, row }
     }
 
-    /// The rows in `range`, in order.
+    /// Iterates over the rows in `range`, in order.
     pub fn range<Q: Ord + ?Sized>(
         &self,
         range: impl RangeBounds<Q>,
@@ -117,42 +120,42 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.range(range)
     }
 
-    /// All rows, in order.
+    /// Iterates over all rows, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&R, &V)> {
         self.rows.iter()
     }
 
-    /// The keys of all rows, in order.
+    /// Iterates over the keys of all rows, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &R> {
         self.rows.iter().map(|(row, _)| row)
     }
 
-    /// The values of all rows, in the order of their keys.
+    /// Iterates over the values of all rows, in key order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.rows.iter().map(|(_, value)| value)
     }
 
-    /// The first row.
+    /// Returns the first row.
     pub fn first(&self) -> Option<(&R, &V)> {
         self.rows.iter().next()
     }
 
-    /// The last row.
+    /// Returns the last row.
     pub fn last(&self) -> Option<(&R, &V)> {
         self.rows.iter().next_back()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row. A cell without rows does not exist.
+    /// Whether there are no rows. A cell without rows does not exist.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Removes the rows for which `take` is true and returns them; asks in order.
+    /// Removes the rows for which `take` returns true, and returns them. Calls `take` in key order.
     pub fn take_if(&mut self, mut take: impl FnMut(&R, &V) -> bool) -> Vec<(R, V)> {
         let chosen: Vec<R> = self.rows.iter().filter(|(r, v)| take(r, v)).map(|(r, _)| r.clone()).collect();
         chosen
@@ -164,7 +167,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
             .collect()
     }
 
-    /// Keeps the rows for which `keep` is true; asks in order.
+    /// Keeps the rows for which `keep` returns true. Calls `keep` in key order.
     pub fn retain(&mut self, mut keep: impl FnMut(&R, &V) -> bool) {
         self.take_if(|row, value| !keep(row, value));
     }
@@ -174,7 +177,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.take_if(|_, _| true);
     }
 
-    // ---- what the table does with its cells ----
+    // ---- called by the table on its cells ----
 
     pub(crate) fn evict_first(&mut self, count: usize) {
         let rows: Vec<R> = self.rows.iter().take(count).map(|(row, _)| row.clone()).collect();
@@ -222,16 +225,16 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.undo.release(mark)
     }
 
-    /// The changed rows: encoded key and, if the row is still there, value.
+    /// Iterates over the changed rows: the encoded key and, if the row still exists, the encoded value.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let undo = self.undo.entries();
-        // a row is there again when a part of the transaction may be undone by itself
+        // A row appears again in the undo log if it was also changed inside a nested savepoint.
         let mut known = HashSet::with_capacity(undo.len());
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
         first.map(|(row, _)| (encode(row), self.rows.get(row).map(encode)))
     }
 
-    /// The rows that were changed, some perhaps twice, and what they are now.
+    /// Iterates over the changed rows, possibly repeated, with their current values.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&R, Option<&V>)> {
         self.undo.entries().iter().map(|(row, _)| (row, self.rows.get(row)))
     }
@@ -240,7 +243,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.iter().map(|(r, v)| (encode(r), encode(v))).collect()
     }
 
-    /// Puts a row in place, outside any transaction.
+    /// Inserts a row outside any transaction.
     pub(crate) fn load(&mut self, row: R, value: V) {
         self.rows.insert(row, value);
     }
@@ -256,35 +259,36 @@ fn log<R: RowKey, V>(undo: &mut UndoLog<(R, Option<V>)>, row: &R, old: impl FnOn
     )
 }
 
-/// The place of one row.
+/// The entry of one row, occupied or vacant.
 pub struct RowEntry<'a, R, V> {
     rows: &'a mut Rows<R, V>,
     row: R,
 }
 
 impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
-    /// The value, after `value` is put in an empty place.
+    /// Inserts `value` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, after that of `make` is put in an empty place.
+    /// Inserts the result of `make` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let RowEntry { rows, row } = self;
         match rows.rows.get_mut(&row) {
-            // found a second time: what was borrowed for a look cannot be returned
+            // Looked up again below: the borrow checker does not allow returning this borrow.
             Some(slot) => log(&mut rows.undo, &row, || Some(slot.clone())),
             None => {
                 log(&mut rows.undo, &row, || None);
                 return rows.rows.add(row, make());
             }
         }
+
         rows.rows.get_mut(&row).expect("found a moment ago")
     }
 
-    /// The value, made with `Default` in an empty place.
+    /// Inserts `V::default()` if the entry is vacant. Returns the value of the entry.
     #[inline]
     pub fn or_default(self) -> &'a mut V
     where
@@ -293,7 +297,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
         self.or_insert_with(V::default)
     }
 
-    /// Changes the value if there is one.
+    /// Calls `change` on the value if the entry is occupied.
     #[inline]
     pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
         if let Some(value) = self.rows.get_mut(&self.row) {
@@ -318,6 +322,7 @@ mod tests {
         rows.insert(2, 22);
         *rows.entry(3).or_default() += 7;
         rows.entry(1).and_modify(|v| *v += 1);
+
         assert_eq!(rows.iter().map(|(r, v)| (*r, *v)).collect::<Vec<_>>(), [(1, 12), (2, 22), (3, 7)]);
         rows.rollback();
         assert_eq!(rows.iter().map(|(r, v)| (*r, *v)).collect::<Vec<_>>(), [(1, 10), (2, 20)]);
@@ -329,6 +334,7 @@ mod tests {
         for n in 0..40 {
             rows.insert(n % 20, n);
         }
+
         rows.remove(&0);
         let changes: Vec<_> = rows.changes().collect();
         assert_eq!(changes.len(), 20);

@@ -1,4 +1,5 @@
-//! Storage of a dictionary's cells inside one bee: most bees own one cell, so that case has no table.
+//! Storage for the cells of one dictionary in one bee. Most bees own one cell, so that case needs no hash
+//! table.
 
 use crate::cell::CellId;
 use hashbrown::HashTable;
@@ -42,7 +43,7 @@ impl<K: Ord, C> Slots<K, C> {
         }
     }
 
-    /// Adds a cell that is not there, and returns it.
+    /// Adds a cell that must not exist yet. Returns it.
     pub(crate) fn insert(&mut self, id: CellId, key: K, content: C) -> &mut Slot<K, C> {
         let slot = Slot { id, key, content };
         match self {
@@ -102,7 +103,7 @@ impl<K: Ord, C> Slots<K, C> {
         self.len() == 0
     }
 
-    /// All cells in key order: the order of a hash table would depend on the cells' history.
+    /// Returns all cells in key order, because the order of a hash table would depend on the cells' history.
     pub(crate) fn sorted(&self) -> Vec<&Slot<K, C>> {
         match self {
             Slots::None => Vec::new(),
@@ -127,7 +128,7 @@ impl<K: Ord, C> Slots<K, C> {
         }
     }
 
-    /// Takes everything out.
+    /// Removes and returns all cells.
     pub(crate) fn drain(&mut self) -> Vec<Slot<K, C>> {
         match std::mem::replace(self, Slots::None) {
             Slots::None => Vec::new(),
@@ -147,11 +148,14 @@ mod tests {
         for key in [5u64, 3, 9, 1] {
             assert_eq!(slots.insert(CellId(key * 10), key, key).content, key);
         }
+
         assert_eq!(slots.sorted().iter().map(|s| s.key).collect::<Vec<_>>(), [1, 3, 5, 9]);
         assert_eq!(slots.find(CellId(90), &9u64).map(|s| s.content), Some(9));
+
         for key in [5u64, 3, 9, 1] {
             assert!(slots.remove(CellId(key * 10), &key).is_some());
         }
+
         assert!(matches!(slots, Slots::None));
     }
 

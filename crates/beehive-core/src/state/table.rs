@@ -16,16 +16,18 @@ use crate::view::{Mirror, SharedTable, TableChange, TableMirror};
 use std::any::Any;
 use std::sync::Arc;
 
-/// A dictionary of an app whose cells hold rows: `at(key)` names the cell, the rows inside it are free and ordered.
+/// A dictionary of an app whose cells hold rows. `at(key)` names the cell; the rows inside it may be used
+/// freely and are ordered.
 pub struct Table<K: 'static, R, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, Rows<R, V>>,
-    /// Cells reached in this transaction, where there are several to choose from.
+    /// Cells accessed in this transaction. Not maintained while the table has only one cell, which is then
+    /// the only candidate.
     touched: Vec<(CellId, K)>,
 }
 
 impl<K, R, V> Table<K, R, V> {
-    /// An empty table; called by the derived code.
+    /// Returns an empty table. Called by derived code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Table { meta, cells: Slots::None, touched: Vec::new() }
@@ -33,7 +35,8 @@ impl<K, R, V> Table<K, R, V> {
 }
 
 impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
-    /// The rows of the cell `key`. Looking creates nothing: a cell without rows is gone at the end of the transaction.
+    /// Returns the rows of cell `key`. Reading creates nothing: a cell without rows is removed at the end of
+    /// the transaction.
     #[inline]
     pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
         let id = guard::check(self.meta, &key);
@@ -48,33 +51,36 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
             Slots::One(slot) => slot.id == id && slot.key == key,
             Slots::Many(_) => false,
         };
-        // a cell may be noted twice; what is done at the end does no harm the second time
+
+        // A cell may be recorded twice: the operations at the end of the transaction are idempotent.
         if !alone && !touched.last().is_some_and(|(i, k)| *i == id && *k == key) {
             if let Slots::One(first) = cells {
-                // from here on there are several, and the first may have been reached before
+                // From here on there are several cells, and the first may have been accessed before.
                 touched.push((first.id, first.key.clone()));
             }
             touched.push((id, key.clone()));
         }
+
         let known = cells.find(id, &key).is_some();
         if known {
             return &mut cells.find_mut(id, &key).expect("found a moment ago").content;
         }
+
         &mut cells.insert(id, key, Rows::default()).content
     }
 
-    /// All cells of the table, owned by one bee.
+    /// Returns all cells of the table, owned by one bee.
     pub fn whole(&mut self) -> WholeTable<'_, K, R, V> {
         guard::check_whole(self.meta);
         WholeTable { table: self }
     }
 
-    /// A snapshot of all cells, whoever owns them: read-only, committed, possibly a little old, and no part of the
-    /// handler's map. Decide by a snapshot, confirm at the cell.
+    /// Returns a view of all cells, whichever bees own them: read-only, committed, possibly slightly stale,
+    /// and not part of the handler's map. Decide by the view, then confirm at the cell.
     ///
     /// # Panics
-    /// Outside of a handler and of [`Hive::read`](crate::Hive::read). Where the snapshot is older than the dictionary's
-    /// `#[shared(max_age = "..")]` allows, the transaction ends here, with an error of kind
+    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
+    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
     /// [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedTable<K, R, V> {
@@ -89,23 +95,24 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         mirror
     }
 
-    /// The cells that the transaction may have changed.
+    /// Iterates over the cells that the transaction may have changed.
     fn reached(&self) -> impl Iterator<Item = &Slot<K, Rows<R, V>>> {
         let one = match &self.cells {
             Slots::One(slot) => Some(&**slot),
             _ => None,
         };
-        // all that were reached are noted where there are several
+        // A table with several cells records every accessed cell in `touched`.
         let noted = if one.is_some() { &[] } else { self.touched.as_slice() };
         one.into_iter().chain(noted.iter().filter_map(|(id, key)| self.cells.find(*id, key)))
     }
 
-    /// As [`Table::for_touched`]; cells left empty stay until the transaction ends.
+    /// Same as [`Table::for_touched`], but keeps empty cells until the transaction ends.
     fn for_reached(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         let Table { cells, touched, .. } = self;
         if let Slots::One(slot) = cells {
             return f(slot);
         }
+
         for (id, key) in touched {
             if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot)
@@ -113,6 +120,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
     }
 
+    /// Calls `f` for each cell that the transaction may have changed, then removes the cells that are empty
+    /// and forgets the accesses.
     #[inline(always)]
     fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
@@ -123,8 +132,9 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
             }
             return;
         }
+
         let Table { cells, touched, .. } = self;
-        // noted until it is done: what is dropped may panic
+        // Stays recorded until it is processed: dropping its content may panic.
         while let Some((id, key)) = touched.last() {
             if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot);
@@ -143,18 +153,18 @@ pub struct WholeTable<'a, K: 'static, R, V> {
 }
 
 impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
-    /// The rows of the cell `key`.
+    /// Returns the rows of cell `key`.
     pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
         let id = self.table.meta.cell(guard::seed(), &key);
         self.table.reach(id, key)
     }
 
-    /// Cell key, row key and value of all rows, in order.
+    /// Iterates over cell key, row key and value of all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
         self.table.cells.sorted().into_iter().flat_map(|s| s.content.iter().map(|(r, v)| (&s.key, r, v)))
     }
 
-    /// The keys of all cells that have rows, in order.
+    /// Iterates over the keys of all cells that have rows, in order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.table.cells.sorted().into_iter().filter(|s| !s.content.is_empty()).map(|s| &s.key)
     }
@@ -170,7 +180,8 @@ fn change<K: Clone, R: Clone, V: Clone, C>(
 }
 
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
-    /// Of the cells that had been reached, in order; what is reached later had not been changed.
+    /// Savepoints of the cells accessed so far, sorted by cell. A cell that is first accessed later has not
+    /// changed before the savepoint.
     type Mark = Vec<(CellId, K, Mark)>;
     type Mirror = TableMirror<K, R, V>;
 
@@ -210,13 +221,14 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
                 }
             }
         });
+
         refused.map_or(Ok(()), Err)
     }
 
     fn mark(&mut self) -> Self::Mark {
         let mut marks = Vec::new();
         self.for_reached(|slot| marks.push((slot.id, slot.key.clone(), slot.content.mark())));
-        // a cell that is noted twice keeps the mark that was made first
+        // If a cell has two entries, the one made first is kept.
         marks.sort_by(|(a, k, _), (b, l, _)| (a, k).cmp(&(b, l)));
         marks.dedup_by(|(a, k, _), (b, l, _)| a == b && k == l);
         marks
@@ -231,6 +243,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
                 slot.content.rollback_to(mark)
             })
         }
+
         for (id, key, mark) in &marks {
             if let Some(slot) = self.cells.find_mut(*id, key) {
                 slot.content.release(mark)
@@ -263,6 +276,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
                 }));
             }
         };
+
         match &self.cells {
             Slots::One(slot) => add(slot),
             cells => self.touched.iter().filter_map(|(id, key)| cells.find(*id, key)).for_each(add),
@@ -302,6 +316,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
         for (row, value) in &image.rows {
             rows.load(decode("a row's key", row)?, decode("a row", value)?);
         }
+
         let id = self.meta.cell(seed, &key);
         self.cells.remove(id, &key);
         self.cells.insert(id, key, rows);

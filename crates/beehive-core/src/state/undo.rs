@@ -1,39 +1,41 @@
-//! What a transaction changed, so that it can be undone: as a whole, or back to a mark.
+//! The undo log of a transaction: rolls changes back completely, or to a savepoint.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::HashTable;
 
-/// Entries that are searched one by one; more are found by hash.
+/// Number of entries up to which the log is searched linearly. A longer log is searched by hash.
 const SEARCHED: usize = 8;
 
-/// Entries for which there is room in a log that is lent. Whoever lends it would else have that room for ever.
+/// Maximum capacity, in entries, of a log that is passed on to another bee. A larger log is dropped, so that
+/// its memory is freed.
 const KEPT: usize = 1024;
 
-/// Old contents, in the order of the changes. Undone from the end, so that a thing may be in it twice.
+/// Previous values in the order of the changes. Rollback runs from the end, so an item may occur twice.
 #[derive(Debug)]
 pub(crate) struct UndoLog<T> {
     entries: Vec<T>,
-    /// Entries before it are older than the innermost mark, and do not stand for changes after it.
+    /// Index of the first entry after the innermost savepoint. An item changed before it is logged again if
+    /// it changes after it.
     from: u32,
-    /// Where to find the entries after `from`, if there are many.
+    /// Hash index of the entries after `from`, if there are many.
     index: Option<Box<Index>>,
 }
 
-/// Entries by hash.
+/// Hash index of the entries of a log.
 #[derive(Debug, Default)]
 struct Index {
     hasher: DefaultHashBuilder,
     places: HashTable<u32>,
     from: u32,
-    /// Those before it are in the table.
+    /// Entries before this position are in the table.
     upto: u32,
 }
 
-/// A point in a log that can be gone back to.
+/// A savepoint: a position in a log that it can be rolled back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     len: u32,
-    /// What `from` was before.
+    /// The value of `from` before the savepoint.
     from: u32,
 }
 
@@ -44,9 +46,10 @@ impl<T> Default for UndoLog<T> {
 }
 
 impl<T> UndoLog<T> {
-    /// Notes what a thing was before it is changed, unless an entry since the last mark says it.
+    /// Records the previous state of an item before it is changed, unless an entry since the last savepoint
+    /// already does.
     ///
-    /// `hash_of` is the hash of what an entry is about, `hash` that of the thing.
+    /// `hash_of` hashes the item of an entry; `hash` hashes the item to be recorded.
     #[inline]
     pub(crate) fn note(
         &mut self,
@@ -60,9 +63,10 @@ impl<T> UndoLog<T> {
             true => since.iter().any(is_same),
             false => self.is_indexed(is_same, hash_of, hash),
         };
+
         if !is_noted {
             if self.entries.capacity() == 0 {
-                // most transactions change one thing
+                // Most transactions change one item.
                 self.entries.reserve_exact(1)
             }
             self.entries.push(entry())
@@ -83,11 +87,13 @@ impl<T> UndoLog<T> {
             index.places.clear();
             (index.from, index.upto) = (self.from, self.from)
         }
+
         let Index { hasher, places, upto, .. } = &mut **index;
         let hash_at = |at: &u32| entries.get(*at as usize).map_or(0, |entry| hash_of(hasher, entry));
         for at in *upto..entries.len() as u32 {
             places.insert_unique(hash_at(&at), at, hash_at);
         }
+
         *upto = entries.len() as u32;
         places.find(hash(hasher), |at| entries.get(*at as usize).is_some_and(&is_same)).is_some()
     }
@@ -101,21 +107,22 @@ impl<T> UndoLog<T> {
         &self.entries
     }
 
-    /// Forgets everything: it is kept as it is.
+    /// Removes all entries: the changes stay as they are.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.from = 0;
         if self.index.is_some() {
             self.index = None
         }
+
         match std::mem::needs_drop::<T>() {
-            // one by one: two that panic at once would end the process
+            // One by one: if two entries panic in one `clear`, the process aborts.
             true => while self.entries.pop().is_some() {},
             false => self.entries.clear(),
         }
     }
 
-    /// The last entry, taken out.
+    /// Removes and returns the last entry.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.index = None;
         let last = self.entries.pop();
@@ -125,26 +132,26 @@ impl<T> UndoLog<T> {
         last
     }
 
-    /// Begins a part that can be undone by itself.
+    /// Takes a savepoint.
     pub(crate) fn mark(&mut self) -> Mark {
         let mark = Mark { len: self.entries.len() as u32, from: self.from };
         self.from = mark.len;
         mark
     }
 
-    /// The last entry since `mark`, taken out.
+    /// Removes and returns the last entry since `mark`.
     pub(crate) fn pop_since(&mut self, mark: &Mark) -> Option<T> {
         self.index = None;
         if self.entries.len() > mark.len as usize { self.entries.pop() } else { None }
     }
 
-    /// Ends the part that began at `mark`.
+    /// Releases the savepoint `mark`.
     pub(crate) fn release(&mut self, mark: &Mark) {
         self.from = mark.from
     }
 }
 
-/// A log that is lent for a run of transactions, and takes no more than a word between them.
+/// An undo log that a bee borrows for a run of transactions. Between runs it takes one word.
 #[derive(Debug)]
 pub(crate) struct LentLog<T>(Option<Box<UndoLog<T>>>);
 
@@ -155,7 +162,7 @@ impl<T> Default for LentLog<T> {
 }
 
 impl<T> LentLog<T> {
-    /// As [`UndoLog::note`].
+    /// See [`UndoLog::note`].
     #[inline]
     pub(crate) fn note(
         &mut self,
@@ -176,7 +183,7 @@ impl<T> LentLog<T> {
         self.0.as_ref().map_or(&[], |log| log.entries())
     }
 
-    /// As [`UndoLog::clear`].
+    /// See [`UndoLog::clear`].
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         if let Some(log) = &mut self.0
@@ -186,30 +193,30 @@ impl<T> LentLog<T> {
         }
     }
 
-    /// As [`UndoLog::pop`].
+    /// See [`UndoLog::pop`].
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.0.as_mut()?.pop()
     }
 
-    /// As [`UndoLog::mark`].
+    /// See [`UndoLog::mark`].
     pub(crate) fn mark(&mut self) -> Mark {
         self.0.as_mut().map_or(Mark::BEGINNING, |log| log.mark())
     }
 
-    /// As [`UndoLog::pop_since`].
+    /// See [`UndoLog::pop_since`].
     pub(crate) fn pop_since(&mut self, mark: &Mark) -> Option<T> {
         self.0.as_mut()?.pop_since(mark)
     }
 
-    /// As [`UndoLog::release`].
+    /// See [`UndoLog::release`].
     pub(crate) fn release(&mut self, mark: &Mark) {
         if let Some(log) = &mut self.0 {
             log.release(mark)
         }
     }
 
-    /// Gives the log away, unless `other` has one, or it once was long. What is in a log is about this dictionary: such a log
-    /// stays.
+    /// Passes the log on to `other`, unless `other` has one; a log that has grown too large is dropped
+    /// instead. A log with entries stays, because the entries belong to this dictionary.
     #[inline(always)]
     pub(crate) fn lend(&mut self, other: &mut Self) {
         if self.is_empty() {
@@ -231,18 +238,20 @@ mod tests {
     use super::*;
 
     fn note(log: &mut UndoLog<(u64, u32)>, key: u64, old: u32) {
-        // all in one place: what is found must be looked at
+        // Few hash values, so that collisions occur and entries must be compared.
         log.note(|(k, _)| *k == key, |_, (k, _)| k % 3, |_| key % 3, || (key, old))
     }
 
     #[test]
-    fn a_thing_is_noted_once_however_many_there_are() {
+    fn an_item_is_logged_once() {
         let mut log = UndoLog::default();
         for round in 0..50 {
             (0..40).for_each(|key| note(&mut log, key, round))
         }
+
         assert_eq!(log.entries().len(), 40);
         assert!(log.entries().iter().all(|(_, old)| *old == 0), "as it was before the first change");
+
         log.clear();
         note(&mut log, 1, 9);
         assert_eq!(log.entries(), [(1, 9)]);
@@ -254,15 +263,18 @@ mod tests {
         let (mut one, mut other) = (LentLog::default(), LentLog::default());
         note(&mut one, 1);
         one.lend(&mut other);
+
         assert_eq!((one.entries(), other.entries()), (&[(1, 0)][..], &[][..]));
         one.clear();
         one.lend(&mut other);
         assert!(one.0.is_none() && other.0.is_some());
-        // who has one keeps it, and the other goes
+
+        // A dictionary that has a log keeps it; the other log is dropped.
         note(&mut one, 2);
         one.clear();
         note(&mut other, 3);
         one.lend(&mut other);
+
         assert!(one.0.is_none());
         assert_eq!(other.entries(), [(3, 0)]);
     }
@@ -278,7 +290,7 @@ mod tests {
         assert!(long.0.is_none() && other.0.is_none());
     }
 
-    /// Panics when it is dropped, as often as there are some.
+    /// Panics on every drop.
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -287,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_panics_when_it_is_forgotten_is_forgotten_one_by_one() {
+    fn entries_that_panic_on_drop_are_dropped_one_by_one() {
         let mut log = LentLog::default();
         (0..3).for_each(|_| log.note(|_| false, |_, _| 0, |_| 0, || Bomb));
         let mut panics = 0;
@@ -304,12 +316,14 @@ mod tests {
         (0..20).for_each(|key| note(&mut log, key, 0));
         let mark = log.mark();
         (0..2).for_each(|round| (0..20).for_each(|key| note(&mut log, key, 1 + round)));
+
         assert_eq!(log.entries().len(), 40);
         let mut undone = 0;
         while let Some((_, old)) = log.pop_since(&mark) {
             assert_eq!(old, 1);
             undone += 1
         }
+
         log.release(&mark);
         assert_eq!(undone, 20);
         (0..21).for_each(|key| note(&mut log, key, 5));

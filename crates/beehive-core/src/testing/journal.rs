@@ -1,4 +1,5 @@
-//! A journal that behaves as badly as a real one may: it commits late and in batches, and refuses at random.
+//! A journal for tests that misbehaves as much as a real one may: it commits late and in batches, and refuses
+//! entries at random.
 
 use crate::hive::consensus::journal::{Entry, Journal, JournalEvents, Mark};
 use parking_lot::Mutex;
@@ -26,10 +27,10 @@ impl State {
     }
 }
 
-/// A journal in memory that keeps its log as bytes.
+/// A journal in memory that keeps its log as encoded entries.
 pub struct TestJournal {
     state: Mutex<State>,
-    /// One entry in so many is refused; zero: none.
+    /// One entry in this many is refused; 0 means none.
     refuse_one_in: AtomicU64,
     stopped: AtomicBool,
     stalled: AtomicBool,
@@ -37,8 +38,8 @@ pub struct TestJournal {
 }
 
 impl TestJournal {
-    /// A journal that goes on after entry `last`, refuses one entry in `refuse_one_in` (zero: none), and takes its
-    /// chances from `seed`.
+    /// Starts a journal that continues after entry number `last`, refuses one entry in `refuse_one_in` (0:
+    /// none), and takes its random choices from `seed`.
     pub fn start(seed: u64, refuse_one_in: u64, last: u64) -> Arc<TestJournal> {
         let journal = Arc::new(TestJournal {
             state: Mutex::new(State { random: seed | 1, last, ..State::default() }),
@@ -47,6 +48,7 @@ impl TestJournal {
             stalled: AtomicBool::new(false),
             refused: AtomicU64::new(0),
         });
+
         let committing = journal.clone();
         std::thread::spawn(move || {
             while !committing.stopped.load(Ordering::Acquire) {
@@ -55,36 +57,43 @@ impl TestJournal {
                 committing.commit_some()
             }
         });
+
         journal
     }
 
     fn commit_some(&self) {
         let (events, last, refused) = {
             let mut state = self.state.lock();
-            // looked at here: when `stop` or `stall` has returned, nothing more is committed
+            // Checked under the lock: once `stop` or `stall` has returned, nothing more is committed.
             if self.stopped.load(Ordering::Acquire) || self.stalled.load(Ordering::Acquire) {
                 return;
             }
+
             let Some(events) = state.events.clone() else { return };
             let count = 1 + state.below(200) as usize;
             let one_in = self.refuse_one_in.load(Ordering::Relaxed);
             let mut refused = false;
+
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
                 if entry.after != state.last {
-                    // executed on something that was refused: it was told already
+                    // Executed on top of a refused entry: the hive has already been told to abort it.
                     continue;
                 }
+
                 if one_in > 0 && state.below(one_in) == 0 {
                     refused = true;
                     break;
                 }
+
                 state.last = entry.number;
                 let bytes = entry.encode();
                 state.log.push(bytes);
             }
+
             (events, state.last, refused)
         };
+
         events.released(last);
         if refused {
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -92,39 +101,40 @@ impl TestJournal {
         }
     }
 
-    /// Says that the life before has left this mark; before a hive is started.
+    /// Sets the crash marker that the previous incarnation is supposed to have left. Call it before the hive
+    /// starts.
     pub fn leave(&self, mark: Option<Mark>) {
         self.state.lock().mark = mark
     }
 
-    /// Refuses nothing from now on.
+    /// Refuses no further entries.
     pub fn accept_all(&self) {
         self.refuse_one_in.store(0, Ordering::Relaxed)
     }
 
-    /// Commits nothing more: as if the process had died here.
+    /// Commits nothing more, as if the process had died here.
     pub fn stop(&self) {
         let _no_commit_under_way = self.state.lock();
         self.stopped.store(true, Ordering::Release)
     }
 
-    /// Commits nothing from now on, or goes on: as a disk that is full for a while, or a majority that is not there.
+    /// Suspends commits, or resumes them. Simulates a disk that is temporarily full, or a lost quorum.
     pub fn stall(&self, stalled: bool) {
         let _no_commit_under_way = self.state.lock();
         self.stalled.store(stalled, Ordering::Release)
     }
 
-    /// Entries that wait for being committed.
+    /// Returns the number of entries that wait to be committed.
     pub fn waiting(&self) -> usize {
         self.state.lock().arrived.len()
     }
 
-    /// How often it refused.
+    /// Returns the number of refusals.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The log so far: an encoded entry each.
+    /// Returns the log so far, one encoded entry per element.
     pub fn log(&self) -> Vec<Vec<u8>> {
         self.state.lock().log.clone()
     }

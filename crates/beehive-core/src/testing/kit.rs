@@ -1,4 +1,4 @@
-//! `Kit`: apps on a hive whose time and chance are in a test's hands.
+//! `Kit`: apps on a hive whose time and randomness are controlled by a test.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::CellSet;
@@ -21,31 +21,34 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a step interferes with the bees of one app, at most.
+/// Maximum number of random merges and delays per app in one step.
 const INTERVENTIONS_MAX: usize = 8;
 
-/// What one step of a test did, in words.
+/// A record of one step of a test, as text.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// What the test did.
+    /// The action of the test.
     pub(crate) what: String,
-    /// What it was answered.
+    /// The answers to it.
     pub(crate) answers: Vec<String>,
-    /// What apps sent: name, bytes, words. Sorted: between different cells there is no order.
+    /// The messages that apps sent: name, encoding, text. Sorted, because there is no order between different
+    /// cells.
     pub(crate) sent: Vec<(&'static str, Vec<u8>, String)>,
 }
 
-/// Apps on a hive that runs in the test's own thread: nothing happens but what the test makes happen, time stands still
-/// unless it is moved, and two runs are the same. Made with [`Kit::of`].
+/// Apps on a hive that runs in the test's own thread. Nothing runs unless the test makes it run, time stands
+/// still until the test moves it, and two runs of a test are identical. Created by [`Kit::of`].
 ///
-/// It is the hive that programs run on, with its guards, transactions, merges, timers and sweeps; what is different lies
-/// below it, in a [`VirtualPlatform`].
+/// The hive is the one that runs in production, with its guards, transactions, merges, timers and sweeps.
+/// Only the platform below it differs: a [`VirtualPlatform`].
 ///
-/// Snapshots (`.shared()`) are frozen for a step: a handler sees what was committed before the step began, or, while time is
-/// moved, before the moment at which it runs. So what it sees does not depend on how cells are spread over bees.
+/// Views (`.shared()`) are frozen during a step: a handler sees what was committed before the step began or,
+/// while time advances, before the moment at which it runs. So what it sees does not depend on how cells are
+/// distributed over bees.
 ///
-/// A handler that panics, or touches a cell that its map does not name, fails the test at the step that made it, unless
-/// [`Setup::failures_allowed`] was said. A handler that returns an error does not: that is an answer.
+/// If a handler panics, or touches a cell that its map does not name, the current step fails the test, unless
+/// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test: an error is an
+/// answer.
 pub struct Kit {
     io: Io,
     hive: Hive,
@@ -55,16 +58,16 @@ pub struct Kit {
     seed: u64,
     failures_allowed: bool,
     failures_seen: u64,
-    /// Makes bees merge, if they do.
+    /// Source of random merges; `None` if bees do not merge at random.
     merging: Option<Chance>,
-    /// What apps sent and the test has not asked for.
+    /// Messages that apps sent and that the test has not fetched yet.
     sent: Vec<Sent>,
-    /// What happened so far, if somebody will compare it.
+    /// The steps so far, if this run will be compared with another.
     steps: Option<Vec<Step>>,
 }
 
 impl Kit {
-    /// A test of one app; more can be added.
+    /// Begins the setup of a test with one app. More apps can be added.
     pub fn of<A: Handlers>() -> Setup {
         Setup::new().app::<A>()
     }
@@ -90,24 +93,27 @@ impl Kit {
             sent: Vec::new(),
             steps: compared.then(Vec::new),
         };
+
         kit.platform.run_until_idle();
         kit
     }
 
-    /// Emits a message from outside, and runs everything that it causes except what is due later.
+    /// Emits a message from outside, and runs everything it causes except what is due later.
     pub fn emit<M: Message>(&mut self, message: M) -> &mut Self {
         self.emit_all([message])
     }
 
-    /// Emits messages from outside at one moment: those to different cells may be handled in any order.
+    /// Emits several messages from outside at the same time. Those to different cells may be handled in any
+    /// order.
     pub fn emit_all<M: Message>(&mut self, messages: impl IntoIterator<Item = M>) -> &mut Self {
         for message in messages {
             self.io.emit(message)
         }
+
         self.hand_over();
         let mut answers = Vec::new();
         while let Some(mail) = self.io.try_receive() {
-            // what was sent to this address has been recorded
+            // Not an answer: a message sent to this address, which the recorder already has.
             let Ok(of_messages) = mail.into_answers::<M>() else { continue };
             if self.steps.is_some() {
                 answers.extend(of_messages.into_iter().map(|answer| match answer {
@@ -116,20 +122,21 @@ impl Kit {
                 }))
             }
         }
-        // each is the answer of a cell, and between different cells there is no order
+
+        // Each answer comes from a cell, and there is no order between different cells.
         answers.sort_unstable();
         self.end_step(|| format!("emit {}", M::NAME), answers);
         self
     }
 
-    /// Adds a message to those that the next emit hands over at the same moment: for messages of several types.
+    /// Adds a message to those that the next emit hands over at the same time. For messages of several types.
     pub fn add<M: Message>(&mut self, message: M) -> &mut Self {
         self.io.emit(message);
         self
     }
 
-    /// Asks a question from outside and runs everything until it is answered, moving time if need be; five seconds pass
-    /// at most.
+    /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by
+    /// at most five seconds.
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError> {
         self.begin_step();
         let answer = self.platform.drive(self.hive.request(message));
@@ -139,12 +146,13 @@ impl Kit {
             (Some(_), Ok(value)) => value.words(),
             (Some(_), Err(error)) => format!("error: {error}"),
         };
+
         self.end_step(|| format!("request {}", M::NAME), vec![in_words]);
         answer
     }
 
-    /// Moves the time forward. What becomes due on the way (ticks, what was asked for with `after`, sweeps) happens when
-    /// it is due, in order.
+    /// Advances time by `duration`. Ticks, timers set with `after`, and sweeps that become due on the way run
+    /// at their time, in order.
     pub fn advance(&mut self, duration: Duration) -> &mut Self {
         self.begin_step();
         self.platform.advance(duration);
@@ -152,7 +160,7 @@ impl Kit {
         self
     }
 
-    /// Puts other settings in force, as [`Hive::reconfigure`] does, and runs what that causes.
+    /// Applies other settings, as [`Hive::reconfigure`] does, and runs everything that causes.
     ///
     /// # Errors
     ///
@@ -166,13 +174,13 @@ impl Kit {
         Ok(changed)
     }
 
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.platform.now()
     }
 
-    /// Messages of type `T` that apps sent, to whomever, in the order in which they left; those since the last time this
-    /// was asked. What is to be sent later is there when it is due.
+    /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in the order
+    /// in which they were sent. A delayed message appears when it is due.
     pub fn sent<T: Message>(&mut self) -> Vec<Shared<T>> {
         let of_type = |sent: &mut Sent| sent.kind == TypeId::of::<T>();
         self.sent
@@ -181,15 +189,15 @@ impl Kit {
             .collect()
     }
 
-    /// What the map of `A` says about `message`.
+    /// Returns what the map of `A` names for `message`.
     pub fn map<A: Handlers + Handles<M>, M: Message>(&self, message: &M) -> Mapped {
         maps::describe::<A, M>(message)
     }
 
-    /// The state of app `A` as it is now. It stays as it is whatever happens next.
+    /// Returns a copy of the current state of app `A`, which later steps do not change.
     ///
     /// # Panics
-    /// When the app is not one of this test.
+    /// If the app is not part of this test.
     pub fn snapshot<A: Handlers>(&self) -> Snapshot<A> {
         let Some(images) = self.app(A::NAME).images() else { panic!("{AT_WORK}") };
         let empty = match self.instance::<A>() {
@@ -204,38 +212,39 @@ impl Kit {
         A::configured(&ConfigSource::new(A::NAME, own))
     }
 
-    /// Looks at the state of app `A` as it is now.
+    /// Passes the current state of app `A` to `look`.
     ///
     /// # Panics
-    /// When the app is not one of this test.
+    /// If the app is not part of this test.
     pub fn look<A: Handlers, R>(&self, look: impl FnOnce(&mut A) -> R) -> R {
         self.snapshot::<A>().look(look)
     }
 
-    /// Number of bees that app `A` has. They are what a report calls sharded, and nothing that a handler may rely on.
+    /// Returns the number of bees of app `A`. A sharded app has several; no handler may rely on the number.
     ///
     /// # Panics
-    /// When the app is not one of this test.
+    /// If the app is not part of this test.
     pub fn bees<A: Handlers>(&self) -> usize {
         self.app(A::NAME).status(false, &[]).bees
     }
 
-    /// Where apps reach the test: what they send there can be asked for with [`Kit::sent`].
+    /// Returns the test's own address. Messages that apps send to it are available through [`Kit::sent`].
     pub fn address(&self) -> Address {
         self.io.address()
     }
 
-    /// Messages that could not be handled.
+    /// Returns the dead letters: messages that could not be handled.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.hive.dead_letters()
     }
 
-    /// The hive, for whatever this kit has no word for. What is done to it directly runs with the next step.
+    /// Returns the hive, for operations that this kit does not offer. Work given to it directly runs with the
+    /// next step.
     pub fn hive(&self) -> &Hive {
         &self.hive
     }
 
-    /// The machine below the hive.
+    /// Returns the platform below the hive.
     pub fn platform(&self) -> &VirtualPlatform {
         &self.platform
     }
@@ -260,11 +269,12 @@ impl Kit {
         self.begin_merges()
     }
 
-    /// Has some bees merge, and some be held up, while what was handed over is on its way.
+    /// Starts random merges and delays of bees, which run while the messages of the step are in flight.
     fn begin_merges(&mut self) {
         let Some(chance) = &mut self.merging else { return };
         let inner = self.hive.inner();
         let apps = inner.apps.read().clone();
+
         for app in apps {
             let owned = app.owned_cells();
             for _ in 0..owned.len().min(INTERVENTIONS_MAX) {
@@ -288,6 +298,7 @@ impl Kit {
             sent.sort_unstable();
             steps.push(Step { what: what(), answers, sent })
         }
+
         self.sent.extend(sent);
         let failures = self.hive.inner().dead_letters.total();
         if failures > std::mem::replace(&mut self.failures_seen, failures)
@@ -298,7 +309,7 @@ impl Kit {
         }
     }
 
-    /// What happened, and every cell of every app as it is in the end.
+    /// Returns the recorded steps, and every cell of every app in the final state.
     pub(crate) fn into_account(mut self) -> (Vec<Step>, Vec<(&'static str, Vec<CellWords>)>) {
         let apps = self.hive.inner().apps.read().clone();
         let state = apps
@@ -308,11 +319,12 @@ impl Kit {
                 None => panic!("{AT_WORK}"),
             })
             .collect();
+
         (self.steps.take().unwrap_or_default(), state)
     }
 }
 
-const AT_WORK: &str = "a bee is still at work; is this called from within a handler?";
+const AT_WORK: &str = "a bee is still running; was this called from inside a handler?";
 
 impl Drop for Kit {
     fn drop(&mut self) {

@@ -1,4 +1,5 @@
-//! The oracle: what a derived map says about a message, and what the handler touches when it is let do as it likes.
+//! The oracle for derived maps: compares the cells that a map names with those that the handler touches when
+//! every access is allowed.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, HiveId, Outcome};
@@ -17,23 +18,23 @@ use std::sync::Arc;
 
 const SEED: u64 = 0x6265_6568_6976_6500;
 
-/// What a map says about a message.
+/// The result of a map for one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
-    /// What is to be done with it.
+    /// Whether the message is dropped, runs without cells, or goes to the owner of its cells.
     pub outcome: Outcome,
-    /// The cells in words, before dictionaries are fused: `d[1]`, `w[*]`.
+    /// The cells as text, before fusion: `d[1]`, `w[*]`.
     pub words: Vec<String>,
     /// The cells.
     pub cells: Vec<CellId>,
 }
 
-/// An instance of an app with the given settings, outside any hive.
+/// Returns an instance of an app with the given settings, outside any hive.
 pub fn instance<A: Handlers>(settings: toml::Table) -> Result<A, ConfigError> {
     A::configured(&ConfigSource::new(A::NAME, settings))
 }
 
-/// What the map of `A` says about `message`.
+/// Returns what the map of `A` names for `message`.
 pub fn describe<A: Handlers + Handles<M>, M: Message>(message: &M) -> Mapped {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mut mapper = Mapper::describing(SEED, whole, HiveId(0));
@@ -45,8 +46,9 @@ fn context() -> Ctx {
     Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))))
 }
 
-/// Runs the handler on `app` with everything allowed, undoes it, and returns what it touched, in the words of
-/// [`describe`]. A handler that fails or panics has touched what it touched until then.
+/// Runs the handler on `app` with every access allowed, rolls it back, and returns the cells it touched, in
+/// the notation of [`describe`]. If the handler fails or panics, the result contains the accesses made
+/// before.
 pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let held = Held::record(SEED, whole);
@@ -56,10 +58,10 @@ pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) ->
     held.accesses()
 }
 
-/// How a delivery ended.
+/// The result of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// The transaction committed, and emitted so many messages.
+    /// The transaction committed and emitted this many messages.
     Committed(u32),
     /// The handler returned an error.
     Failed(Error),
@@ -69,7 +71,7 @@ pub enum Delivered {
     Unmapped(Violation),
 }
 
-/// Runs the handler as a transaction that may touch exactly what its map names.
+/// Runs the handler as a transaction that may touch exactly the cells its map names.
 pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mapped = describe::<A, M>(message);
@@ -82,24 +84,26 @@ pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -
         (Ok(Err(error)), None) => Delivered::Failed(error),
         (Err(panic), None) => Delivered::Panicked(panics::text(&*panic)),
     };
+
     match delivered {
         Delivered::Committed(_) => app.commit(),
         _ => app.rollback(),
     }
+
     delivered
 }
 
-/// Whether everything in `touched` is covered by `mapped`.
+/// Whether `mapped` names every cell in `touched`.
 pub fn covers(mapped: &Mapped, touched: &[String]) -> bool {
     touched.iter().all(|cell| mapped.words.contains(cell))
 }
 
-/// A mapper for the messages of `A`, to be used again and again.
+/// Returns a reusable mapper for messages to `A`.
 pub fn mapper<A: Handlers>() -> Mapper {
     Mapper::new(SEED, close_over_fusion(A::MONOLITHIC, A::DICTS), HiveId(0))
 }
 
-/// Runs the map of `A` as the hive does.
+/// Runs the map of `A` in the same way as the hive.
 #[inline]
 pub fn map_into<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.clear();

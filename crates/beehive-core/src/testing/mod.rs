@@ -1,7 +1,9 @@
-//! Tests of apps: a hive on a virtual clock, and the same scenario with its cells spread differently.
+//! Test tools for apps: a hive on a virtual clock, and re-runs of a scenario with its cells distributed
+//! differently over bees.
 //!
-//! A [`Kit`] runs one or several apps in the test's own thread. It is the hive that programs run on; only the machine
-//! below it is different: time stands still until [`Kit::advance`] moves it, and chance follows from a seed.
+//! A [`Kit`] runs one or several apps in the test's own thread, on the same hive as in production. Only the
+//! platform below it differs: time stands still until [`Kit::advance`] moves it, and randomness is derived
+//! from a seed.
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -14,7 +16,7 @@
 //! #[derive(Message, PartialEq, Debug)]
 //! struct Missed(u64);
 //!
-//! /// Says who has not been heard of for two ticks.
+//! /// Reports everybody who has been silent for two ticks.
 //! #[derive(App)]
 //! struct Watch {
 //!     silent: Dict<u64, u32>,
@@ -47,12 +49,13 @@
 //!
 //! # What a single run does not show
 //!
-//! A hive handles messages of one sender to one cell in their order, and promises nothing about messages of different
-//! senders. In a test that sends one thing after the other the order is always the same, and an app that relies on it
-//! passes. [`Setup::check`] runs a scenario with one bee for all cells, with a bee for each cell, and with bees that merge
-//! by chance while they work, and compares answers, what was sent, and the state in the end.
+//! A hive handles messages of one sender to one cell in order, and makes no promise about messages of
+//! different senders. A test that sends one message after another always sees the same order, so an app that
+//! relies on that order passes. [`Setup::check`] runs a scenario with one bee for all cells, with one bee per
+//! cell, and with bees that merge at random while they work. It compares the answers, the messages sent, and
+//! the final state.
 //!
-//! Here a room's temperature is what was *reported last*, but reports of two sensors race:
+//! In this example a room's temperature is what was *reported last*, but the reports of two sensors race:
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -78,7 +81,7 @@
 //!     }
 //!     #[rcv]
 //!     fn report(&mut self, msg: &Report) {
-//!         self.room.put(msg.room, (msg.number, msg.degrees)); // whatever comes last
+//!         self.room.put(msg.room, (msg.number, msg.degrees)); // the last report to arrive
 //!     }
 //! }
 //!
@@ -86,17 +89,18 @@
 //!     let reading = |sensor, degrees, number| Reading { sensor, room: 7, degrees, number };
 //!     kit.emit_all([reading(1, 20, 1), reading(2, 21, 2)]);
 //! }
-//! // passes, run after run
+//! // Passes every time:
 //! let mut kit = Kit::of::<Climate>().start();
 //! two_sensors(&mut kit);
 //! assert_eq!(kit.look::<Climate, _>(|app| app.room.get(&7).copied()), Some((2, 21)));
-//! // and yet
+//! // But the order depends on how the cells are distributed:
 //! let found = Kit::of::<Climate>().compare(two_sensors).unwrap_err();
 //! assert_eq!(found.together, ["room[7] = [2,21]"]);
 //! assert_eq!(found.spread_out, ["room[7] = [1,20]"]);
 //! ```
 //!
-//! The number of the reading is in the message, so the handler can keep the latest instead of the last:
+//! The number of the reading is in the message, so the handler can keep the latest reading instead of the
+//! last to arrive:
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -133,10 +137,11 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`Witness`] watches a hive that runs as in production, and asks whether a single bee would have done the same.
+//! A [`Witness`] observes a hive that runs as in production, and checks whether a single bee would have done
+//! the same.
 //!
-//! The oracle below it, what maps say and what handlers really touch, is in [`maps`]; a journal that commits late,
-//! refuses and dies is [`TestJournal`].
+//! The module [`maps`] compares what a map names with what its handler touches. [`TestJournal`] is a journal
+//! that commits late, refuses entries and stops.
 
 mod journal;
 mod kit;

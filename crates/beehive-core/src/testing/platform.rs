@@ -1,4 +1,5 @@
-//! A machine without threads whose time stands still unless it is moved: every run of a test is the same run.
+//! A single-threaded platform whose time stands still until a test moves it, so that every run of a test is
+//! the same.
 
 use crate::limits;
 use crate::seams::{BoxFuture, Platform};
@@ -12,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// The time at which every test begins: 9 September 2001, 01:46:40 UTC.
+/// The time at which every test starts: 9 September 2001, 01:46:40 UTC.
 const BEGINNING: Time = Time::from_nanoseconds(1_000_000_000_000_000_000);
 
-/// A small generator of chance, the same for the same seed.
+/// A small deterministic random number generator.
 #[derive(Debug)]
 pub(crate) struct Chance(u64);
 
@@ -25,7 +26,7 @@ impl Chance {
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        // splitmix64
+        // The splitmix64 algorithm.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,12 +63,13 @@ impl Wake for Task {
 struct Machine {
     now: AtomicU64,
     ready: Mutex<VecDeque<Job>>,
-    /// Everything that was spawned and has not ended; tasks that wait hold one another.
+    /// All spawned tasks that have not ended, for [`VirtualPlatform::clear`]: pending tasks may keep one another
+    /// alive in cycles.
     tasks: Mutex<BTreeMap<u64, Arc<Task>>>,
     spawned: AtomicU64,
     sleepers: Mutex<BTreeMap<(Time, u64), Waker>>,
     random: Mutex<Chance>,
-    /// Chooses what runs next, where that is left to chance.
+    /// Source of the random order of ready jobs; `None` runs them in the order in which they became ready.
     order: Option<Mutex<Chance>>,
 }
 
@@ -99,19 +101,21 @@ impl Drop for Sleep {
     }
 }
 
-/// A [`Platform`] for tests: one thread, the caller's; time that moves only when it is told to; chance from a seed.
+/// A [`Platform`] for tests. It runs in the caller's thread, its time moves only on request, and its
+/// randomness is derived from a seed.
 ///
-/// Nothing runs by itself. [`Kit`](crate::testing::Kit) turns the crank.
+/// Nothing runs by itself: [`Kit`](crate::testing::Kit) drives it.
 #[derive(Clone)]
 pub struct VirtualPlatform(Arc<Machine>);
 
 impl VirtualPlatform {
-    /// A machine whose [`Platform::random`] follows from `seed`; what is ready runs in the order in which it became so.
+    /// Returns a platform whose [`Platform::random`] is derived from `seed`. Ready jobs run in the order in
+    /// which they became ready.
     pub fn new(seed: u64) -> Self {
         Self::with_order(seed, None)
     }
 
-    /// As [`VirtualPlatform::new`]; which of the things that are ready runs next is decided by chance, from `order`.
+    /// Same as [`VirtualPlatform::new`], but ready jobs run in a random order derived from the seed `order`.
     pub fn shuffled(seed: u64, order: u64) -> Self {
         Self::with_order(seed, Some(order))
     }
@@ -128,13 +132,14 @@ impl VirtualPlatform {
         }))
     }
 
-    /// Runs one thing that is ready. Whether there was one.
+    /// Runs one ready job. Returns whether there was one.
     fn step(&self) -> bool {
         let job = {
             let mut ready = self.0.ready.lock();
             let at = self.0.order.as_ref().map_or(0, |order| order.lock().below(ready.len()));
             ready.remove(at)
         };
+
         match job {
             None => return false,
             Some(Job::Once(run)) => run(),
@@ -148,25 +153,26 @@ impl VirtualPlatform {
                 }
             }
         }
+
         true
     }
 
-    /// Runs what is ready until nothing is; time stands still.
+    /// Runs ready jobs until none is left. Time stands still.
     ///
     /// # Panics
-    /// When that takes more than [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps: something causes itself.
+    /// After [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps, because something must be causing itself.
     pub fn run_until_idle(&self) {
         let mut steps = 0;
         while self.step() {
             steps += 1;
             assert!(
                 steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+                "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
             );
         }
     }
 
-    /// Moves the time forward by `duration`; whatever becomes due on the way runs when it is due, in order.
+    /// Advances time by `duration`. Jobs that become due on the way run at their time, in order.
     pub fn advance(&self, duration: Duration) {
         let end = self.0.now() + duration;
         self.run_until_idle();
@@ -177,7 +183,7 @@ impl VirtualPlatform {
         self.run_until_idle();
     }
 
-    /// Moves the time to when the next sleeper wakes, if that is not after `end`, and wakes it.
+    /// Advances time to the next wake-up, if that is not after `end`, and wakes the sleeper.
     fn move_to_next(&self, end: Time) -> bool {
         let mut sleepers = self.0.sleepers.lock();
         let Some(first) = sleepers.first_entry() else { return false };
@@ -185,6 +191,7 @@ impl VirtualPlatform {
         if at > end {
             return false;
         }
+
         let waker = first.remove();
         drop(sleepers);
         self.0.now.fetch_max(at.as_nanoseconds(), Ordering::AcqRel);
@@ -192,35 +199,39 @@ impl VirtualPlatform {
         true
     }
 
-    /// Runs `future` to its end, and with it whatever is ready. When nothing is, time moves to when something will be.
+    /// Runs `future` to completion, together with everything that is ready. When nothing is ready, time
+    /// advances to the next wake-up.
     ///
     /// # Panics
-    /// When the future waits for something that will never come.
+    /// If the future waits for something that can never happen.
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
-        // a budget of a runtime that the test may run in would not be renewed here
+        // The test may run inside a tokio runtime, whose cooperative budget would not be renewed here.
         let mut future = pin!(tokio::task::coop::unconstrained(future));
         let mut steps = 0;
+
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 return value;
             }
+
             if self.step() {
                 steps += 1;
                 assert!(
                     steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                    "the hive does not come to rest: {steps} steps without any time passing; does a message cause itself?"
+                    "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
                 );
                 continue;
             }
+
             steps = 0;
             assert!(
                 self.move_to_next(Time::from_nanoseconds(u64::MAX)),
-                "this waits for something that will never come: nothing is ready, and no timer is set"
+                "deadlock: the future is pending, but no task is ready and no timer is set"
             );
         }
     }
 
-    /// Completes when what was ready has had so many turns to run.
+    /// Returns a future that yields `turns` times to the other ready jobs before it completes.
     pub(crate) fn let_others_go_first(&self, turns: usize) -> BoxFuture<()> {
         let mut left = turns;
         Box::pin(std::future::poll_fn(move |context| {
@@ -233,7 +244,8 @@ impl VirtualPlatform {
         }))
     }
 
-    /// Drops everything that was spawned: what waits holds whatever it waits for.
+    /// Drops everything that was spawned. Otherwise pending tasks would keep alive what they wait for, in
+    /// cycles.
     pub fn clear(&self) {
         let (ready, tasks) =
             (std::mem::take(&mut *self.0.ready.lock()), std::mem::take(&mut *self.0.tasks.lock()));
@@ -241,6 +253,7 @@ impl VirtualPlatform {
             let future = task.future.lock().take();
             drop(future)
         }
+
         drop(ready);
         let sleepers = std::mem::take(&mut *self.0.sleepers.lock());
         drop(sleepers)
@@ -265,6 +278,7 @@ impl Platform for VirtualPlatform {
             queued: AtomicBool::new(false),
             machine: self.0.clone(),
         });
+
         self.0.tasks.lock().insert(number, task.clone());
         task.wake()
     }
@@ -273,7 +287,7 @@ impl Platform for VirtualPlatform {
         self.0.ready.lock().push_back(Job::Once(task))
     }
 
-    /// Handlers are instantaneous here: nobody needs overflow.
+    /// Does nothing: handlers take no time here, so no watchdog is needed.
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {}
 
     fn random(&self) -> u64 {
@@ -300,19 +314,22 @@ mod tests {
                 woken.lock().push((seconds, platform.now() - BEGINNING));
             }));
         }
+
         machine.run_until_idle();
         assert!(woken.lock().is_empty() && machine.now() == BEGINNING);
+
         machine.advance(Duration::from_millis(2_500));
         let at = |seconds| (seconds, Duration::from_secs(seconds));
         assert_eq!(*woken.lock(), [at(1), at(2)]);
         assert_eq!(machine.now() - BEGINNING, Duration::from_millis(2_500));
+
         machine.drive(machine.sleep(Duration::from_millis(500)));
         machine.run_until_idle();
         assert_eq!(*woken.lock(), [at(1), at(2), at(3)]);
     }
 
     #[test]
-    fn what_is_cleared_is_dropped() {
+    fn clear_drops_pending_tasks() {
         let machine = VirtualPlatform::new(1);
         let held = Arc::new(());
         let (platform, inside) = (machine.clone(), held.clone());
@@ -320,6 +337,7 @@ mod tests {
             platform.sleep(Duration::from_secs(1)).await;
             drop(inside)
         }));
+
         machine.run_until_idle();
         machine.clear();
         assert_eq!(Arc::strong_count(&held), 1);

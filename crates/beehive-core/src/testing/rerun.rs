@@ -1,46 +1,49 @@
-//! The same scenario with the cells spread differently: whatever can be seen must be the same.
+//! Runs a scenario with the cells distributed differently over bees. All observable results must be the same.
 
 use crate::hive::observe::inspect::CellWords;
 use crate::testing::kit::{Kit, Step};
 use crate::testing::setup::Setup;
 use crate::testing::spread::Spread;
 
-/// Lines of each side that a [`Difference`] shows.
+/// Maximum number of lines of each side that a [`Difference`] shows.
 const SHOWN: usize = 8;
 
-/// The outcome of a scenario depends on how cells are spread over bees.
+/// The outcome of a scenario depends on how cells are distributed over bees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// How the cells were spread in the run that differs from that with one bee for all cells.
+    /// The distribution of the run that differs from the run with one bee for all cells.
     pub spread: Spread,
-    /// Where the first difference is: the step of the scenario, or the app whose state differs in the end.
+    /// Position of the first difference: the step of the scenario, or the app whose final state differs.
     pub at: String,
-    /// What is there only with one bee for all cells.
+    /// Lines found only in the run with one bee for all cells.
     pub together: Vec<String>,
-    /// What is there only with the other spread.
+    /// Lines found only in the other run.
     pub spread_out: Vec<String>,
 }
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Difference { spread, at, together, spread_out } = self;
-        writeln!(f, "the outcome depends on how cells are spread over bees\n  {at}")?;
+        writeln!(f, "the outcome depends on how cells are distributed over bees\n  {at}")?;
         for (how, lines) in [(Spread::Together, together), (*spread, spread_out)] {
             writeln!(f, "  only {how}:")?;
             if lines.is_empty() {
                 writeln!(f, "    nothing")?
             }
+
             for line in lines.iter().take(SHOWN) {
                 writeln!(f, "    {line}")?
             }
+
             if lines.len() > SHOWN {
                 writeln!(f, "    and {} more", lines.len() - SHOWN)?
             }
         }
+
         write!(
             f,
-            "help: messages of different senders to one cell come in any order; let the message say what the handler \
-             needs to know of it (a time, a number), or let one cell decide"
+            "help: messages of different senders to one cell arrive in any order; put what the handler needs to know into \
+             the message (a time or a number), or let one cell decide"
         )
     }
 }
@@ -48,7 +51,7 @@ impl std::error::Error for Difference {}
 
 type State = Vec<(&'static str, Vec<CellWords>)>;
 
-/// Says, should the scenario fail, in which run it did.
+/// Prints the run in which the scenario failed, if it panics.
 struct InRun(Spread);
 
 impl Drop for InRun {
@@ -78,6 +81,7 @@ pub(crate) fn compare(setup: &Setup, scenario: impl Fn(&mut Kit)) -> Result<(), 
             return Err(Difference { spread, at, together, spread_out });
         }
     }
+
     Ok(())
 }
 
@@ -87,13 +91,15 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
     for (at, (a, b)) in one.iter().zip(other).enumerate() {
         let step = || format!("step {} ({})", at + 1, a.what);
         if a.what != b.what {
-            let why = "the scenario itself took another way";
+            let why = "the scenario itself took another path";
             return Some((format!("{}: {why}", step()), vec![a.what.clone()], vec![b.what.clone()]));
         }
+
         if a.answers != b.answers {
             let (x, y) = apart(&a.answers, &b.answers);
             return Some((format!("{}: the answers differ", step()), x, y));
         }
+
         let same = a.sent.iter().map(|s| (s.0, &s.1)).eq(b.sent.iter().map(|s| (s.0, &s.1)));
         if !same {
             let in_words = |step: &Step| step.sent.iter().map(|s| s.2.clone()).collect::<Vec<_>>();
@@ -101,11 +107,13 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
             return Some((format!("{}: what apps sent differs", step()), x, y));
         }
     }
+
     if one.len() != other.len() {
         let rest = |steps: &[Step], from: usize| steps.iter().skip(from).map(|s| s.what.clone()).collect();
-        let why = "the scenario itself took another way".to_string();
+        let why = "the scenario itself took another path".to_string();
         return Some((why, rest(one, other.len()), rest(other, one.len())));
     }
+
     None
 }
 
@@ -114,11 +122,11 @@ fn of_state(one: &State, other: &State) -> Option<Found> {
         let in_words =
             |cells: &[CellWords]| cells.iter().map(|(c, v)| format!("{c} = {v}")).collect::<Vec<_>>();
         let (x, y) = apart(&in_words(a), &in_words(b));
-        (format!("in the end, the cells of `{app}` differ"), x, y)
+        (format!("the final cells of `{app}` differ"), x, y)
     })
 }
 
-/// What is in one list and not in the other, each thing as often as it is there more often.
+/// Returns the multiset differences of two lists, in both directions.
 fn apart(one: &[String], other: &[String]) -> (Vec<String>, Vec<String>) {
     let without = |from: &[String], what: &[String]| {
         let mut left = what.to_vec();
@@ -133,5 +141,6 @@ fn apart(one: &[String], other: &[String]) -> (Vec<String>, Vec<String>) {
             .cloned()
             .collect::<Vec<_>>()
     };
+
     (without(one, other), without(other, one))
 }

@@ -1,4 +1,4 @@
-//! What a test begins with: apps, settings, and how their cells are spread.
+//! The setup of a test: apps, settings, and the distribution of their cells.
 
 use crate::app::Handlers;
 use crate::hive::consensus::registry::LocalRegistry;
@@ -11,10 +11,10 @@ use crate::testing::spread::{OneBee, Spread};
 use crate::testing::{Difference, rerun};
 use std::sync::Arc;
 
-/// Runs with merges that a comparison makes unless told otherwise.
+/// Default number of runs with random merges in a comparison.
 const MERGING_RUNS: u64 = 8;
 
-/// Apps and settings of a test; made with [`Kit::of`].
+/// The apps and settings of a test. Created by [`Kit::of`].
 #[derive(Clone)]
 pub struct Setup {
     apps: Vec<fn(Builder) -> Builder>,
@@ -35,45 +35,45 @@ impl Setup {
         }
     }
 
-    /// Adds an app. The order of apps is that of the chain of those who can answer a message.
+    /// Adds an app. Apps that can answer a message are asked in the order in which they were added.
     pub fn app<A: Handlers>(mut self) -> Self {
         self.apps.push(|builder| builder.app::<A>());
         self
     }
 
-    /// Settings of the apps, as in a configuration: a table for each app, by name.
+    /// Sets the settings of the apps, as in a configuration file: one table per app, by name.
     pub fn settings(mut self, apps: toml::Table) -> Self {
         self.settings = apps;
         self
     }
 
-    /// What chance follows from: `ctx.rng()`, and the ids of cells.
+    /// Sets the seed of `ctx.rng()` and of the cell ids.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Goes on when a handler panics or breaks a rule: for tests of exactly that.
+    /// Lets the test continue when a handler panics or breaks a rule. For tests of such failures.
     pub fn failures_allowed(mut self) -> Self {
         self.failures_allowed = true;
         self
     }
 
-    /// How many runs in which bees merge by chance a comparison makes; eight, if nothing is said.
+    /// Sets the number of runs with random merges in a comparison. The default is 8.
     pub fn merging_runs(mut self, runs: u64) -> Self {
         self.merging_runs = runs;
         self
     }
 
-    /// Starts the apps, with a bee for each cell.
+    /// Starts the apps, with one bee per cell.
     ///
     /// # Panics
-    /// When a hive with these apps and settings does not start; the message says why.
+    /// If a hive with these apps and settings does not start. The message says why.
     pub fn start(&self) -> Kit {
         self.start_spread(Spread::Apart)
     }
 
-    /// As [`Setup::start`], with the cells spread over bees in some way.
+    /// Same as [`Setup::start`], with the given distribution of cells over bees.
     pub fn start_spread(&self, spread: Spread) -> Kit {
         self.kit(spread, false)
     }
@@ -90,6 +90,7 @@ impl Setup {
             Spread::Merging { seed } => VirtualPlatform::shuffled(self.seed, seed),
             _ => VirtualPlatform::new(self.seed),
         };
+
         let recorder = Arc::new(Recorder::default());
         let builder = self.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
         let hive = builder
@@ -103,27 +104,29 @@ impl Setup {
             .recorder(recorder.clone())
             .snapshots_by_moment()
             .start()?;
+
         let merging = match spread {
             Spread::Merging { seed } => Some(Chance::new(!seed)),
             _ => None,
         };
+
         Ok(Kit::new(hive, platform, recorder, self, merging, compared))
     }
 
-    /// Runs `scenario` again and again, from the beginning, with the cells spread differently over bees: one bee for all
-    /// of them, a bee for each, bees that merge by chance while they work. Each time the answers, what apps sent, and
-    /// the state in the end must be the same as with one bee.
+    /// Runs `scenario` several times from the beginning, each time with the cells distributed differently:
+    /// one bee for all cells, one bee per cell, and bees that merge at random while they work. The answers,
+    /// the messages sent by apps, and the final state must be the same as with one bee.
     ///
-    /// What it finds is a handler whose outcome depends on something that is no function of its message and its cells,
-    /// nor of the order of messages from one sender: mostly on which of two senders was heard first.
+    /// A difference means that a handler's outcome depends on more than its message, its cells, and the order
+    /// of messages from one sender. The usual cause is a dependency on which of two senders comes first.
     pub fn compare(&self, scenario: impl Fn(&mut Kit)) -> Result<(), Difference> {
         rerun::compare(self, scenario)
     }
 
-    /// As [`Setup::compare`], for a test.
+    /// Same as [`Setup::compare`], for use in a test.
     ///
     /// # Panics
-    /// When there is a difference; the message names it.
+    /// If there is a difference. The message describes it.
     pub fn check(&self, scenario: impl Fn(&mut Kit)) {
         if let Err(difference) = self.compare(scenario) {
             panic!("{difference}")

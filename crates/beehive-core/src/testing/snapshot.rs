@@ -1,4 +1,4 @@
-//! The state of an app at one moment, to be looked at.
+//! A copy of the state of an app at one moment, for inspection in a test.
 
 use crate::app::Handlers;
 use crate::mapper::close_over_fusion;
@@ -6,7 +6,7 @@ use crate::state::CellImage;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 
-/// All cells of an app as they were when it was taken, in one instance of it, apart from the hive.
+/// All cells of an app at the moment of the copy, in one instance that is independent of the hive.
 pub struct Snapshot<A> {
     app: A,
     seed: u64,
@@ -16,15 +16,16 @@ impl<A: Handlers> Snapshot<A> {
     pub(crate) fn new(empty: &A, seed: u64, images: &[CellImage]) -> Self {
         let mut app = empty.fresh();
         for image in images {
-            // written by this very process a moment ago
+            // Encoded by this process a moment ago.
             if let Err(error) = app.import(seed, image) {
-                panic!("a cell of `{}` cannot be read back from its own bytes: {error}", A::NAME)
+                panic!("a cell of `{}` was encoded but cannot be decoded: {error}", A::NAME)
             }
         }
         Snapshot { app, seed }
     }
 
-    /// Looks at the dictionaries: all of them are there, `whole()` too. What `look` changes is undone.
+    /// Passes the dictionaries to `look`. All cells are accessible, also through `whole()`. Changes made by
+    /// `look` are rolled back.
     pub fn look<R>(&mut self, look: impl FnOnce(&mut A) -> R) -> R {
         let held = Held::record(self.seed, close_over_fusion(A::MONOLITHIC, A::DICTS));
         let result = look(&mut self.app);
@@ -33,7 +34,7 @@ impl<A: Handlers> Snapshot<A> {
         result
     }
 
-    /// Every cell in words, in order: `macs[4]`, and what is in it.
+    /// Returns every cell as text, in order: `macs[4]` and its content.
     pub fn cells(&mut self) -> Vec<(String, String)> {
         let mut cells = self.app.in_words();
         cells.sort_unstable();

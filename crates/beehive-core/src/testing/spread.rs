@@ -1,22 +1,22 @@
-//! How the cells of a test's apps are spread over bees.
+//! How the cells of a test's apps are distributed over bees.
 
 use crate::cell::CellId;
 use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
-/// How cells are spread over bees. Nothing that an app does may depend on it.
+/// A distribution of cells over bees. No behaviour of an app may depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Spread {
-    /// A bee for each cell; cells that some message needs together are merged then. What a hive does by itself.
+    /// One bee per cell; cells that a message needs together are merged. This is what a hive does by default.
     Apart,
-    /// One bee for all cells of an app: the program as if it ran alone.
+    /// One bee for all cells of an app, as if the program ran alone.
     Together,
-    /// A bee for each cell at first; then bees merge by chance, or are held up for a while, also while they have messages,
-    /// and what is ready to run runs in an order of chance.
+    /// One bee per cell at first. Then bees merge or pause at random, also while they have messages, and
+    /// ready tasks run in random order.
     Merging {
-        /// What chance follows from.
+        /// Seed of the random choices.
         seed: u64,
     },
 }
@@ -24,14 +24,14 @@ pub enum Spread {
 impl std::fmt::Display for Spread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Spread::Apart => write!(f, "with a bee for each cell"),
+            Spread::Apart => write!(f, "with one bee per cell"),
             Spread::Together => write!(f, "with one bee for all cells"),
-            Spread::Merging { seed } => write!(f, "with bees that merge by chance (seed {seed})"),
+            Spread::Merging { seed } => write!(f, "with bees that merge at random (seed {seed})"),
         }
     }
 }
 
-/// A registry that gives every cell to the same bee.
+/// A registry that assigns every cell to the same bee.
 #[derive(Default)]
 pub(crate) struct OneBee(Mutex<One>);
 

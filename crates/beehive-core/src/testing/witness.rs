@@ -1,4 +1,4 @@
-//! A hive under observation: whether what many bees did on many cores is what a single bee would have done.
+//! `Witness`: checks that the work of many bees on many cores equals the work of a single bee.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
@@ -14,19 +14,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Writes down what a hive does and does it again, in the same order, with all cells in one bee.
+/// Records the execution history of a hive and replays it, in the same order, with all cells in one bee.
 ///
-/// A [`Kit`](crate::testing::Kit) spreads the cells of a scenario differently and compares. A witness asks the same of a hive
-/// that runs as in production, on all cores, with senders that race: whatever it did must be what one bee alone would have
-/// done, in the order in which the transactions were committed. It checks that
+/// A [`Kit`](crate::testing::Kit) distributes the cells of a scenario differently and compares the runs. A
+/// witness checks the same for a hive that runs as in production, on all cores, with racing senders: the
+/// history must be one that a single bee would have produced, in the order in which the transactions
+/// committed. It checks that
 ///
-/// - each transaction, run again on one instance of its app that has all cells, gives the same answer or error, sends the
-///   same in the same order, and leaves the same in the rows that it changed;
-/// - every message that was handed over for a handler is handled, once, and never before it was handed over;
+/// - each transaction, replayed on one instance of its app that has all cells, gives the same answer or
+///   error, sends the same messages in the same order, and leaves the rows it changed in the same state;
+/// - each message that was handed over to a handler is handled exactly once, and never before it was handed
+///   over;
 /// - messages of one sender to one cell are handled in the order in which they were sent;
-/// - in the end all cells are what they are with a single bee.
+/// - the final state of all cells equals that of a single bee.
 ///
-/// It finds faults of the platform, and handlers that look at something that is neither in their message nor in their cells.
+/// It finds bugs of the platform, and handlers that depend on something outside their message and their
+/// cells.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -69,59 +72,59 @@ use tokio::sync::oneshot;
 #[derive(Clone, Default)]
 pub struct Witness(Arc<Notes>);
 
-/// What a hive was seen to do.
+/// Totals of an observed hive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Witnessed {
-    /// Transactions that committed.
+    /// Number of transactions that committed.
     pub committed: usize,
-    /// Transactions that failed.
+    /// Number of transactions that failed.
     pub failed: usize,
-    /// Bees that ran them.
+    /// Number of bees that ran them.
     pub bees: usize,
-    /// Messages that they sent.
+    /// Number of messages they sent.
     pub sent: usize,
-    /// Cells that the apps have in the end.
+    /// Number of cells in the final state.
     pub cells: usize,
 }
 
-/// What a single bee would not have done.
+/// A difference between the observed hive and a single bee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deviation {
-    /// A transaction ended in another way.
+    /// A transaction had a different outcome.
     Otherwise {
-        /// App, handler, and message in words.
+        /// App, handler, and message as text.
         what: String,
-        /// How it ended on the hive.
+        /// The outcome on the hive.
         on_the_hive: String,
-        /// How it ends when a single bee has all cells.
+        /// The outcome on a single bee that has all cells.
         alone: String,
     },
-    /// A message of a sender was handled after a later one of the same sender to the same cell.
+    /// A message was handled after a later message of the same sender to the same cell.
     Overtaken {
-        /// App, handler, and message in words.
+        /// App, handler, and message as text.
         what: String,
     },
-    /// A message was handled more often than it was handed over, or before.
+    /// A message was handled more often than it was handed over, or before it was handed over.
     NotDue {
-        /// App, handler, and message in words.
+        /// App, handler, and message as text.
         what: String,
     },
-    /// A message was handed over for a handler, and not handled.
+    /// A message was handed over to a handler and never handled.
     NeverHandled {
         /// App and handler.
         what: String,
-        /// How many there are.
+        /// Number of such messages.
         messages: usize,
     },
-    /// In the end a cell is not the same.
+    /// A cell has a different final state.
     State {
         /// The app.
         app: &'static str,
-        /// What is only there on the hive: dictionary, key and rows, encoded.
+        /// A cell found only on the hive: dictionary, key and rows, encoded.
         on_the_hive: String,
-        /// What is only there with a single bee.
+        /// A cell found only with the single bee.
         alone: String,
     },
 }
@@ -131,9 +134,8 @@ impl std::fmt::Display for Deviation {
         match self {
             Deviation::Otherwise { what, on_the_hive, alone } => write!(
                 f,
-                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler looks at something \
-                 that is neither in its message nor in its cells nor in its context, or what a failed transaction did was \
-                 not undone"
+                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler depends on \
+                 something outside its message, its cells and its context, or a failed transaction was not rolled back"
             ),
             Deviation::Overtaken { what } => {
                 write!(f, "{what}: handled after a later message of the same sender to the same cell")
@@ -146,43 +148,44 @@ impl std::fmt::Display for Deviation {
             }
             Deviation::State { app, on_the_hive, alone } => write!(
                 f,
-                "in the end, a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
+                "the final state of a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
             ),
         }
     }
 }
 impl std::error::Error for Deviation {}
 
-/// A fault that a hive might have, put into what a witness has written down: for tests of the witness.
+/// A fault to inject into a recorded history, for tests of the witness.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Two neighbours in the order of a sender at a cell have changed places.
+    /// Two consecutive messages of one sender to one cell are swapped.
     Overtaken,
-    /// A message was handled twice.
+    /// A message is handled twice.
     Twice,
-    /// A transaction is missing that changed something.
+    /// A transaction that changed something is missing.
     Lost,
-    /// A message was handled before it was sent.
+    /// A message is handled before it was sent.
     BeforeItsCause,
 }
 
 impl Witness {
-    /// A witness that has seen nothing.
+    /// Returns a witness without any history.
     pub fn new() -> Witness {
         Witness::default()
     }
 
-    /// Has it watch a hive that is about to start: the first, or the next life of one that a log remembers.
+    /// Attaches the witness to a hive that is about to start. A later call attaches it to the next
+    /// incarnation of the same hive.
     pub fn watch(&self, builder: Builder) -> Builder {
         builder.witness(self.0.clone())
     }
 
-    /// The hive that was watched last has died or will, and this is the log of its colony then: what its apps did and the log
-    /// does not say never happened. What volatile dictionaries had in them is gone.
+    /// Ends the current incarnation of the hive, which crashes and leaves `log`. Transactions that are not in
+    /// the log count as never executed, and volatile dictionaries lose their content.
     ///
     /// # Panics
-    /// When that is no log.
+    /// If an element of `log` is not a log entry.
     pub fn died(&self, log: &[Vec<u8>]) {
         let numbers: HashSet<u64> = log
             .iter()
@@ -194,8 +197,9 @@ impl Witness {
         self.0.end_life(numbers)
     }
 
-    /// Waits until the hive is idle, and compares what was seen with what a single bee does. The hive must be running, for
-    /// its cells are looked at, too; what comes meanwhile is waited for. Cancel-safe.
+    /// Waits until the hive is idle, and compares the history with what a single bee does. The hive must be
+    /// running, because its cells are compared, too. Messages that arrive meanwhile are waited for.
+    /// Cancel-safe.
     pub async fn compare(&self, hive: &Hive) -> Result<Witnessed, Deviation> {
         let inner = hive.inner();
         let apps = inner.apps.read().clone();
@@ -203,26 +207,30 @@ impl Witness {
             hive.idle().await;
             let before = self.0.len();
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
-            // a bee may still be on its way to rest, or a timer has rung
+
+            // A bee may still be about to become idle, or a timer may have fired.
             if let Some(images) = images
                 && self.0.len() == before
                 && inner.in_flight.is_none()
             {
                 break (self.0.in_order(), images);
             }
+
             tokio::task::yield_now().await
         };
+
         let mut again = Again::new(&apps);
         for (moment, note) in notes {
             again.step(moment, note)?
         }
+
         again.finish(images)
     }
 
-    /// As [`Witness::compare`], for a test.
+    /// Same as [`Witness::compare`], for use in a test.
     ///
     /// # Panics
-    /// When there is a deviation; the message says what.
+    /// If there is a deviation. The message describes it.
     pub async fn check(&self, hive: &Hive) -> Witnessed {
         match self.compare(hive).await {
             Ok(witnessed) => witnessed,
@@ -230,7 +238,7 @@ impl Witness {
         }
     }
 
-    /// Puts a fault into what was seen; returns whether there was something that can have it.
+    /// Injects a fault into the history. Returns whether the history contained a suitable place.
     #[doc(hidden)]
     pub fn tamper(&self, fault: Fault) -> bool {
         let mut done = false;
@@ -253,17 +261,19 @@ fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
     let half = notes.len() / 2;
     let changes = |ran: &Ran| matches!(&ran.left, Left::Committed { changed, .. } if !changed.is_empty());
     let has_cells = |ran: &Ran| !ran.cells.is_empty();
+
     match fault {
         Fault::Overtaken => {
             let mut last: HashMap<(Sender, u16, CellId), usize> = HashMap::new();
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // they change nothing, so that nothing but their order tells
+                // Failed transactions change nothing, so only their order can reveal the fault.
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;
                 let other = notes.get(before).and_then(self::ran)?;
                 (at > half && other.given != ran.given).then_some((before, at))
             });
+
             let (before, at) = pair?;
             let note = notes[before].1.clone();
             notes[before].1 = std::mem::replace(&mut notes[at].1, note);
@@ -288,23 +298,24 @@ fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
             notes.insert(0, note)
         }
     }
+
     Some(())
 }
 
-/// Everything once more, with a single bee for each app.
+/// The replay, with a single bee per app.
 struct Again<'a> {
     apps: &'a [Arc<dyn AnyApp>],
     alone: Vec<Box<dyn Alone>>,
     life: u32,
-    /// Places in the order of their senders, of what was handed over and not handled yet.
+    /// Messages handed over and not handled yet, with their positions in the order of their senders.
     due: HashMap<Given, VecDeque<(u64, Option<Sender>)>>,
-    /// Where the last message of a sender to a cell of an app had its place.
+    /// Position of the last message of each sender to each cell of an app.
     last: HashMap<(Sender, u16, CellId), u64>,
     places: u64,
-    /// OpenVisits at sweeps.
+    /// Visits of sweeps that have been executed.
     turns: HashSet<Given>,
-    /// Messages that were put off have given up their place.
-    too_deep: HashSet<Given>,
+    /// Postponed messages, which have lost their place in the order.
+    postponed: HashSet<Given>,
     bees: BTreeSet<(u16, BeeId)>,
     seen: Witnessed,
 }
@@ -319,7 +330,7 @@ impl<'a> Again<'a> {
             last: HashMap::new(),
             places: 0,
             turns: HashSet::new(),
-            too_deep: HashSet::new(),
+            postponed: HashSet::new(),
             bees: BTreeSet::new(),
             seen: Witnessed::default(),
         }
@@ -327,11 +338,12 @@ impl<'a> Again<'a> {
 
     fn step(&mut self, moment: Moment, note: Noted) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
-            // whatever was under way is sent again, if it is
+            // A new incarnation: messages that were in flight are sent again, if at all.
             self.due.clear();
             self.last.clear();
             self.alone.iter_mut().for_each(|alone| alone.forget_volatile(None))
         }
+
         match note {
             Noted::Due(given, sender) => {
                 self.places += 1;
@@ -348,6 +360,7 @@ impl<'a> Again<'a> {
                 self.run(&ran)?
             }
         }
+
         Ok(())
     }
 
@@ -363,7 +376,7 @@ impl<'a> Again<'a> {
     fn handler(&self, given: &Given) -> String {
         match self.apps.get(given.app as usize) {
             Some(app) => format!("`{}` of app `{}`", app.handler_name(given.handler), app.name()),
-            None => "a handler of no app".into(),
+            None => "a handler of an unknown app".into(),
         }
     }
 
@@ -378,17 +391,20 @@ impl<'a> Again<'a> {
                 false => Err(Deviation::NotDue { what: self.what(ran) }),
             };
         }
-        // a stateless handler runs where the message is
+
+        // A stateless handler runs at the sender, so there is no hand-over.
         if ran.cells.is_empty() {
             return Ok(());
         }
+
         let Some((place, _)) = self.take_due(&ran.given) else {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
-        let is_again = self.too_deep.contains(&ran.given);
-        if let Left::Committed { too_deep: Some(_), .. } = ran.left {
-            self.too_deep.insert(ran.given.clone());
+        let is_again = self.postponed.contains(&ran.given);
+        if let Left::Committed { postponed: Some(_), .. } = ran.left {
+            self.postponed.insert(ran.given.clone());
         }
+
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
         for cell in &ran.cells {
             let before = self.last.insert((sender, ran.given.app, *cell), place);
@@ -396,6 +412,7 @@ impl<'a> Again<'a> {
                 return Err(Deviation::Overtaken { what: self.what(ran) });
             }
         }
+
         Ok(())
     }
 
@@ -408,17 +425,19 @@ impl<'a> Again<'a> {
             }
             Left::Failed(error) => {
                 self.seen.failed += 1;
-                // how much else there was at that moment is nothing that a single bee could know
+                // A limit depends on the load at that moment, which a single bee cannot reproduce.
                 if error.kind() == ErrorKind::Limit {
                     return Ok(());
                 }
             }
         }
+
         let Some(alone) = self.alone.get_mut(ran.given.app as usize) else { return Ok(()) };
         let again = ran.again(&mut **alone);
         if again.as_ref() == Ok(&ran.left) {
             return Ok(());
         }
+
         let alone = again.map_or_else(|why| why, |left| in_words(&left));
         Err(Deviation::Otherwise { what: self.what(ran), on_the_hive: in_words(&ran.left), alone })
     }
@@ -428,12 +447,14 @@ impl<'a> Again<'a> {
             let (what, messages) = (format!("{}, {:02x?}", self.handler(given), given.bytes), waiting.len());
             return Err(Deviation::NeverHandled { what, messages });
         }
+
         for ((app, alone), images) in self.apps.iter().zip(&mut self.alone).zip(images) {
             let images_alone = alone.images();
             self.seen.cells += images.len();
             if images == images_alone {
                 continue;
             }
+
             let without = |of: &[CellImage], others: &[CellImage]| {
                 let found = of.iter().find(|image| !others.contains(image));
                 found.map_or("nothing".to_string(), |image| format!("{image:02x?}"))
@@ -441,6 +462,7 @@ impl<'a> Again<'a> {
             let (on_the_hive, alone) = (without(&images, &images_alone), without(&images_alone, &images));
             return Err(Deviation::State { app: app.name(), on_the_hive, alone });
         }
+
         self.seen.bees = self.bees.len();
         Ok(self.seen)
     }
@@ -449,11 +471,12 @@ impl<'a> Again<'a> {
 fn in_words(left: &Left) -> String {
     match left {
         Left::Failed(error) => format!("error: {error}"),
-        Left::Committed { answer, sent, changed, too_deep } => {
+        Left::Committed { answer, sent, changed, postponed } => {
             let mut text = format!("answer {answer:02x?}");
             for sent in sent {
                 text += &format!(", sent {} {:02x?} to {:?}", sent.name, sent.bytes, sent.to)
             }
+
             for op in changed {
                 text += &format!(", dictionary {} at {:02x?}", op.dict, op.key);
                 if let Some(row) = &op.row {
@@ -461,20 +484,22 @@ fn in_words(left: &Left) -> String {
                 }
                 text += &format!(": {:02x?}", op.value)
             }
-            too_deep.iter().for_each(|until| text += &format!(", put off until {until:?}"));
+
+            postponed.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
             text
         }
     }
 }
 
-/// Bees of a hive are merged by chance and taken apart, until this is ended.
+/// A background task that merges the bees of a hive at random, and exports and imports them, until it is
+/// ended.
 pub struct Shaking {
     end: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,
 }
 
-/// Merges bees by chance, so many times, and takes all of them apart into bytes and puts them together again every few
-/// milliseconds ([`Hive::reimport`]), until it is told to end.
+/// Starts a task that merges bees at random, `merges` times, and every few milliseconds exports all bees to
+/// bytes and imports them again ([`Hive::reimport`]), until it is ended.
 pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
     let (end, hive, (told, ended)) = (Arc::<AtomicBool>::default(), hive.clone(), oneshot::channel());
     let (until, platform) = (end.clone(), hive.inner().platform.clone());
@@ -482,37 +507,42 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
         let mut round = 0;
         while !until.load(Ordering::Acquire) && !hive.inner().is_over() {
             if let Err(error) = hive.reimport().await {
-                tracing::error!(%error, "a bee cannot be put together again");
+                tracing::error!(%error, "cannot import a bee that was just exported");
                 return;
             }
+
             if round < merges {
                 merge_two(&hive, seed.wrapping_mul(1_000).wrapping_add(round)).await
             }
+
             round += 1;
             hive.inner().platform.sleep(BETWEEN_SHAKES).await
         }
+
         let _ = told.send(());
     }));
+
     Shaking { end, ended }
 }
 
 impl Shaking {
-    /// Ends it; completes when all bees are where they belong.
+    /// Ends the task. Completes when all bees are back in place.
     ///
     /// # Panics
-    /// When a bee could not be put together again.
+    /// If a bee could not be imported again.
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {
-            panic!("a bee could not be put together again, or the hive has gone")
+            panic!("a bee could not be imported again, or the hive has stopped")
         }
     }
 }
 
 const BETWEEN_SHAKES: Duration = Duration::from_millis(2);
 
-/// Merges the bees of two cells of some app, which `chance` chooses: what a message does that needs both. Whatever can be
-/// seen of the hive stays the same. Once begun, the merge goes on if this is cancelled.
+/// Merges the bees that own two cells of some app, chosen at random from the seed `chance`, as a message that
+/// needs both cells would. The merge has no observable effect on the hive. It continues if this future is
+/// dropped.
 pub async fn merge_two(hive: &Hive, chance: u64) {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();
@@ -522,10 +552,12 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     let (Some(one), Some(other)) = (any(), any()) else { return };
     let uniting = app.clone().unite_cells(CellSet::from_slice(&[one, other]), inner);
     let (merged, done) = oneshot::channel();
+
     inner.platform.spawn(Box::pin(async move {
         uniting.await;
         let _ = merged.send(());
     }));
-    // if the hive has gone, nobody says so
+
+    // The sender is dropped only if the hive has stopped.
     let _ = done.await;
 }

@@ -1,4 +1,4 @@
-//! The cells of one dictionary in one copy: found by id, and in key order.
+//! The cells of one dictionary in one copy, indexed by id and by key order.
 
 use crate::cell::CellId;
 use crate::state::ordered::is_void;
@@ -39,7 +39,7 @@ impl<K: Ord + Clone, C> Cells<K, C> {
         self.cells.find_mut(id.0, |c| c.id == id && c.key == *key).map(|c| &mut c.content)
     }
 
-    /// The content of a cell, made with `Default` if there is none.
+    /// Returns the content of a cell, inserting the default if there is none.
     pub(crate) fn or_default(&mut self, id: CellId, key: &K) -> &mut C
     where
         C: Default,
@@ -82,7 +82,7 @@ impl<K: Ord + Clone, C> Cells<K, C> {
     where
         K: Borrow<Q>,
     {
-        // where the standard library panics, there is nothing
+        // An invalid range is empty, where the standard library panics.
         let range = (!is_void(&range)).then(|| self.order.range(range));
         let none: btree_map::Range<'_, K, CellId> = Default::default();
         range.unwrap_or(none).filter_map(|at| self.at(at))

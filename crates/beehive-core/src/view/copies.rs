@@ -1,4 +1,4 @@
-//! What a version holds: for each dictionary that is read in this way, its cells and what was derived from them.
+//! The content of a version: for each dictionary with views, its cells and the values derived from them.
 
 use crate::cell::CellId;
 use crate::key::Key;
@@ -12,18 +12,18 @@ use crate::view::pair::{Copied, Log};
 use std::any::Any;
 use std::sync::Arc;
 
-/// The cells of one dictionary, kept alike by changes. A value is shared by all copies.
+/// The copied cells of one dictionary, kept in sync by changes. All copies share the values.
 pub trait Mirror: Default + Clone + Send + Sync + 'static {
-    /// What one row, or one cell without rows, is from now on.
+    /// The new value of one row, or of one cell without rows.
     type Change: Send + 'static;
-    /// Makes a change.
+    /// Applies a change.
     fn apply(&mut self, change: &Self::Change);
 }
 
 /// The cells of a `Dict`.
 pub struct DictMirror<K, V>(pub(crate) Cells<K, Arc<V>>);
 
-/// What an entry of a `Dict` is from now on; nothing if it has gone.
+/// The new value of an entry of a `Dict`; `None` if it was removed.
 pub struct DictChange<K, V> {
     pub(crate) id: CellId,
     pub(crate) key: K,
@@ -58,7 +58,7 @@ pub struct TableMirror<K, R, V> {
     pub(crate) cells: Cells<K, Ordered<R, Arc<V>>>,
 }
 
-/// What a row of a `Table` is from now on; nothing if it has gone.
+/// The new value of a row of a `Table`; `None` if it was removed.
 pub struct TableChange<K, R, V> {
     pub(crate) id: CellId,
     pub(crate) key: K,
@@ -96,7 +96,7 @@ impl<K: Key, R: RowKey, V: Value> Mirror for TableMirror<K, R, V> {
     }
 }
 
-/// A [`Mirror`] whose type is not known here.
+/// A [`Mirror`] with its type erased.
 pub(crate) trait AnyMirror: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn duplicate(&self) -> Box<dyn AnyMirror>;
@@ -125,7 +125,7 @@ impl<M: Mirror> AnyMirror for Of<M> {
 /// The copy of one dictionary.
 pub(crate) struct Column {
     mirror: Box<dyn AnyMirror>,
-    /// What was derived from these very cells.
+    /// Values derived from the current content of `mirror`.
     pub(crate) derived: Arc<Derived>,
 }
 
@@ -145,7 +145,7 @@ impl Column {
     }
 }
 
-/// The dictionaries of an app, by number; nothing for those that nobody reads in this way.
+/// The dictionaries of an app by index; `None` for dictionaries without views.
 #[derive(Default)]
 pub(crate) struct Copies {
     pub(crate) columns: Vec<Option<Column>>,
@@ -181,16 +181,16 @@ impl Copied for Copies {
     }
 }
 
-/// Changes of one dictionary, whose type is not known here.
+/// Changes of one dictionary, with the type erased.
 pub(crate) trait AnyChanges: Send {
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn len(&self) -> usize;
     fn append(&mut self, later: &mut dyn AnyChanges);
     fn clear(&mut self);
-    /// What is there stays.
+    /// Confirms the changes collected so far.
     fn keep(&mut self);
-    /// What was added since [`AnyChanges::keep`] goes.
+    /// Discards the changes collected since [`AnyChanges::keep`].
     fn forget(&mut self);
     fn another(&self) -> Box<dyn AnyChanges>;
 }
@@ -206,7 +206,7 @@ impl<M: Mirror> Default for ChangesOf<M> {
     }
 }
 
-/// Changes for which room is kept, in each dictionary; more than that is given back when it has been used.
+/// Maximum capacity, in changes, that the buffer of a dictionary retains after use.
 const CHANGES_KEPT: usize = 1024;
 
 impl<M: Mirror> AnyChanges for ChangesOf<M> {
@@ -249,7 +249,7 @@ impl<M: Mirror> AnyChanges for ChangesOf<M> {
     }
 }
 
-/// Changes of all dictionaries of an app that are read in this way, in order for each.
+/// Changes of all dictionaries of an app that have views, in order per dictionary.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) columns: Vec<Option<Box<dyn AnyChanges>>>,
@@ -260,17 +260,17 @@ impl Changes {
         self.columns.iter_mut().flatten()
     }
 
-    /// What is there stays.
+    /// Confirms the changes collected so far.
     pub(crate) fn keep(&mut self) {
         self.each().for_each(|column| column.keep())
     }
 
-    /// What was added since [`Changes::keep`] goes.
+    /// Discards the changes collected since [`Changes::keep`].
     pub(crate) fn forget(&mut self) {
         self.each().for_each(|column| column.forget())
     }
 
-    /// The changes of dictionary `index`.
+    /// Returns the changes of dictionary `index`, created if missing; `None` if the type does not match.
     #[inline]
     pub(crate) fn of<M: Mirror>(&mut self, index: u32) -> Option<&mut Vec<M::Change>> {
         let index = index as usize;
@@ -291,6 +291,7 @@ impl Log for Changes {
         if self.columns.len() < later.columns.len() {
             self.columns.resize_with(later.columns.len(), || None)
         }
+
         for (own, later) in self.columns.iter_mut().zip(&mut later.columns) {
             if let Some(later) = later
                 && later.len() > 0

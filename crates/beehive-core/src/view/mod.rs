@@ -1,13 +1,13 @@
-//! Snapshots: read-only copies of an app's dictionaries, of what is committed, that handlers of any bee and programs
-//! outside may look at.
+//! Views: read-only copies of the committed state of an app's dictionaries, for handlers of any bee and for
+//! programs that embed the hive.
 //!
-//! Nothing is copied of dictionaries that nobody reads in this way. For the others, a bee collects what a run of
-//! transactions changed, and hands it over when that is committed, with one lock for the run. Nothing is done with it
-//! until somebody looks, or until it is much: whoever pins a version first publishes what waits. So what nobody looks at
-//! costs its writers a push, and what is looked at is as fresh as it can be.
+//! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions
+//! and hands them over once they are committed, taking one lock per run. Nothing happens with the changes
+//! until a reader comes, or until there are many: a reader that pins a version first publishes the pending
+//! changes. So an unused view costs its writers one push, and a view in use is as fresh as possible.
 //!
-//! A transaction has one version of all dictionaries of its app, that which it pinned when it looked first; transactions of
-//! one run of a bee share it, and give it back at its end.
+//! A transaction reads one version of all dictionaries of its app: the version that its first read pins. The
+//! transactions of one run of a bee share that version and release it at the end of the run.
 
 mod cells;
 mod copies;
@@ -37,9 +37,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which dictionaries of an app have snapshots: those that some handler reads, and those that say so.
+/// Selects the dictionaries of an app that have views: those that some handler reads, and those with
+/// `#[shared]`.
 pub(crate) trait Published: Handlers {
-    /// A bit for each dictionary.
+    /// Bit mask of the dictionaries that have views.
     const PUBLISHED: u64 = Self::SHARED | said(Self::DICTS);
 }
 impl<A: Handlers> Published for A {}
@@ -55,47 +56,51 @@ const fn said(dicts: &[DictInfo]) -> u64 {
     mask
 }
 
-/// The snapshots of one app on one hive.
+/// The views of one app on one hive.
 pub(crate) struct Snapshots {
-    /// The app's name.
+    /// Name of the app.
     pub(crate) app: &'static str,
-    /// The dictionaries, a bit each.
+    /// Bit mask of the dictionaries.
     mask: u64,
     seed: u64,
-    /// In a test: what a handler sees was committed before this moment, however cells are spread over bees.
+    /// For tests: a reader sees only what was committed before its own time, so that the result does not
+    /// depend on how cells are spread over bees.
     by_moment: bool,
     pair: Pair<Copies>,
-    /// Looks that were refused.
+    /// Number of reads rejected because the version was too old.
     stale: AtomicU64,
 }
 
-/// What a hive tells of the snapshots of an app.
+/// Status of the views of an app.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SnapshotStatus {
-    /// The number of the version that is read now.
+    /// Number of the current version.
     pub version: u64,
-    /// Copies that exist.
+    /// Number of existing copies.
     pub copies: usize,
-    /// Looks that failed because the version was older than its dictionary allows.
+    /// Number of reads that failed because the version was older than its dictionary allows.
     pub stale: u64,
 }
 
 impl Snapshots {
-    /// The empty snapshots of an app; none if nobody reads any.
+    /// Returns empty views of an app, or `None` if none of its dictionaries has views.
     pub(crate) fn of<A: Published>(prototype: &A, seed: u64, by_moment: bool) -> Option<Arc<Self>> {
         struct Empty {
             mask: u64,
             copies: Copies,
         }
+
         impl Visitor for Empty {
             fn column<C: Column>(&mut self, index: u32, _: &mut C) {
                 let is_published = self.mask & (1 << index) != 0;
                 self.copies.columns.push(is_published.then(|| Copy::of(C::Mirror::default())))
             }
         }
+
         if A::PUBLISHED == 0 {
             return None;
         }
+
         let mut empty = Empty { mask: A::PUBLISHED, copies: Copies::default() };
         prototype.fresh().visit(&mut empty);
         let bounds = Bounds {
@@ -103,6 +108,7 @@ impl Snapshots {
             held: limits::SNAPSHOT_COPIES_HELD_MAX,
             patience: limits::SNAPSHOT_PATIENCE.as_nanos() as u64,
         };
+
         Some(Arc::new(Snapshots {
             app: A::NAME,
             mask: A::PUBLISHED,
@@ -113,13 +119,14 @@ impl Snapshots {
         }))
     }
 
-    /// Adds what the transaction changed, before it is committed. Clones, and so runs the app's code.
+    /// Collects the changes of a transaction before it commits. Clones values, and so runs the app's code.
     #[inline]
     pub(crate) fn note<S: State>(&self, state: &mut S, changes: &mut Changes) {
         struct Note<'a> {
             mask: u64,
             changes: &'a mut Changes,
         }
+
         impl Visitor for Note<'_> {
             #[inline(always)]
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
@@ -131,12 +138,13 @@ impl Snapshots {
                 }
             }
         }
+
         changes.forget();
         state.visit(&mut Note { mask: self.mask, changes });
         changes.keep()
     }
 
-    /// Hands over what was committed by `now`; `changes` is then empty.
+    /// Hands over the changes committed at `now`, and empties `changes`.
     pub(crate) fn hand_over(&self, changes: &mut Changes, now: Time) {
         changes.forget();
         if changes.len() > 0 {
@@ -144,47 +152,53 @@ impl Snapshots {
         }
     }
 
-    /// Hands over what a record says that is committed. `state`: any instance of the app.
+    /// Hands over the committed changes of a log record. `state` is any instance of the app.
     pub(crate) fn committed<S: State>(&self, state: &mut S, ops: &[Op], now: Time) {
         struct Read<'a> {
             seed: u64,
             op: &'a Op,
             changes: &'a mut Changes,
         }
+
         impl Visitor for Read<'_> {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 if index != self.op.dict {
                     return;
                 }
-                // encoded by this very process
+
+                // Decoding does not fail in practice: this process encoded the record.
                 match (column.change_of(self.seed, self.op), self.changes.of::<C::Mirror>(index)) {
                     (Ok(change), Some(changes)) => changes.push(change),
-                    (Err(error), _) => tracing::error!(%error, "a snapshot cannot follow what was committed"),
+                    (Err(error), _) => tracing::error!(%error, "cannot apply a committed change to a view"),
                     (Ok(_), None) => {}
                 }
             }
         }
+
         let mut changes = Changes::default();
         for op in ops.iter().filter(|op| self.mask & (1 << op.dict) != 0) {
             let read = AssertUnwindSafe(|| {
                 state.visit(&mut Read { seed: self.seed, op, changes: &mut changes });
                 changes.keep()
             });
+
             if let Err(panic) = panics::catch(read) {
                 let why = panics::text(&*panic);
-                tracing::error!(app = self.app, %why, "a snapshot cannot follow what was committed");
+                tracing::error!(app = self.app, %why, "panic while applying a committed change to a view");
                 let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
         }
+
         self.hand_over(&mut changes, now)
     }
 
-    /// Hands over all that a bee holds that comes from a log.
+    /// Hands over the whole content of a bee that was restored from a log.
     pub(crate) fn restored<S: State>(&self, state: &mut S, now: Time) {
         struct All<'a> {
             mask: u64,
             changes: &'a mut Changes,
         }
+
         impl Visitor for All<'_> {
             fn column<C: Column>(&mut self, index: u32, column: &mut C) {
                 if self.mask & (1 << index) != 0
@@ -194,18 +208,19 @@ impl Snapshots {
                 }
             }
         }
+
         let mut changes = Changes::default();
         state.visit(&mut All { mask: self.mask, changes: &mut changes });
         changes.keep();
         self.hand_over(&mut changes, now)
     }
 
-    /// Publishes what waits, if no reader is in the way.
+    /// Publishes pending changes, unless a reader still holds the copy that is needed.
     pub(crate) fn publish(&self, now: Time) {
         self.pair.publish(now.as_nanoseconds())
     }
 
-    /// The version that a transaction at `now` has to do with.
+    /// Returns the version for a transaction at `now`, publishing pending changes first.
     fn pin(&self, now: Time) -> Pinned {
         let now = now.as_nanoseconds();
         if let Some(since) = self.pair.waiting_since()
@@ -213,7 +228,9 @@ impl Snapshots {
         {
             self.pair.try_publish(now)
         }
-        // asked for first: the version may be younger than that, and not older
+
+        // Read before the version: a publication in between makes the version newer than `age` says, never
+        // older.
         let since = self.pair.waiting_since();
         let age = since.map_or(0, |since| now.saturating_sub(since));
         Pinned::new(self.pair.current(), std::time::Duration::from_nanos(age), self.seed)
@@ -232,7 +249,7 @@ impl Snapshots {
     }
 }
 
-/// What the transactions of a run have changed, handed over when the run is over, whatever ends it.
+/// The changes of a run of transactions. Hands them over when the run ends, also by a panic.
 pub(crate) struct Collected<'a> {
     snapshots: Option<&'a Arc<Snapshots>>,
     now: Time,
@@ -240,19 +257,20 @@ pub(crate) struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    /// `changes`: empty, and kept from an earlier run. Collects nothing where there are no snapshots.
+    /// Starts a run. `changes` is an empty buffer, kept from an earlier run. Collects nothing if `snapshots`
+    /// is `None`.
     pub(crate) fn begin(snapshots: Option<&'a Arc<Snapshots>>, changes: Changes, now: Time) -> Self {
         Collected { snapshots, now, changes }
     }
 
-    /// Adds what a transaction changed that is about to be committed.
+    /// Collects the changes of a transaction that is about to commit.
     pub(crate) fn note<S: State>(&mut self, state: &mut S) {
         if let Some(snapshots) = self.snapshots {
             snapshots.note(state, &mut self.changes)
         }
     }
 
-    /// Hands over what was collected; returns what can be used again.
+    /// Hands over the collected changes. Returns the empty buffer for reuse.
     pub(crate) fn end(mut self) -> Changes {
         self.hand_over();
         std::mem::take(&mut self.changes)

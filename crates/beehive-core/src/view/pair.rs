@@ -1,50 +1,52 @@
-//! A pair of copies: one is read, the other is written, and now and then they change places.
+//! A pair of copies: readers use one while the writer updates the other, and a publication swaps them.
+//! (Similar to the `left-right` crate, but with bounded patience for slow readers.)
 //!
-//! What has been committed is handed over as a log. Whoever publishes applies it to the copy that nobody reads, and makes
-//! that the current version; the copy that was current lacks that log, and is brought up to date the next time. Readers
-//! hold a version for as long as they read, and wait for nobody. A publisher waits for nobody either: while the copy that
-//! it needs is still read, changes wait; when that takes too long, or they are too many, it makes another copy and leaves
-//! the old one to its readers. There are so many of those and no more; beyond that nothing is published, changes go into
-//! one copy that nobody sees, and readers are told how old their version is.
+//! Committed changes are handed over as a log. A publisher applies the log to the copy that nobody reads, and
+//! makes that the current version. The previous version then lacks this log, and is brought up to date at the
+//! next publication. Readers hold a version as long as they read, and never wait. A publisher does not wait
+//! either: while the copy that it needs is still being read, changes stay pending. If that takes longer than
+//! `patience`, or too many changes are pending, the publisher makes another copy and leaves the old one to
+//! its readers. At most `held` copies are left to readers. Beyond that nothing is published: changes go into
+//! one copy that nobody sees, and readers learn from the age how stale their version is.
 
 use super::sync::{Arc, AtomicU64, Mutex, Ordering, Weak};
 
-/// Something that there are copies of, kept alike by logs of changes. Nothing here unwinds, whatever values do when they
-/// are dropped.
+/// Data that exists in several copies, kept in sync by logs of changes. No method unwinds, even if the drop
+/// of a value panics.
 pub(crate) trait Copied {
-    /// Changes, in order.
+    /// An ordered log of changes.
     type Log: Log;
-    /// Another copy.
+    /// Returns another copy.
     fn duplicate(&self) -> Self;
-    /// Makes the changes.
+    /// Applies the changes of `log`.
     fn apply(&mut self, log: &Self::Log);
-    /// Makes the changes that lead from `current` here.
+    /// Applies `log`, the changes that lead from `current` to the new version.
     fn follow(&mut self, current: &Self, log: &Self::Log);
 }
 
-/// Changes, in order.
+/// An ordered log of changes.
 pub(crate) trait Log: Default {
     fn len(&self) -> usize;
-    /// Takes the changes of `later`, which is then empty.
+    /// Moves the changes of `later` to the end of this log.
     fn append(&mut self, later: &mut Self);
     fn clear(&mut self);
 }
 
-/// One state of all copies.
+/// One state of the data.
 pub(crate) struct Version<C> {
-    /// Later versions have higher numbers.
+    /// Number of the version. Later versions have higher numbers.
     pub(crate) number: u64,
     pub(crate) content: C,
 }
 
-/// What bounds memory, and how long a change may wait. Times are in nanoseconds.
+/// Limits on memory and on the delay of changes. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Changes that wait before whoever hands over more publishes them.
+    /// Number of pending changes above which a hand-over publishes them.
     pub(crate) waiting: usize,
-    /// Copies that are left to readers who hold on to them.
+    /// Maximum number of copies that are left to slow readers.
     pub(crate) held: usize,
-    /// How long a publisher waits for readers before it makes another copy.
+    /// How long a publisher keeps changes pending for a slow reader before it makes another copy.
     pub(crate) patience: u64,
 }
 
@@ -52,20 +54,21 @@ pub(crate) struct Pair<C: Copied> {
     bounds: Bounds,
     current: Mutex<Arc<Version<C>>>,
     writer: Mutex<Writer<C>>,
-    /// When the oldest change was handed over that the current version lacks, plus one. Zero: it lacks none.
+    /// Time at which the oldest change missing from the current version was handed over, plus one; 0 if none
+    /// is missing.
     waiting_since: AtomicU64,
 }
 
 struct Writer<C: Copied> {
-    /// In the current version, and not in that before it.
+    /// Changes in the current version that `retired` lacks.
     behind: C::Log,
-    /// In neither.
+    /// Changes that neither copy has.
     waiting: C::Log,
-    /// The version before the current one, to be written when nobody reads it.
+    /// The previous version, to be updated once its last reader has released it.
     retired: Option<Arc<Version<C>>>,
-    /// Has everything, where that could not be published and is too much to wait as a log.
+    /// A copy with all changes, kept when it could not be published and the pending log had grown too long.
     ahead: Option<C>,
-    /// Left to readers.
+    /// Copies left to readers.
     held: Vec<Weak<Version<C>>>,
     published_at: u64,
 }
@@ -87,13 +90,14 @@ impl<C: Copied> Pair<C> {
         }
     }
 
-    /// Takes what was committed at `now`; `changes` is then empty. `by_moment`: what was handed over before `now` is
-    /// published first, so that one version has all of a moment or nothing.
+    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes handed
+    /// over before `now` are published first, so that a version has all changes of a moment or none of them.
     pub(crate) fn hand_over(&self, changes: &mut C::Log, now: u64, by_moment: bool) {
         let mut writer = self.writer.lock();
         if by_moment && self.waiting_since().is_some_and(|since| since < now) {
             self.publish_with(&mut writer, now)
         }
+
         match &mut writer.ahead {
             Some(ahead) => {
                 ahead.apply(changes);
@@ -101,46 +105,49 @@ impl<C: Copied> Pair<C> {
             }
             None => writer.waiting.append(changes),
         }
+
         if self.waiting_since().is_none() {
             self.waiting_since.store(now.saturating_add(1), Ordering::Release)
         }
+
         if !by_moment && writer.waiting.len() > self.bounds.waiting {
             self.publish_with(&mut writer, now)
         }
     }
 
-    /// Publishes what waits, if that is possible now.
+    /// Publishes the pending changes if possible.
     pub(crate) fn publish(&self, now: u64) {
         self.publish_with(&mut self.writer.lock(), now)
     }
 
-    /// As [`Pair::publish`], unless somebody else is at it.
+    /// Same as [`Pair::publish`], but does nothing if another thread holds the writer's lock.
     pub(crate) fn try_publish(&self, now: u64) {
         if let Some(mut writer) = self.writer.try_lock() {
             self.publish_with(&mut writer, now)
         }
     }
 
-    /// When the oldest change was handed over that the current version lacks.
+    /// Returns the time at which the oldest change missing from the current version was handed over.
     #[inline]
     pub(crate) fn waiting_since(&self) -> Option<u64> {
         self.waiting_since.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// The current version. Whoever holds it keeps a copy from being written.
+    /// Returns the current version. While a caller holds it, that copy cannot be updated.
     #[inline]
     pub(crate) fn current(&self) -> Arc<Version<C>> {
         self.current.lock().clone()
     }
 
-    /// Copies that exist: the current one, those that wait to be written, those that are left to readers.
+    /// Returns the number of existing copies: the current one, those waiting to be updated, and those left to
+    /// readers.
     pub(crate) fn copies(&self) -> usize {
         let mut writer = self.writer.lock();
         writer.forget_released();
         1 + usize::from(writer.retired.is_some()) + usize::from(writer.ahead.is_some()) + writer.held.len()
     }
 
-    /// Changes that wait as a log.
+    /// Returns the number of changes pending as a log.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.writer.lock().waiting.len()
@@ -150,6 +157,7 @@ impl<C: Copied> Pair<C> {
         if writer.ahead.is_none() && writer.waiting.len() == 0 {
             return;
         }
+
         writer.forget_released();
         let current = self.current();
         let may_leave = writer.held.len() < self.bounds.held;
@@ -172,6 +180,7 @@ impl<C: Copied> Pair<C> {
                         writer.retired = Some(retired);
                         return;
                     }
+
                     writer.held.push(Arc::downgrade(&retired));
                     let mut content = current.content.duplicate();
                     content.follow(&current.content, &writer.waiting);
@@ -181,6 +190,7 @@ impl<C: Copied> Pair<C> {
                         writer.behind.clear();
                         return;
                     }
+
                     (content, true)
                 }
             },
@@ -190,6 +200,7 @@ impl<C: Copied> Pair<C> {
                 (content, true)
             }
         };
+
         let next = Arc::new(Version { number: current.number + 1, content: next });
         *self.current.lock() = next;
         self.waiting_since.store(0, Ordering::Release);
@@ -199,12 +210,13 @@ impl<C: Copied> Pair<C> {
                 std::mem::swap(&mut writer.behind, &mut writer.waiting);
                 writer.retired = Some(current)
             }
-            // nobody has written down what it lacks
+            // No log holds the changes that the previous version lacks, so it cannot be updated.
             false => {
                 writer.behind.clear();
                 writer.held.push(Arc::downgrade(&current))
             }
         }
+
         writer.waiting.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! The version that the transactions on this thread look at: pinned by the first look of a run, given back at its end.
+//! The version that transactions on this thread read: pinned by the first read of a run, released at its end.
 
 use crate::message::{Error, ErrorKind};
 use crate::state::guard;
@@ -11,10 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A version that somebody looks at.
+/// A pinned version.
 pub(crate) struct Pinned {
     version: Arc<Version<Copies>>,
-    /// How old it may be: changes that it lacks are not older.
+    /// Upper bound on the staleness: every change that the version lacks is younger than this.
     pub(crate) age: Duration,
     pub(crate) seed: u64,
 }
@@ -24,7 +24,7 @@ impl Pinned {
         Pinned { version, age, seed }
     }
 
-    /// A version of one dictionary, for a look at state that is apart from any hive.
+    /// Returns a version of one dictionary, for reading state that does not belong to a hive.
     fn of<M: Mirror>(index: u32, mirror: M) -> Self {
         let mut columns: Vec<Option<Column>> = Vec::new();
         columns.resize_with(index as usize, || None);
@@ -38,7 +38,7 @@ impl Pinned {
         self.version.content.columns.get(index as usize)?.as_ref()
     }
 
-    /// What the function with type `F` makes of a dictionary: known, or computed now.
+    /// Returns the value that the function of type `F` derives from a dictionary, computing it if necessary.
     pub(super) fn derived<T: Send + Sync + 'static, F: 'static>(
         &self,
         index: u32,
@@ -65,10 +65,10 @@ thread_local! {
     static OPEN: RefCell<Option<Open>> = const { RefCell::new(None) };
 }
 
-/// Snapshots that can be looked at on this thread, until this is dropped; then what was open before is so again.
+/// Allows reads of views on this thread until it is dropped; the drop restores the previous permission.
 pub(crate) struct Opened(Option<Open>);
 
-/// Lets this thread look at snapshots, at time `now`.
+/// Allows this thread to read views at time `now`.
 #[inline]
 pub(crate) fn open(snapshots: &Arc<Snapshots>, now: Time) -> Opened {
     let open = Open { snapshots: snapshots.clone(), now, pinned: None };
@@ -78,16 +78,18 @@ pub(crate) fn open(snapshots: &Arc<Snapshots>, now: Time) -> Opened {
 impl Drop for Opened {
     #[inline]
     fn drop(&mut self) {
-        // not dropped while the slot is borrowed: values that go with it are the app's
+        // Dropped outside the borrow of the thread-local: dropping runs code of the app, which may read views
+        // itself.
         let over = OPEN.with_borrow_mut(|slot| std::mem::replace(slot, self.0.take()));
         drop(over)
     }
 }
 
-/// The version of this transaction, for a look at dictionary `index` that allows for `age_max`. `own`: what the dictionary
-/// itself holds, where there is no hive.
+/// Returns the version of this transaction, for a read of dictionary `index` whose maximum age is `age_max`.
+/// `own` copies the content of the dictionary itself, for state without a hive.
 ///
-/// Unwinds where there is none: too old, not copied, or not in a transaction.
+/// Unwinds if there is no such version: it is too old, the dictionary has no views, or no transaction is
+/// running.
 #[inline]
 pub(crate) fn pinned<M: Mirror>(
     name: &'static str,
@@ -106,12 +108,13 @@ pub(crate) fn pinned<M: Mirror>(
             }
         }
     });
+
     match pinned {
         Some(pinned) if pinned.age <= age_max && pinned.column(index).is_some() => pinned,
         Some(pinned) => refuse(name, index, age_max, &pinned),
         None if guard::is_recording() => Rc::new(Pinned::of(index, own())),
         None => panic!(
-            "`{name}.shared()` outside of a handler: use `hive.read(|app: &..| app.{name}.shared() ..)`"
+            "`{name}.shared()` was called outside a handler; use `hive.read(|app: &..| app.{name}.shared() ..)`"
         ),
     }
 }
@@ -122,7 +125,7 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         None => Error::of(
             ErrorKind::Limit,
             format!(
-                "there are no snapshots of `{name}`, for no handler of its app says `.shared()`: put `#[shared]` on the field"
+                "`{name}` has no views, because no handler of its app calls `.shared()` on it; put `#[shared]` on the field"
             ),
         ),
         Some(_) => {
@@ -131,13 +134,15 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
                     open.snapshots.count_stale()
                 }
             });
+
             let age = pinned.age;
             Error::of(
                 ErrorKind::Stale,
-                format!("the snapshot of `{name}` is {age:?} old, and it may be {age_max:?} at most"),
+                format!("the view of `{name}` is {age:?} old, and its `max_age` is {age_max:?}"),
             )
         }
     };
-    // without the panic hook: it is no panic, but the answer of this transaction
+
+    // Unwinds without the panic hook: this is no panic, but the result of the transaction.
     std::panic::resume_unwind(Box::new(error))
 }

@@ -1,4 +1,4 @@
-//! What `.shared()` gives: a dictionary as it was when the transaction first looked.
+//! The types that `.shared()` returns: a dictionary as it was when the transaction first read a view.
 
 use crate::key::{Key, KeyEncoding};
 use crate::mapper::DictMeta;
@@ -15,20 +15,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-const CAPTURES: &str = "what is derived from a snapshot is computed from that alone, once for all who ask: the function given to \
+const CAPTURES: &str = "a value derived from a view is computed once and shared by all readers, so the function passed to \
                         `derive` must not capture anything";
 
-/// Refuses, when the program is compiled, what has a value of its own.
+/// Fails at compile time if `F` captures variables.
 const fn assert_captures_nothing<F>() {
     assert!(size_of::<F>() == 0, "{}", CAPTURES)
 }
 
-/// A snapshot of a [`Dict`](crate::Dict): all its cells on this hive, whoever owns them, read-only.
+/// A view of a [`Dict`](crate::Dict): all its cells on this hive, whichever bees own them, read-only.
 ///
-/// It has what was committed, possibly a while ago, and nothing of what this transaction has changed. All dictionaries of
-/// the app that a transaction reads in this way are of one version; later transactions, of this bee and on this hive, never
-/// see an earlier one. Changes that it lacks are younger than the `max_age` of the dictionary: else the transaction fails
-/// with [`ErrorKind::Stale`](crate::ErrorKind).
+/// It contains committed state, possibly slightly stale, and none of the changes of the current transaction.
+/// All views that a transaction reads, of all dictionaries of the app, belong to one version. Later
+/// transactions, of this bee and on this hive, never see an earlier version. Any change that the view lacks
+/// is younger than the `max_age` of the dictionary: otherwise the transaction fails with
+/// [`ErrorKind::Stale`](crate::ErrorKind).
 pub struct SharedDict<K: 'static, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
@@ -45,7 +46,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.pinned.column(self.meta.index)?.cells()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     pub fn get<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -64,22 +65,22 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.get(key).is_some()
     }
 
-    /// Keys and values, in key order.
+    /// Iterates over keys and values, in key order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.cells().into_iter().flat_map(|cells| cells.0.iter()).map(|(key, value)| (key, &**value))
     }
 
-    /// Keys in order.
+    /// Iterates over keys, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// Values in the order of their keys.
+    /// Iterates over values, in key order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The keys in `range` and their values, in order.
+    /// Iterates over the keys in `range` and their values, in order.
     pub fn range<Q: Ord + ?Sized>(
         &self,
         range: impl RangeBounds<Q>,
@@ -91,7 +92,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         cells.into_iter().flatten().map(|(key, value)| (key, &**value))
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.cells().map_or(0, |cells| cells.0.len())
     }
@@ -101,9 +102,9 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.len() == 0
     }
 
-    /// What `compute` makes of this dictionary: a graph, a prefix tree, a sum. It is computed when it is first asked for, and
-    /// once for all who ask until the dictionary changes. What is computed is told apart by the function, so that must not
-    /// capture anything:
+    /// Returns a value that `compute` derives from this dictionary, such as a graph, a prefix tree or a sum.
+    /// The value is computed on first use and shared by all callers until the dictionary changes. It is
+    /// identified by the type of the function, so the function must not capture anything:
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -116,7 +117,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
     ///
     /// #[handlers]
     /// impl Shop {
-    ///     /// Whether it costs more than things do on average.
+    ///     /// Answers whether the item costs more than the average.
     ///     #[rcv(sharded)]
     ///     fn add(&mut self, msg: &Add) -> bool {
     ///         let mean = self.prices.shared().derive(|prices| {
@@ -155,20 +156,21 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// How old it may be: it has everything that was committed on this hive so long before the transaction.
+    /// Returns an upper bound on the staleness of the view: it contains everything that was committed on this
+    /// hive this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// A number that grows with every version, from the start of this hive on. Versions of different hives, and of a hive
-    /// before and after a restart, have nothing to do with each other.
+    /// Returns the number of the version. It increases with every version, starting when the hive starts.
+    /// Version numbers of different hives, or of one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }
 }
 
-/// A snapshot of a [`Table`](crate::Table): all its cells on this hive, whoever owns them, read-only. What a
-/// [`SharedDict`] promises it promises, too.
+/// A view of a [`Table`](crate::Table): all its cells on this hive, whichever bees own them, read-only. It
+/// gives the same guarantees as a [`SharedDict`].
 pub struct SharedTable<K: 'static, R, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
@@ -185,25 +187,25 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.pinned.column(self.meta.index)?.cells()
     }
 
-    /// The rows of the cell `key`; none if there is no such cell.
+    /// Returns the rows of cell `key`; empty if there is no such cell.
     #[inline]
     pub fn at(&self, key: K) -> SharedRows<'_, R, V> {
         let id = self.meta.cell(self.pinned.seed, &key);
         SharedRows(self.cells().and_then(|cells| cells.cells.find(id, &key)))
     }
 
-    /// Cell key, row key and value of all rows, in order.
+    /// Iterates over cell key, row key and value of all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
         let cells = self.cells().into_iter().flat_map(|cells| cells.cells.iter());
         cells.flat_map(|(key, rows)| rows.iter().map(move |(row, value)| (key, row, &**value)))
     }
 
-    /// The keys of all cells, in order.
+    /// Iterates over the keys of all cells, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
         self.cells().into_iter().flat_map(|cells| cells.cells.iter()).map(|(key, _)| key)
     }
 
-    /// The cells in `range` and their rows, in order.
+    /// Iterates over the cells in `range` and their rows, in order.
     pub fn range<Q: Ord + ?Sized>(
         &self,
         range: impl RangeBounds<Q>,
@@ -215,35 +217,36 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         cells.into_iter().flatten().map(|(key, rows)| (key, SharedRows(Some(rows))))
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.cells().map_or(0, |cells| cells.cells.len())
     }
 
-    /// Whether there is no cell, and so no row.
+    /// Whether there are no cells, and so no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What `compute` makes of this table: see [`SharedDict::derive`].
+    /// Returns a value that `compute` derives from this table; see [`SharedDict::derive`].
     pub fn derive<T: Send + Sync + 'static, F: Fn(&Self) -> T + 'static>(&self, compute: F) -> Arc<T> {
         const { assert_captures_nothing::<F>() }
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// How old it may be: it has everything that was committed on this hive so long before the transaction.
+    /// Returns an upper bound on the staleness of the view: it contains everything that was committed on this
+    /// hive this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// A number that grows with every version, from the start of this hive on. Versions of different hives, and of a hive
-    /// before and after a restart, have nothing to do with each other.
+    /// Returns the number of the version. It increases with every version, starting when the hive starts.
+    /// Version numbers of different hives, or of one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }
 }
 
-/// The rows of one cell in a [`SharedTable`], in order of their keys.
+/// The rows of one cell in a [`SharedTable`], in key order.
 pub struct SharedRows<'a, R, V>(Option<&'a Ordered<R, Arc<V>>>);
 
 impl<R, V> Clone for SharedRows<'_, R, V> {
@@ -254,7 +257,7 @@ impl<R, V> Clone for SharedRows<'_, R, V> {
 impl<R, V> Copy for SharedRows<'_, R, V> {}
 
 impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
-    /// The value of `row`.
+    /// Returns the value of `row`.
     #[inline]
     pub fn get<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> Option<&'a V>
     where
@@ -263,7 +266,7 @@ impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
         self.0?.get(row).map(|value| &**value)
     }
 
-    /// Whether there is a `row`.
+    /// Whether `row` exists.
     #[inline]
     pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
     where
@@ -272,7 +275,7 @@ impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
         self.get(row).is_some()
     }
 
-    /// The rows in `range`, in order.
+    /// Iterates over the rows in `range`, in order.
     pub fn range<Q: Ord + ?Sized>(
         &self,
         range: impl RangeBounds<Q>,
@@ -284,37 +287,37 @@ impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
         rows.into_iter().flatten().map(|(row, value)| (row, &**value))
     }
 
-    /// All rows, in order.
+    /// Iterates over all rows, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&'a R, &'a V)> {
         self.0.into_iter().flat_map(|rows| rows.iter()).map(|(row, value)| (row, &**value))
     }
 
-    /// The keys of all rows, in order.
+    /// Iterates over the keys of all rows, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &'a R> {
         self.iter().map(|(row, _)| row)
     }
 
-    /// The values of all rows, in the order of their keys.
+    /// Iterates over the values of all rows, in key order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &'a V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The first row.
+    /// Returns the first row.
     pub fn first(&self) -> Option<(&'a R, &'a V)> {
         self.iter().next()
     }
 
-    /// The last row.
+    /// Returns the last row.
     pub fn last(&self) -> Option<(&'a R, &'a V)> {
         self.iter().next_back()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.0.map_or(0, |rows| rows.len())
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

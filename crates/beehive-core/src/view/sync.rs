@@ -1,4 +1,5 @@
-//! What the pair of copies is built on; its test under a scheduler that tries interleavings has another one.
+//! The synchronisation primitives of the pair of copies. The pair's test under a scheduler replaces this
+//! module.
 
 pub(super) use parking_lot::Mutex;
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The pair of copies against a model: a list of all states that there have been.
+//! The pair of copies against a model: a list of all states that have existed.
 
 use super::copies::{Changes, Column, Copies, Mirror};
 use super::pair::{Bounds, Copied, Log, Pair, Version};
@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 type State = BTreeMap<u8, u16>;
 
-/// Counts what it was computed from, as [`super::derived::Derived`] is told apart.
+/// Checks in `follow` that the log leads from the current version to this copy. [`super::derived::Derived`]
+/// relies on that to keep derived values.
 #[derive(Clone, Default)]
 struct Copy(State);
 
@@ -74,13 +75,14 @@ fn step() -> impl Strategy<Value = Step> {
 
 const BOUNDS: Bounds = Bounds { waiting: 6, held: 2, patience: 20 };
 
-/// A version, what was in it when it was pinned, and which of all states that was.
+/// A pinned version and its content at the time of the pin.
 type Pin = (Arc<Version<Copy>>, State);
 
 fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
     let pair = Pair::new(Copy::default(), BOUNDS);
     let (mut states, mut handed_at, mut now) = (vec![State::new()], vec![0u64], 1u64);
     let (mut pins, mut seen, mut number): (Vec<Pin>, usize, u64) = (Vec::new(), 0, 0);
+
     for step in steps {
         match step {
             Step::HandOver(changes) => {
@@ -97,13 +99,16 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
                 let since = pair.waiting_since();
                 let version = pair.current();
                 prop_assert!(version.number >= number);
+
                 number = version.number;
-                // the newest state that it can be, and never one before what was seen
+                // The newest state that matches, and never one before a state that was already seen.
                 let at = states.iter().rposition(|state| *state == version.content.0);
                 let at = at.ok_or_else(|| TestCaseError::fail("a version that never was"))?;
+
                 prop_assert!(at >= seen || states[seen..].contains(&version.content.0));
                 seen = seen.max((seen..states.len()).find(|s| states[*s] == version.content.0).unwrap_or(at));
-                // how old it may be is no understatement: everything handed over before is in one of the states from `at` on
+                // The age is no understatement: everything handed over before `since` is in one of the states
+                // from `before` on.
                 match since {
                     None => prop_assert_eq!(&version.content.0, &states[states.len() - 1]),
                     Some(since) => {
@@ -111,6 +116,7 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
                         prop_assert!(states[before..].contains(&version.content.0));
                     }
                 }
+
                 let content = version.content.0.clone();
                 pins.push((version, content));
             }
@@ -119,13 +125,16 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
             Step::Publish => pair.publish(now),
             Step::Wait(for_so_long) => now += for_so_long,
         }
+
         for (version, content) in &pins {
             prop_assert_eq!(&version.content.0, content, "what is read does not change");
         }
+
         prop_assert!(pair.copies() <= BOUNDS.held + 3, "{} copies", pair.copies());
     }
+
     pins.clear();
-    // what readers have let go of can be written again
+    // Copies that readers have released can be written again.
     pair.publish(now);
     prop_assert_eq!(&pair.current().content.0, &states[states.len() - 1]);
     prop_assert!(pair.waiting_since().is_none());
@@ -162,13 +171,15 @@ fn changes_do_not_pile_up_where_nobody_looks_and_where_somebody_looks_for_long()
         pair.hand_over(&mut Sets(vec![(1, Some(round))]), 1, false);
         assert!(pair.waiting() <= BOUNDS.waiting);
     }
+
     assert!(pair.current().number > 10, "those who hand over publish");
-    // no time passes while these are held
+    // No time passes while these versions are held.
     let (_one, _two) = (pair.current(), {
         pair.hand_over(&mut Sets(vec![(1, Some(100))]), 1, false);
         pair.publish(1);
         pair.current()
     });
+
     for round in 0..100 {
         pair.hand_over(&mut Sets(vec![(2, Some(round))]), 1, false);
         assert!(pair.waiting() <= BOUNDS.waiting, "{} wait", pair.waiting());
@@ -195,23 +206,26 @@ fn readers_that_hold_on_get_copies_of_their_own_up_to_a_limit() {
     let pair = Pair::new(Copy::default(), BOUNDS);
     let mut pins = Vec::new();
     let mut now = 1;
+
     for round in 0..200u16 {
         now += BOUNDS.patience;
         pair.hand_over(&mut Sets(vec![(1, Some(round))]), now, false);
         pair.publish(now);
         pins.push(pair.current());
     }
+
     assert!(pair.copies() <= BOUNDS.held + 3, "{} copies", pair.copies());
     let held_back = pair.current().content.0[&1];
     assert!(held_back < 20, "nothing is published any more: {held_back}");
     assert!(pair.waiting_since().is_some_and(|since| now - since > 100 * BOUNDS.patience));
-    // and what is written meanwhile does not pile up
+
+    // Changes written meanwhile are not lost: they are published once the readers have gone.
     pins.clear();
     pair.publish(now);
     assert_eq!(pair.current().content.0[&1], 199);
 }
 
-/// A value that panics when it is dropped, which the app's may.
+/// A value whose drop panics, as an app's may.
 #[derive(Clone)]
 struct Bad(Arc<Bomb>);
 struct Bomb(bool);
@@ -230,7 +244,7 @@ impl Mirror for Bombs {
 }
 
 #[test]
-fn what_panics_when_it_is_replaced_stops_nothing() {
+fn a_panic_on_replacement_stops_nothing() {
     let copies = || Copies { columns: vec![Some(Column::of(Bombs::default()))] };
     let pair = Pair::new(copies(), BOUNDS);
     for round in 0..50 {
@@ -240,10 +254,12 @@ fn what_panics_when_it_is_replaced_stops_nothing() {
         pair.hand_over(&mut log, round, false);
         pair.publish(round);
     }
+
     assert!(pair.waiting_since().is_none());
-    // the last are no bombs, nor are those that wait to be replaced
+    // The values of the last two rounds do not panic, neither those in the current version nor those pending.
     let current = pair.current();
     let bombs: &Bombs = current.content.columns[0].as_ref().unwrap().cells().unwrap();
+
     assert_eq!(bombs.0.len(), 5);
     assert!(bombs.0.values().all(|bad| !bad.0.0));
 }

@@ -1,4 +1,5 @@
-//! A transaction commits whole or leaves nothing: state, emits, timers; its answer is its error and the bee goes on.
+//! Atomicity of transactions: each one commits completely or leaves nothing (state, messages, timers). A
+//! failed one is answered with its error, and the bee continues.
 
 use crate::load::{On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::{
@@ -8,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How a transaction ends after it has changed everything that it can.
+/// How a transaction ends after it has changed everything it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum End {
     Well,
@@ -16,11 +17,11 @@ enum End {
     Panic,
     /// Touches a cell outside its map.
     Stray,
-    /// The same, and goes on as if nothing had happened.
+    /// Touches a cell outside its map, catches the unwind, and returns normally.
     StrayAndHide,
-    /// Emits more than it may, and returns well.
+    /// Emits more than the limit, and returns normally.
     Flood,
-    /// Emits more than it may, and then fails by itself.
+    /// Emits more than the limit, and then returns an error.
     FloodAndError,
 }
 
@@ -41,29 +42,29 @@ const BAD: [End; 6] = [End::Error, End::Panic, End::Stray, End::StrayAndHide, En
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Spot(u64);
 
-/// Changes everything at a spot, says so, and ends as it is told.
+/// Changes everything at a spot, emits messages about it, and ends as `end` says.
 #[derive(Message, Clone, Debug)]
 #[message(reply = u64)]
 struct Change {
     spot: Spot,
     end: End,
 }
-/// What a spot holds.
+/// Reads the content of a spot.
 #[derive(Message)]
 #[message(reply = Content)]
 struct Look(Spot);
-/// Only looks, at everything that a spot could hold.
+/// Reads everything that a spot could hold, without changing it.
 #[derive(Message)]
 #[message(reply = bool)]
 struct Glance(Spot);
-/// Removes all that a spot holds.
+/// Removes the content of a spot.
 #[derive(Message)]
 #[message(reply = ())]
 struct Clear(Spot);
 
 type Content = (Option<Vec<u64>>, Vec<(u64, u64)>);
 
-/// Emitted, or asked for later, by a change.
+/// Emitted by a change, at once or by a timer.
 #[derive(Message)]
 struct Said {
     spot: Spot,
@@ -80,7 +81,7 @@ struct Subject {
     other: Dict<u64, u64>,
 }
 
-/// Says less than the handler touches.
+/// A map that names fewer cells than the handler touches.
 fn change_map(msg: &Change, mapper: &mut Mapper) {
     mapper.cell(Subject::__bh_list, &msg.spot);
 }
@@ -93,12 +94,15 @@ impl Subject {
         ctx.after(Duration::from_millis(1), Later { spot: msg.spot });
         let list = self.list.entry(msg.spot).or_default();
         list.push(list.len() as u64);
+
         let count = list.len() as u64;
-        // enough rows to outgrow the part of the undo log that is searched, each changed more than once
+        // Enough rows to outgrow the part of the undo log that is searched linearly, each changed more than
+        // once.
         for row in 0..20 {
             *self.rows.at(msg.spot).entry(row).or_default() += 1;
             self.rows.at(msg.spot).insert(row, count);
         }
+
         self.rows.at(msg.spot).remove(&3);
         self.rows.at(msg.spot).retain(|row, _| row % 5 != 4);
         match msg.end {
@@ -121,6 +125,7 @@ impl Subject {
                 }
             }
         }
+
         Ok(count)
     }
     #[rcv(sharded)]
@@ -151,7 +156,7 @@ struct Later {
     spot: Spot,
 }
 
-/// Counts what got out.
+/// Counts the messages that left committed transactions.
 #[derive(App)]
 struct Ear {
     heard: Dict<u64, (u64, u64)>,
@@ -169,7 +174,7 @@ impl Ear {
     }
 }
 
-/// What a spot holds after so many good changes.
+/// The expected content of a spot after this many successful changes.
 fn content(changes: u64) -> Content {
     if changes == 0 {
         return (None, Vec::new());
@@ -187,6 +192,7 @@ async fn heard(hive: &Hive, spot: Spot, want: (u64, u64)) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await
     }
+
     assert_eq!(got, want, "{spot:?}")
 }
 
@@ -207,13 +213,16 @@ fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
                     good += 1;
                     assert_eq!(hive.request(Look(spot)).await.unwrap(), content(good), "{end:?} on {on:?}");
                 }
+
                 heard(&hive, spot, (good, good)).await;
             }
-            // nothing came late either
+
+            // Nothing arrives late either.
             tokio::time::sleep(Duration::from_millis(20)).await;
             for at in 0..BAD.len() as u64 {
                 heard(&hive, Spot(at), (3, 3)).await
             }
+
             eventually("credits", Duration::from_secs(5), || {
                 hive.status().credits_free == limits::CREDITS_PER_IO_BEE
             })
@@ -223,7 +232,8 @@ fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
     }
 }
 
-/// In one batch, so that what the failed ones emitted lies between what the good ones did.
+/// All messages are in one batch, so the output of the failed ones lies between the output of the successful
+/// ones.
 #[test]
 fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
     for on in [On::Memory, On::Journal] {
@@ -233,6 +243,7 @@ fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
             let mut io = hive.io();
             let ends = [End::Error, End::Panic, End::Stray, End::StrayAndHide];
             let mut good = 0;
+
             for round in 0..40 {
                 io.emit(Change { spot, end: ends[round % 4] });
                 if round % 3 != 0 {
@@ -240,6 +251,7 @@ fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
                     good += 1;
                 }
             }
+
             io.flush().await;
             let (mut wells, mut kinds) = (Vec::new(), Vec::new());
             while wells.len() + kinds.len() < 40 + good as usize {
@@ -251,11 +263,13 @@ fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
                     }
                 }
             }
+
             assert_eq!(wells, (1..=good).collect::<Vec<_>>(), "{on:?}");
             assert!(
                 kinds.iter().enumerate().all(|(at, kind)| Some(*kind) == ends[at % 4].kind()),
                 "{kinds:?}"
             );
+
             assert_eq!(hive.request(Look(spot)).await.unwrap(), content(good));
             heard(&hive, spot, (good, good)).await;
             hive.stop(Duration::from_secs(5)).await;
@@ -270,20 +284,24 @@ fn an_error_is_no_dead_letter_and_dead_letters_are_bounded() {
         let spot = Spot(1);
         let _ = hive.request(Change { spot, end: End::Error }).await;
         assert_eq!((hive.dead_letters().len(), hive.status().dead_letters), (0, 0));
+
         let mut io = hive.io();
         let count = limits::DEAD_LETTERS_MAX as u64 + 300;
         for at in 0..count {
             io.emit(Change { spot: Spot(at), end: if at % 2 == 0 { End::Panic } else { End::Stray } })
         }
+
         io.flush().await;
         eventually("all have failed", Duration::from_secs(20), || hive.status().dead_letters == count).await;
         let letters = hive.dead_letters();
         assert_eq!(letters.len(), limits::DEAD_LETTERS_MAX);
+
         for letter in &letters {
             assert_eq!((letter.app, letter.handler), ("subject", "change"));
             assert!(matches!(letter.error.kind(), ErrorKind::Panicked | ErrorKind::Unmapped));
             assert!(letter.message.ends_with("Change") && letter.can_be_sent_again());
         }
+
         drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
@@ -303,7 +321,8 @@ fn empty_cells_vanish_and_a_look_creates_nothing() {
                 }
                 assert_eq!(hive.request(Look(spot)).await.unwrap(), content(0));
             }
-            // a bee whose cells are all empty ends by itself; what `Said` filled stays
+
+            // A bee whose cells are all empty retires; the cells that `Said` filled stay.
             let limit = Duration::from_secs(10);
             eventually("bees without content end", limit, || hive.status().apps[0].bees == 0).await;
             assert!(hive.status().apps[0].bees_retired >= 20);
@@ -358,14 +377,17 @@ impl Shelf {
             seen.push(*key);
             *value += 1
         });
+
         self.plain.whole().retain(|key, _| key % msg.modulo != 0);
         let keys: Vec<_> = self.tables.whole().keys().copied().collect();
         for key in keys {
             self.tables.whole().at(key).retain(|_, value| *value % msg.modulo != 0)
         }
+
         if !seen.is_sorted() {
             return Err("not in order".into());
         }
+
         if msg.fail { Err("as asked".into()) } else { Ok(()) }
     }
 }
@@ -378,6 +400,7 @@ fn iteration_is_in_key_order_and_a_failed_transaction_over_all_of_it_is_undone()
             let keys: Vec<u64> = (0..200).map(|n| n * 7_919 % 211).collect();
             hive.request(Fill(keys.clone())).await.unwrap();
             let before = hive.request(Orders).await.unwrap();
+
             assert!(before.iter().all(|list| list.len() == 200 && list.is_sorted()), "{before:?}");
             for modulo in [2, 3, 1] {
                 let failed = hive.request(Trim { modulo, fail: true }).await;
@@ -385,10 +408,12 @@ fn iteration_is_in_key_order_and_a_failed_transaction_over_all_of_it_is_undone()
                 assert_eq!(error.text(), "as asked");
                 assert_eq!(hive.request(Orders).await.unwrap(), before, "{on:?}");
             }
+
             hive.request(Trim { modulo: 2, fail: false }).await.unwrap();
             let after = hive.request(Orders).await.unwrap();
             let odd = keys.iter().filter(|key| *key % 2 == 1).count();
             assert!(after.iter().all(|list| list.len() == odd && list.is_sorted()), "{after:?}");
+
             hive.request(Trim { modulo: 1, fail: false }).await.unwrap();
             assert!(hive.request(Orders).await.unwrap().iter().all(Vec::is_empty));
             hive.stop(Duration::from_secs(5)).await;
@@ -396,11 +421,11 @@ fn iteration_is_in_key_order_and_a_failed_transaction_over_all_of_it_is_undone()
     }
 }
 
-// ---- values that cannot be copied just now ----
+// ---- values whose clone panics ----
 
 static BRITTLE: AtomicBool = AtomicBool::new(false);
 
-/// Panics when it is copied at the wrong moment.
+/// A value whose `clone` panics while `BRITTLE` is set.
 #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Brittle(u64);
 impl Clone for Brittle {
@@ -462,6 +487,7 @@ fn a_value_that_panics_when_it_is_copied_for_the_undo_is_as_it_was() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Glass>(), On::Memory);
         assert_eq!(hive.request(Held(1)).await, Ok((Some(1), Some(1))));
+
         let ways = [Way::Put, Way::Remove, Way::Change, Way::InsertRow, Way::RemoveRow, Way::ChangeRow];
         for way in ways {
             BRITTLE.store(true, Ordering::Relaxed);
@@ -471,6 +497,7 @@ fn a_value_that_panics_when_it_is_copied_for_the_undo_is_as_it_was() {
             assert_eq!(error.kind(), ErrorKind::Panicked);
             assert_eq!(hive.request(Held(0)).await, Ok((Some(1), Some(1))), "{way:?}");
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -480,12 +507,14 @@ fn maps_name_all_that_is_touched_and_a_map_that_says_less_is_caught() {
     use beehive_core::testing::maps::{covers, describe, instance, record};
     let mut subject: Subject = instance(Default::default()).unwrap();
     let mut shelf: Shelf = instance(Default::default()).unwrap();
+
     for at in 0..50 {
         let spot = Spot(at % 3);
-        // of the two dictionaries that a change touches, its map was written for one
+        // A change touches two dictionaries, but its map names only one.
         let change = Change { spot, end: if at % 2 == 0 { End::Well } else { End::Stray } };
         let (mapped, touched) =
             (describe::<Subject, Change>(&change), record::<Subject, Change>(&mut subject, &change));
+
         assert!(!covers(&mapped, &touched), "mapped {:?}, touched {touched:?}", mapped.words);
         assert_eq!(cells_needed(&mut subject, &Later { spot }), 1);
         assert_eq!(cells_needed(&mut subject, &Look(spot)), 2);

@@ -1,4 +1,4 @@
-//! What handlers are told of the time, where one thread has a lot to do for long.
+//! The time that handlers see while one thread is busy for a long time.
 
 use crate::load::{alone, on_workers};
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers};
@@ -6,17 +6,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Keeps its thread busy, and looks at the clock.
+/// Keeps its thread busy and checks the clock.
 #[derive(Message)]
 #[message(reply = ())]
 struct Work(u64);
-/// Sent by a handler to another cell: it must not arrive before it was sent.
+/// Sent by a handler to another cell. It must not arrive before the time at which it was sent.
 #[derive(Message)]
 struct Sent {
     to: u64,
     at: Time,
 }
-/// To come when its time has come.
+/// Set as a timer for time `at`.
 #[derive(Message)]
 struct Due {
     to: u64,
@@ -28,9 +28,9 @@ struct Watched {
     cells: Dict<u64, u64>,
 }
 
-/// The hive's time and this test's, read together.
+/// The hive's time and the test's time, read together.
 static BEGAN: OnceLock<(Time, Instant)> = OnceLock::new();
-/// How far behind a handler's time was at most, in microseconds.
+/// Maximum delay of a handler's time behind the real time, in microseconds.
 static BEHIND: AtomicU64 = AtomicU64::new(0);
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static DUE: AtomicU64 = AtomicU64::new(0);
@@ -78,12 +78,15 @@ fn time_goes_on_where_a_thread_never_runs_out_of_bees() {
                 })
             })
             .collect();
+
         for task in tasks {
             task.await.unwrap()
         }
+
         hive.idle().await;
         hive.stop(Duration::from_secs(5)).await;
     });
+
     let behind = Duration::from_micros(BEHIND.load(Ordering::Relaxed));
     assert!(DUE.load(Ordering::Relaxed) > 0);
     assert_eq!(EARLY.load(Ordering::Relaxed), 0, "handled before they were sent, or due");

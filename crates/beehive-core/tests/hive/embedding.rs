@@ -1,5 +1,5 @@
-//! A hive inside a program: on whatever runtime there is or on one of its own, beside other hives, and what it says when it
-//! stops.
+//! A hive embedded in a program: on an existing runtime or its own, next to other hives, and the report of
+//! its stop.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{Address, App, Config, Ctx, Dict, Error, Hive, Io, Message, Restart, Stopped, handlers};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 struct Price {
     each: u64,
 }
-/// Counts, and says what it comes to.
+/// Counts a purchase. Answers the total price.
 #[derive(Message, Clone)]
 #[message(reply = u64)]
 struct Buy(u64);
 #[derive(Message)]
 struct Bought(u64);
-/// Waits until it is let go.
+/// Blocks until it is released.
 #[derive(Message)]
 struct Wait(u64);
 #[derive(Message)]
@@ -79,11 +79,13 @@ async fn buy_and_count(hive: &Hive, each: u64, times: u64) {
     for time in 1..=times {
         assert_eq!(hive.request(Buy(time % 3)).await, Ok(time.div_ceil(3) * each));
     }
+
     hive.idle().await;
     let mut all = 0;
     for key in 0..3 {
         all += hive.request(Total(key)).await.unwrap()
     }
+
     assert_eq!(all, times);
 }
 
@@ -105,9 +107,11 @@ fn a_hive_has_a_runtime_of_its_own_where_there_is_none() {
     assert!(matches!(shop(2).start(), Err(beehive_core::StartError::NoRuntime)));
     let hive = shop(2).start_on_own_runtime(2).unwrap();
     assert_eq!((hive.request_blocking(Buy(1)), hive.request_blocking(Buy(1))), (Ok(2), Ok(4)));
+
     (0..10_000).for_each(|_| hive.emit_blocking(Bought(5)));
     eventually_blocking(|| hive.request_blocking(Total(5)) == Ok(10_000));
     assert!(hive.stop_blocking(Duration::from_secs(5)).is_clean());
+
     let threads = || {
         std::fs::read_dir("/proc/self/task").map_or(0, |all| {
             let name = |task: std::io::Result<std::fs::DirEntry>| {
@@ -116,9 +120,10 @@ fn a_hive_has_a_runtime_of_its_own_where_there_is_none() {
             all.filter_map(name).filter(|name| name.trim_end() == "beehive").count()
         })
     };
+
     assert!(threads() > 0 || !cfg!(target_os = "linux"));
     drop(hive);
-    // its threads end with it
+    // The threads end with the hive.
     eventually_blocking(|| threads() == 0)
 }
 
@@ -130,7 +135,7 @@ fn eventually_blocking(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The same apps with other settings, on the same threads, in turns: none finds anything of another.
+/// The same apps with different settings take turns on the same threads. No hive finds anything of another.
 #[test]
 fn hives_beside_each_other_share_threads_and_nothing_else() {
     on_workers(2, async {
@@ -148,11 +153,14 @@ fn hives_beside_each_other_share_threads_and_nothing_else() {
                 })
             })
         });
+
         for buyer in buyers.collect::<Vec<_>>() {
             buyer.await.unwrap()
         }
-        // one that has stopped takes nothing along
+
+        // Stopping one hive does not affect the others.
         assert!(hives[0].stop(Duration::from_secs(5)).await.is_clean());
+
         for (hive, each) in hives.iter().zip(1..).skip(1) {
             assert_eq!(hive.request(Buy(0)).await, Ok(401 * each));
             hive.idle().await;
@@ -166,31 +174,35 @@ fn hives_beside_each_other_share_threads_and_nothing_else() {
 }
 
 #[test]
-fn a_stop_says_what_was_left() {
+fn a_stop_reports_unfinished_work() {
     on_workers(2, async {
         let (hive, _) = start(shop(1), On::Memory);
         hive.spawn_io("never returns", Restart::Never, |_io: Io| std::future::pending());
         hive.request(Remind(5)).await.unwrap();
-        // one is at work, the others wait behind it: each came in by itself
+
+        // One runs, and the others wait behind it, because each came in a batch of its own.
         for _ in 0..4 {
             hive.emit(Wait(1)).await
         }
+
         let waiting = || hive.status().apps[0].handlers.iter().any(|h| h.name == "wait" && h.messages > 0);
         eventually("at work", Duration::from_secs(10), waiting).await;
         let again = hive.clone();
         let twice = tokio::spawn(async move { again.stop(Duration::from_secs(60)).await });
         let stopped = hive.stop(Duration::from_millis(50)).await;
+
         LET_GO.store(true, Ordering::Release);
         let Stopped { unfinished, runs_dropped, timers_dropped, io_bees_dropped, .. } = stopped;
         assert_eq!((unfinished, timers_dropped, io_bees_dropped), (4, 1, 1), "{stopped:?}");
-        // the first may have been taken together with some that came behind it
+
+        // The first may have been taken out together with some of those behind it.
         assert!(runs_dropped <= 3 && !stopped.is_clean(), "{stopped:?}");
         assert_eq!(twice.await.unwrap(), stopped, "whoever asks is told the same");
         assert_eq!(hive.stop(Duration::ZERO).await, stopped);
     })
 }
 
-/// Rings, and says so to whoever asks it to.
+/// Replies to an address with the message [`Rang`].
 #[derive(Message)]
 struct Ring(Address);
 #[derive(Message)]
@@ -217,6 +229,7 @@ fn an_io_bee_begins_with_the_hive_and_is_found_by_its_name() {
                 }
             }
         };
+
         let hive = shop(1).io("bell", pauses, bell).start().unwrap();
         let mut asker = hive.io();
         for life in 1..=3 {
@@ -224,14 +237,17 @@ fn an_io_bee_begins_with_the_hive_and_is_found_by_its_name() {
             let address = hive.find_io("bell").unwrap();
             asker.send(address, Ring(asker.address()));
             asker.flush().await;
+
             let mail = asker.receive().await;
             let rang: Vec<u64> = mail.messages::<Rang>().unwrap().iter().map(|rang| rang.0).collect();
             assert_eq!(rang, [life.min(2)], "the second life does not end");
+
             if life == 1 {
                 let gone = || hive.find_io("bell") != Some(address);
                 eventually("another life", Duration::from_secs(10), gone).await
             }
         }
+
         assert_eq!((hive.find_io("whistle"), lives.load(Ordering::Relaxed)), (None, 2));
         hive.stop(Duration::from_millis(50)).await;
         eventually("gone", Duration::from_secs(10), || hive.find_io("bell").is_none()).await

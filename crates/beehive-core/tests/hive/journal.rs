@@ -1,4 +1,4 @@
-//! A hive on a journal that is killed at any moment and starts again from the bytes of its log.
+//! A hive with a journal that is killed at any moment and starts again from the bytes of its log.
 
 use crate::load::{Chance, on_workers};
 use beehive_core::journal::{Colony, Mark};
@@ -6,7 +6,7 @@ use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::time::Duration;
 
-/// Number `seq` from outside: counted at `key`, and passed on to the counter of its group.
+/// Message number `seq` from outside: counted at `key`, and passed on to the counter of its group.
 #[derive(Message)]
 struct Hit {
     key: u64,
@@ -45,7 +45,7 @@ impl Front {
     }
     #[rcv(sharded)]
     fn passed(&mut self, msg: &Passed, ctx: &mut Ctx) {
-        // what `after` sends comes back to the app that asked for it
+        // A message sent with `after` returns to the app that set the timer.
         let _ = self.hits.contains(&(1_000_000 + msg.group));
         if msg.seq.is_multiple_of(3) {
             ctx.emit(Late { group: msg.group, seq: msg.seq })
@@ -93,17 +93,20 @@ fn killed_at_any_moment_everything_is_handled_once() {
     for run in 0..6u64 {
         let mut log: Vec<Vec<u8>> = Vec::new();
         let mut chance = Chance(run);
-        // so many lives; the last one is long enough
+        // The number of incarnations; the last one runs to completion.
         for life in 0..6 {
             let last_life = life == 5;
             log = on_workers(3, async {
                 let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
                 let journal =
                     TestJournal::start(run * 100 + life, if last_life { 0 } else { 40 }, colony.last);
+
                 if run % 2 == 0 && life > 0 {
-                    // these know that the one before did not end well, and take care
+                    // A marker tells these incarnations that the previous one crashed, so they run unfinished
+                    // messages one at a time.
                     journal.leave(Some(Mark::default()))
                 }
+
                 let hive = Hive::builder()
                     .app::<Front>()
                     .app::<Back>()
@@ -111,7 +114,8 @@ fn killed_at_any_moment_everything_is_handled_once() {
                     .journal(journal.clone(), colony)
                     .start()
                     .unwrap();
-                // the outside does not know what was handled, and sends everything again
+
+                // The sender does not know what was handled, and sends everything again.
                 let mut io = hive.io();
                 io.resume(LANE, 0);
                 for seq in 0..MESSAGES {
@@ -120,12 +124,14 @@ fn killed_at_any_moment_everything_is_handled_once() {
                         io.flush().await
                     }
                 }
+
                 if last_life {
                     check(&hive).await
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(30_000))).await
                 }
-                // killed: nothing is committed from here on
+
+                // Killed: nothing is committed from here on.
                 journal.stop();
                 let mut all = log.clone();
                 all.extend(journal.log());
@@ -133,6 +139,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
                 all
             });
         }
+
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
@@ -148,17 +155,21 @@ async fn check(hive: &Hive) {
             assert!(hits.is_sorted_by(|a, b| a < b), "one sender, one key: in order and once: {hits:?}");
             all.extend(hits);
         }
+
         let mut passed = Vec::new();
         for group in 0..4 {
             passed.extend(hive.request(Group(group)).await.unwrap());
         }
+
         all.sort_unstable();
         passed.sort_unstable();
         assert!(passed.is_sorted_by(|a, b| a < b), "something was passed on twice: {passed:?}");
+
         let want: Vec<u64> = (0..MESSAGES).collect();
         if all == want && passed == want {
             return;
         }
+
         left -= 1;
         assert!(left > 0, "{} of {MESSAGES} handled, {} passed on", all.len(), passed.len());
         tokio::time::sleep(Duration::from_millis(5)).await

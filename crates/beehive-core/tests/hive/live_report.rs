@@ -1,5 +1,5 @@
-//! What a hive says about itself is true, of traffic that is known: who has most to do, who exchanges most with whom, what
-//! causes what, which handler merges bees; and what it was told stays true when bees merge.
+//! The status of a hive is correct for known traffic: the busiest bees, the heaviest exchanges, which
+//! messages cause which, and which handler merges bees. The counters survive merges.
 
 use crate::load::on_workers;
 use beehive_core::testing::merge_two;
@@ -57,7 +57,7 @@ impl Driver {
 }
 
 const KEYS: u64 = 5;
-/// Packets of key 1, and of each other key.
+/// Number of packets of key 1, and of each other key.
 const MOST: u64 = 500;
 const FEW: u64 = 20;
 
@@ -69,7 +69,7 @@ fn sent_by(bee: &BeeStatus, app: Option<&str>) -> u64 {
     bee.from.iter().filter(|peer| peer.app == app).map(|peer| peer.messages).sum()
 }
 
-/// Looks when all bees are at rest.
+/// Returns the status once all bees are idle.
 async fn at_rest(hive: &Hive) -> beehive_core::Status {
     loop {
         hive.idle().await;
@@ -82,7 +82,7 @@ async fn at_rest(hive: &Hive) -> beehive_core::Status {
 }
 
 #[test]
-fn known_traffic_is_told_as_it_was() {
+fn status_reports_known_traffic() {
     on_workers(3, async {
         let hive = Hive::builder().app::<Switch>().app::<Driver>().start().unwrap();
         let mut io = hive.io();
@@ -93,39 +93,45 @@ fn known_traffic_is_told_as_it_was() {
             }
             io.flush().await
         }
+
         let status = at_rest(&hive).await;
         let [switch, driver] = &status.apps[..] else { panic!("two apps") };
 
-        // who has most to do, and most to carry
+        // The busiest bees, by messages and by state size.
         assert_eq!(messages(&switch.busiest), [MOST, FEW, FEW, FEW, FEW]);
         assert_eq!(messages(&driver.busiest), [3 * MOST, FEW, FEW, FEW, FEW]);
+
         let bytes: Vec<u64> = switch.busiest.iter().filter_map(|bee| bee.state_bytes).collect();
         assert!(bytes[0] > 10_000 && bytes[1..].iter().all(|bytes| (10..100).contains(bytes)), "{bytes:?}");
         assert!(switch.busiest[0].nanoseconds_per_message.is_some_and(|ns| ns > 0));
 
-        // who exchanges most with whom
+        // The heaviest exchanges.
         assert_eq!(sent_by(&switch.busiest[0], None), MOST);
+
         let from = &driver.busiest[0].from;
         assert_eq!((from.len(), from[0].app, from[0].messages), (1, Some("switch"), 3 * MOST));
         assert_eq!(from[0].bee, Some(switch.busiest[0].bee));
 
-        // what causes what
+        // Which messages cause which.
         let caused = |message: &str| {
             let name = format!("beehive-core::{message}");
             let of_message: Vec<_> = status.emits.iter().filter(|emit| emit.message == name).collect();
             assert!(of_message.iter().all(|emit| (emit.app, emit.handler) == ("switch", "packet")));
             of_message.iter().map(|emit| emit.count).sum::<u64>()
         };
+
         assert_eq!((caused("Out"), caused("Flow")), (2 * MOST + FEW * (KEYS - 1), MOST));
         assert!(status.emits.iter().all(|emit| emit.upon == "beehive-core::Packet" || emit.upon == "Packet"));
 
-        // merges, and who causes them
+        // Merges, and the handlers that cause them.
         assert_eq!((switch.bees, switch.bees_created, switch.bees_merged), (5, 5, 0));
+
         io.emit(Unite(1, 2));
         io.emit(Unite(2, 3));
         io.flush().await;
         let status = at_rest(&hive).await;
         let switch = &status.apps[0];
+
         assert_eq!((switch.bees, switch.bees_created, switch.bees_merged), (3, 5, 2));
         let waited: Vec<_> =
             switch.handlers.iter().map(|handler| (handler.name, handler.waited > 0)).collect();
@@ -134,9 +140,9 @@ fn known_traffic_is_told_as_it_was() {
     })
 }
 
-/// A bee that takes over the cells of another takes over what was counted.
+/// A bee that takes over the cells of another one also takes over its counters.
 #[test]
-fn what_was_counted_survives_a_merge() {
+fn traffic_counters_survive_a_merge() {
     on_workers(3, async {
         let hive = Hive::builder().app::<Switch>().app::<Driver>().start().unwrap();
         let mut io = hive.io();
@@ -144,12 +150,14 @@ fn what_was_counted_survives_a_merge() {
             (0..100).for_each(|_| io.emit(Packet { key, weight: 1 }));
             io.flush().await
         }
+
         let before = at_rest(&hive).await;
         let mut chance = 0;
         while hive.status().apps.iter().any(|app| app.bees > 1) {
             chance += 1;
             merge_two(&hive, chance).await
         }
+
         let after = at_rest(&hive).await;
         for (before, after) in before.apps.iter().zip(&after.apps) {
             let all = messages(&before.busiest).iter().sum::<u64>();
@@ -157,6 +165,7 @@ fn what_was_counted_survives_a_merge() {
             let app = (after.name == "driver").then_some("switch");
             assert_eq!(sent_by(&after.busiest[0], app), all, "{}", after.name);
         }
+
         hive.stop(Duration::from_secs(1)).await;
     })
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a hive on so many workers, with or without a journal that misbehaves.
+//! Test support: a hive on a number of workers, with or without a misbehaving journal.
 
 use beehive_core::journal::Colony;
 use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
@@ -11,12 +11,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Held by all tests of this process, or by one that looks at the clock.
+/// Shared by all tests of this process, or held exclusively by a test that measures time.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 thread_local!(static IS_ALONE: Cell<bool> = const { Cell::new(false) });
 
-/// Lets no other test run beside this one, until it is dropped.
+/// Prevents other tests from running until it is dropped.
 pub(crate) struct Alone {
     _machine: RwLockWriteGuard<'static, ()>,
 }
@@ -33,7 +33,7 @@ impl Drop for Alone {
     }
 }
 
-/// Runs a test on a runtime of its own.
+/// Runs a test on its own runtime.
 pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T {
     let _beside_others = (!IS_ALONE.get()).then(|| MACHINE.read_recursive());
     let runtime =
@@ -43,16 +43,16 @@ pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T 
     result
 }
 
-/// What a hive sends its records to.
+/// Where a hive sends its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
-    /// Nothing.
+    /// Nowhere.
     Memory,
-    /// A journal that commits late and refuses one entry in fifty.
+    /// To a journal that commits late and refuses one entry in fifty.
     Journal,
 }
 
-/// Starts a hive; the journal must be kept.
+/// Starts a hive. The caller must keep the journal alive.
 pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>) {
     match on {
         On::Memory => (builder.start().unwrap(), None),
@@ -63,7 +63,7 @@ pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>
     }
 }
 
-/// Waits until `done`, or fails.
+/// Waits until `done` returns true; panics after `limit`.
 pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !done() {
@@ -72,12 +72,12 @@ pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut
     }
 }
 
-/// A panic that nobody is told of: thousands of them would hide the one that matters.
+/// Unwinds without the panic hook: thousands of expected panics would hide the one that matters.
 pub(crate) fn unheard(text: &str) -> ! {
     std::panic::resume_unwind(Box::new(text.to_string()))
 }
 
-/// A small generator of chance, the same for the same seed.
+/// A small deterministic random number generator.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -87,24 +87,29 @@ impl Chance {
     }
 }
 
-/// The oracle: a handler touches nothing that its derived map does not name, before dictionaries are fused, and the message
-/// is handled. Returns how many of the named cells were needed: with one of those lost from the map, the oracle says so.
+/// The oracle: checks that a handler touches only what its derived map names (before fusion), and that the
+/// message is handled. Returns how many of the named cells are needed: the oracle fails if one of those is
+/// missing from the map.
 pub(crate) fn cells_needed<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> usize {
     let mapped = describe::<A, M>(message);
     let touched = record(app, message);
     assert!(covers(&mapped, &touched), "{}: mapped {:?}, touched {touched:?}", M::NAME, mapped.words);
+
     let delivered = deliver(app, message);
     let panicked = matches!(delivered, Delivered::Panicked(_) | Delivered::Unmapped(_));
     assert!(!panicked, "{}: {delivered:?}", M::NAME);
+
     let without = |lost: usize| {
         let mut seeded = mapped.clone();
         seeded.words.remove(lost);
         seeded
     };
+
     (0..mapped.words.len()).filter(|lost| !covers(&without(*lost), &touched)).count()
 }
 
-/// Waits until nothing is under way: all credits of the hive, and the `limit` of each IO bee, are free.
+/// Waits until nothing is in flight: all credits of the hive, and the `limit` credits of each IO bee, are
+/// free.
 pub(crate) async fn credits_are_back(hive: &Hive, io: &[&Io], limit: u32) {
     eventually("credits", Duration::from_secs(60), || {
         hive.status().credits_free == limits::CREDITS_PER_IO_BEE && io.iter().all(|io| io.credits() == limit)
@@ -112,7 +117,7 @@ pub(crate) async fn credits_are_back(hive: &Hive, io: &[&Io], limit: u32) {
     .await
 }
 
-/// A platform whose clock is ahead.
+/// A platform whose clock is ahead of the real time.
 pub(crate) struct Ahead(TokioPlatform, Duration);
 
 impl Ahead {

@@ -1,47 +1,48 @@
-//! One hive under load: order, merges, sweeps, requests, handlers that misbehave, and all of it on a journal.
+//! One hive under load: order, merges, sweeps, requests and misbehaving handlers, in memory and with a
+//! journal.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
 
-mod aborts;
 mod atomicity;
+mod blocking_handlers;
 mod clock;
-mod deep;
-mod dropping;
+mod commit_records;
+mod dead_letters;
+mod deduplication;
+mod drop_panics;
 mod embedding;
-mod ended;
-mod figures;
-mod held;
+mod handler_placement;
+mod io_bee_liveness;
 mod isolation;
 mod journal;
-mod letters;
 mod live_report;
 mod load;
 mod merge;
-mod merged_memory;
+mod merge_dedup;
 mod order;
-mod overtaking;
-mod owed;
+mod order_across_turns;
+mod ownership_handover;
+mod poison_messages;
 mod postpone;
-mod questions;
-mod record;
-mod remembering;
+mod postponed_answers;
 mod request;
+mod request_storm;
 mod retirement;
+mod schema_changes;
 mod self_send;
 mod settings;
-mod shapes;
-mod snapshots;
-mod steady;
+mod stateless_recursion;
+mod status_counters;
 mod stop;
-mod stuck;
 mod supervision;
 mod sweep;
 mod sweep_log;
-mod sweep_turns;
+mod sweep_visits;
 mod timers;
 mod timers_order;
-mod unreadable;
-mod unwritable;
-mod whereabouts;
-mod witnessed;
+mod undecodable_values;
+mod unencodable_values;
+mod views;
+mod watchdog;
+mod witness;

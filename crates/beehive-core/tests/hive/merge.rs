@@ -1,4 +1,5 @@
-//! Messages whose cells belong to several bees: the bees merge, each message runs once, sums are conserved.
+//! Messages whose cells belong to several bees: the bees merge, each message runs once, and sums are
+//! conserved.
 
 use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::journal::Colony;
@@ -16,7 +17,7 @@ struct Open {
 #[derive(Message)]
 #[message(reply = u64)]
 struct Balance(u64);
-/// Moves one from each account to the next, and says what they hold together.
+/// Moves one unit from each account to the next, and answers their total.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Around {
@@ -24,7 +25,7 @@ struct Around {
     fail: bool,
     panic: bool,
 }
-/// What several accounts hold together.
+/// Answers the total of several accounts.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Sum(Vec<u64>);
@@ -53,16 +54,20 @@ impl Bank {
             total += *held;
             *held = held.wrapping_sub(1);
         }
+
         if msg.panic {
             unheard("as asked")
         }
+
         if msg.fail {
             return Err("as asked".into());
         }
+
         for account in &msg.accounts {
             let held = self.accounts.entry(*account).or_default();
             *held = held.wrapping_add(1);
         }
+
         Ok(total)
     }
     #[rcv(joins)]
@@ -81,6 +86,7 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
     for account in 0..ACCOUNTS {
         hive.request(Open { account, amount: 1_000 }).await.unwrap();
     }
+
     assert_eq!(hive.status().apps[0].bees, ACCOUNTS as usize);
     let mut running = Vec::new();
     for seed in 0..tasks {
@@ -89,6 +95,7 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
             let mut chance = Chance(seed);
             let mut io = hive.io();
             let mut answered = 0;
+
             for _ in 0..rounds {
                 let count = 2 + chance.below(2);
                 let mut accounts = Vec::new();
@@ -98,6 +105,7 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
                         accounts.push(account)
                     }
                 }
+
                 let message = Around { accounts, fail: chance.below(5) == 0, panic: chance.below(20) == 0 };
                 io.emit(message);
                 io.flush().await;
@@ -105,6 +113,7 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
                     answered += mail.into_answers::<Around>().ok().unwrap().into_iter().count() as u64
                 }
             }
+
             while answered < rounds {
                 let mail =
                     tokio::time::timeout(Duration::from_secs(30), io.receive()).await.expect("an answer");
@@ -115,23 +124,28 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
                     }
                 }
             }
+
             assert_eq!(answered, rounds);
         }))
     }
+
     for task in running {
         task.await.unwrap()
     }
+
     let all: Vec<u64> = (0..ACCOUNTS).collect();
     let sum = hive.request_within(Duration::from_secs(30), Sum(all)).await.unwrap();
     assert_eq!(sum, ACCOUNTS * 1_000);
+
     let bank = &hive.status().apps[0];
     assert_eq!((bank.bees, bank.bees_merged), (1, ACCOUNTS - 1));
+
     for account in 0..ACCOUNTS {
         assert_eq!(hive.request(Balance(account)).await.unwrap(), 1_000);
     }
 }
 
-/// Takes so many milliseconds. Answers what time it is for the handler.
+/// Takes `milliseconds`. Answers the time that the handler sees.
 #[derive(Message)]
 #[message(reply = Time)]
 struct Keep {
@@ -174,6 +188,7 @@ fn sixty_four_bees_become_one_on_a_journal_while_they_are_taken_apart() {
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
         });
+
         storm(&hive, 8, 60).await;
         shaking.abort();
         assert!(journal.unwrap().refused() > 0);
@@ -181,7 +196,7 @@ fn sixty_four_bees_become_one_on_a_journal_while_they_are_taken_apart() {
     })
 }
 
-/// Later messages of a sender to a cell do not overtake one that waits for a merge.
+/// Must not be overtaken by later messages of the same sender to the same cell while it waits for a merge.
 #[derive(Message)]
 struct Append {
     keys: Vec<u64>,
@@ -228,12 +243,14 @@ fn nothing_overtakes_a_message_that_waits_for_a_merge() {
                     vec![a, c],
                     vec![b],
                 ];
+
                 for (seq, keys) in keys.into_iter().enumerate() {
                     io.emit(Append { keys, seq: seq as u64 });
                     if seq % 2 == 0 {
                         io.flush().await
                     }
                 }
+
                 io.flush().await;
                 for (key, want) in [(a, vec![0, 3, 4, 7]), (b, vec![1, 3, 5, 8]), (c, vec![2, 5, 6, 7])] {
                     let mut got = Vec::new();
@@ -244,9 +261,11 @@ fn nothing_overtakes_a_message_that_waits_for_a_merge() {
                         }
                         tokio::time::sleep(Duration::from_millis(1)).await
                     }
+
                     assert_eq!(got, want, "round {round}, key {key}, {on:?}");
                 }
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
@@ -259,23 +278,26 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
         for account in 0..4 {
             hive.request(Open { account, amount: 5 }).await.unwrap();
         }
+
         let sum = hive.request(Sum(vec![0, 1])).await.unwrap();
         assert_eq!(sum, 10);
+
         eventually("merged", Duration::from_secs(1), || hive.status().apps[0].bees == 3).await;
         assert_eq!(hive.request(Balance(2)).await.unwrap(), 5);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Two senders want the same bees merged while one of them is busy. It ends with the merge of the first; the second is told.
+/// Two senders want the same bees merged while one of the bees is busy. The merge of the first sender ends
+/// it; the second sender is notified.
 #[test]
-fn whoever_waits_for_a_bee_that_merged_is_told() {
+fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     on_workers(4, async {
         let (hive, _) = start(Hive::builder().app::<Slow>(), On::Memory);
         for round in 0..3 {
             let (small, one, two) = (10 * round, 10 * round + 1, 10 * round + 2);
             let mut ios = [hive.io(), hive.io(), hive.io()];
-            // the older bee has one cell, so it goes to the younger one, which has two
+            // The older bee has one cell, so it merges into the younger one, which has two.
             hive.request(Keep { keys: vec![small], milliseconds: 0 }).await.unwrap();
             hive.request(Keep { keys: vec![one, two], milliseconds: 0 }).await.unwrap();
             ios[0].emit(Keep { keys: vec![small], milliseconds: 150 });
@@ -285,19 +307,21 @@ fn whoever_waits_for_a_bee_that_merged_is_told() {
                 io.emit(Keep { keys: vec![small, one], milliseconds: 0 });
                 io.flush().await
             }
+
             for io in &mut ios {
                 let mail =
                     tokio::time::timeout(Duration::from_secs(10), io.receive()).await.expect("an answer");
                 assert_eq!(mail.into_answers::<Keep>().ok().unwrap().into_iter().count(), 1);
             }
         }
+
         assert_eq!(hive.status().apps[0].bees_merged, 3);
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// A bee whose transactions were logged by a machine with a clock ahead of this one merges into another: for that one, too,
-/// it is as late from then on.
+/// The transactions of a bee were logged by a machine whose clock was ahead. When the bee merges into another
+/// one, that one's time must not be earlier from then on.
 #[test]
 fn time_does_not_run_backwards_when_bees_merge() {
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -307,16 +331,19 @@ fn time_does_not_run_backwards_when_bees_merge() {
             let builder = Hive::builder().app::<Slow>().seed(5).platform(Ahead::by(ahead));
             builder.journal(journal.clone(), colony).start().unwrap()
         };
+
         let hive = begin(&journal, Colony::default(), HOUR);
         let late = hive.request(Keep { keys: vec![1], milliseconds: 0 }).await.unwrap();
         hive.stop(Duration::from_secs(5)).await;
         journal.stop();
+
         let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
         let journal = TestJournal::start(8, 0, colony.last);
         let hive = begin(&journal, colony, Duration::ZERO);
         let early = hive.request(Keep { keys: vec![2, 3], milliseconds: 0 }).await.unwrap();
+
         assert!(early < late, "the clock of this life is behind");
-        // the older bee merges into the larger one
+        // The older bee merges into the larger one.
         let merged = hive.request(Keep { keys: vec![1, 2], milliseconds: 0 }).await.unwrap();
         assert_eq!(hive.status().apps[0].bees_merged, 1);
         assert!(merged >= late, "{merged:?} after {late:?}");
@@ -332,16 +359,19 @@ fn maps_over_several_keys_name_all_that_is_touched() {
     let mut lists: Lists = instance(Default::default()).unwrap();
     let mut chance = Chance(9);
     let (mut around, mut sum, mut append) = (0, 0, 0);
+
     for seq in 0..1_000 {
         let account = chance.below(6);
         let keys: Vec<u64> = (0..chance.below(4)).map(|_| chance.below(6)).collect();
         assert_eq!(cells_needed(&mut bank, &Open { account, amount: 100 }), 1);
         assert_eq!(cells_needed(&mut bank, &Balance(account)), 1);
+
         let message = Around { accounts: keys.clone(), fail: chance.below(3) == 0, panic: false };
         around = around.max(cells_needed(&mut bank, &message));
         sum = sum.max(cells_needed(&mut bank, &Sum(keys.clone())));
         append = append.max(cells_needed(&mut lists, &Append { keys, seq }));
         assert_eq!(cells_needed(&mut lists, &Appended(account)), 1);
     }
+
     assert_eq!((around, sum, append), (3, 3, 3), "every key of a message is needed");
 }

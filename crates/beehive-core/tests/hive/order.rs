@@ -1,4 +1,5 @@
-//! Per-sender order, no loss, no duplicate, never two handlers at once on one key; cells emptied and made again.
+//! Order of messages: per sender, without loss or duplicates, never two handlers at once on one key, also
+//! while cells are emptied and recreated.
 
 use crate::load::{Chance, On, cells_needed, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -7,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Number `seq` of `sender` to `key`.
+/// Message number `seq` from `sender` to `key`.
 #[derive(Message, Debug)]
 struct Numbered {
     key: u64,
@@ -15,7 +16,7 @@ struct Numbered {
     seq: u64,
 }
 
-/// What a key has seen of a sender.
+/// Answers what a key has received from each sender.
 #[derive(Message)]
 #[message(reply = Vec<(u64, u64)>)]
 struct Seen(u64);
@@ -32,7 +33,7 @@ struct Log {
 impl Log {
     #[rcv(sharded)]
     fn numbered(&mut self, msg: &Numbered) {
-        // two keys may share a flag by chance only if they collide modulo the table: keys are spread so that they do not
+        // Keys below 1024 have a flag each, so the flags of two keys cannot collide.
         let flag = &INSIDE[(msg.key % 1024) as usize];
         if msg.key < 1024 {
             if flag.swap(true, Ordering::AcqRel) {
@@ -40,6 +41,7 @@ impl Log {
             }
             std::thread::yield_now();
         }
+
         self.seen.entry(msg.key).or_default().push((msg.sender, msg.seq));
         if msg.key < 1024 {
             flag.store(false, Ordering::Release);
@@ -67,12 +69,15 @@ async fn fresh_keys_twice(hive: &Hive, emitters: u64, messages: u64) {
                     io.flush().await
                 }
             }
+
             io.flush().await
         }))
     }
+
     for task in tasks {
         task.await.unwrap()
     }
+
     let keys = messages / 2 / emitters * emitters;
     let mut chance = Chance(7);
     for _ in 0..2_000 {
@@ -81,6 +86,7 @@ async fn fresh_keys_twice(hive: &Hive, emitters: u64, messages: u64) {
         let sender = (key - 1_000_000) / (keys / emitters);
         assert_eq!(seen, [(sender, 0), (sender, 1)], "key {key}");
     }
+
     let app = &hive.status().apps[0];
     assert_eq!(app.bees_merged, 0);
 }
@@ -98,12 +104,15 @@ async fn shared_keys_in_order(hive: &Hive, emitters: u64, keys: u64, each: u64) 
                     io.flush().await
                 }
             }
+
             io.flush().await
         }))
     }
+
     for task in tasks {
         task.await.unwrap()
     }
+
     let mut total = 0;
     for key in 0..keys {
         let seen = hive.request_within(Duration::from_secs(60), Seen(key)).await.unwrap();
@@ -115,11 +124,12 @@ async fn shared_keys_in_order(hive: &Hive, emitters: u64, keys: u64, each: u64) 
         }
         total += seen.len() as u64
     }
+
     assert_eq!(total, emitters * each);
     assert_eq!(OVERLAPS.load(Ordering::Relaxed), 0);
 }
 
-/// Tests that look at the same flags take turns.
+/// Tests that use the same flags take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -169,6 +179,7 @@ fn senders_keep_their_order_on_a_journal_while_bees_are_taken_apart() {
                 }
             }
         });
+
         shared_keys_in_order(&hive, 8, 16, 1_000).await;
         shaking.abort();
         assert!(journal.unwrap().refused() > 0);
@@ -176,7 +187,7 @@ fn senders_keep_their_order_on_a_journal_while_bees_are_taken_apart() {
     })
 }
 
-/// Puts or removes, so that cells come and go.
+/// Inserts or removes a value, so that cells come and go.
 #[derive(Message)]
 #[message(reply = bool)]
 struct Toggle(u64);
@@ -228,12 +239,13 @@ fn cells_are_emptied_and_made_again_while_their_bees_retire() {
         let (hive, _) = start(Hive::builder().app::<Toggles>().app::<Watcher>(), On::Memory);
         const KEYS: u64 = 50;
         let mut tasks = Vec::new();
+
         for sender in 0..6u64 {
             let hive = hive.clone();
             tasks.push(tokio::spawn(async move {
                 let mut io = hive.io();
                 let mut chance = Chance(sender + 100);
-                // long enough for many rounds of retirement, with pauses in which all are idle
+                // Long enough for many rounds of retirement, with pauses in which all bees are idle.
                 for round in 0..30u64 {
                     for _ in 0..200 {
                         io.emit(Toggle(chance.below(KEYS)));
@@ -245,10 +257,12 @@ fn cells_are_emptied_and_made_again_while_their_bees_retire() {
                 }
             }))
         }
+
         for task in tasks {
             task.await.unwrap()
         }
-        // everything is through when the same keys answer
+
+        // All messages have been handled once the same keys answer.
         let mut toggles = 0;
         for key in 0..KEYS {
             let on = hive.request(Toggle(key)).await.unwrap();
@@ -260,9 +274,11 @@ fn cells_are_emptied_and_made_again_while_their_bees_retire() {
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             assert_eq!(ons - offs, on as u64, "key {key}: on {ons} times, off {offs} times");
             toggles += ons + offs;
         }
+
         assert_eq!(toggles, 6 * 30 * 200 + KEYS);
         let status = hive.status();
         assert!(status.apps[0].bees_retired > 0, "{status:?}");
@@ -277,6 +293,7 @@ fn maps_name_all_that_is_touched() {
     let mut toggles: Toggles = instance(Default::default()).unwrap();
     let mut watcher: Watcher = instance(Default::default()).unwrap();
     let mut chance = Chance(3);
+
     for seq in 0..500 {
         let key = chance.below(5);
         let numbered = Numbered { key: 2_000 + key, sender: 1, seq };

@@ -1,5 +1,5 @@
-//! Messages that are put off, rows that are evicted and blocks that are undone, on a journal that refuses and a hive that
-//! is killed: every message is handled to its end once, and the log says what the hive said.
+//! Postponed messages, evicted rows and undone blocks, on a journal that refuses entries and with a hive that
+//! is killed. Every message is handled to completion once, and the log agrees with the hive.
 
 use crate::load::{Chance, on_workers};
 use beehive_core::journal::Colony;
@@ -7,7 +7,7 @@ use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Hive, Message, Table, attempt, handlers};
 use std::time::Duration;
 
-/// Is let in at the third try.
+/// Succeeds at the third attempt.
 #[derive(Message)]
 struct Knock {
     door: u64,
@@ -32,6 +32,7 @@ impl House {
         if *tries < 3 {
             return ctx.postpone(Duration::from_micros(msg.seq % 3_000));
         }
+
         let undone = attempt! {
             self.last.at(msg.door).clear();
             self.tries.at(msg.door).insert(msg.seq, 1_000);
@@ -39,6 +40,7 @@ impl House {
             self.tries.at(msg.door).insert(msg.seq, 4);
             Ok(())
         };
+
         if undone.is_err() {
             self.last.at(msg.door).insert(msg.seq, 1);
         }
@@ -83,6 +85,7 @@ fn killed_while_messages_wait_each_is_handled_to_its_end_once() {
         let mut log: Vec<Vec<u8>> = Vec::new();
         let mut chance = Chance(run);
         let mut at_last = None;
+
         for life in 0..5 {
             let last_life = life == 4;
             on_workers(3, async {
@@ -95,6 +98,7 @@ fn killed_while_messages_wait_each_is_handled_to_its_end_once() {
                         io.flush().await
                     }
                 }
+
                 io.flush().await;
                 if last_life {
                     let mut found = all(&hive).await;
@@ -108,17 +112,20 @@ fn killed_while_messages_wait_each_is_handled_to_its_end_once() {
                         tokio::time::sleep(Duration::from_millis(5)).await;
                         found = all(&hive).await;
                     }
+
                     assert!(is_done(&found), "{found:?}");
                     assert!(found.iter().all(|(_, last)| last.len() <= 5), "{found:?}");
                     at_last = Some(found);
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(12_000))).await
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 hive.stop(Duration::ZERO).await;
             });
         }
+
         let again = on_workers(2, async {
             let (hive, _journal) = start(&log, 0);
             all(&hive).await

@@ -1,19 +1,20 @@
-//! Every request ends in exactly one way, and in time: a value, the handler's error, nobody, too late, unavailable.
+//! Requests: each one ends in exactly one way and in time, with a value, the handler's error, no answer, a
+//! timeout, or unavailability.
 
 use crate::load::{On, alone, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is to happen to a question.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Fate {
     Answered,
     Failed,
     Panicked,
-    /// After so many milliseconds.
+    /// Answered after this many milliseconds.
     Slow(u64),
-    /// The map says drop.
+    /// The map drops it.
     Dropped,
     /// The handler has no answer.
     PassedOn,
@@ -80,14 +81,14 @@ impl Second {
         Some(count)
     }
 }
-/// How often the first app changed something because of a question.
+/// Answers how often the first app changed something because of a request.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Count(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct CountSecond(u64);
-/// Sees every question and has no say.
+/// Sees every request and cannot answer.
 #[derive(App)]
 struct Observer {
     seen: Dict<u64, u64>,
@@ -97,12 +98,12 @@ impl Observer {
     #[rcv(sharded, observes)]
     fn ask(&mut self, msg: &Ask) -> Result<(), Error> {
         *self.seen.entry(msg.key).or_default() += 1;
-        // an observer's failure is nobody's answer
+        // The error of an observer is nobody's answer.
         if msg.key % 2 == 1 { Err("observers have no say".into()) } else { Ok(()) }
     }
 }
 
-/// Nobody handles it.
+/// Handled by no app.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Unheard;
@@ -114,7 +115,7 @@ fn expected(ask: &Ask) -> Result<String, RequestError> {
             Some((_, Fate::Dropped | Fate::PassedOn)) => continue,
             Some((who, Fate::Answered | Fate::Slow(_))) => Ok(who.into()),
             Some((who, Fate::Failed)) => Err(RequestError::Handler(Error::new(format!("{who} says no")))),
-            // the text is looked at apart
+            // The text of the panic is checked separately.
             Some((_, Fate::Panicked)) => Err(RequestError::Unavailable),
             None => Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }),
         };
@@ -131,6 +132,7 @@ fn the_first_answer_in_the_order_of_apps_is_the_answer() {
             let builder = Hive::builder().app::<First>().app::<Observer>().app::<Second>();
             let (hive, _journal) = start(builder, on);
             let mut key = 0;
+
             for first in FATES {
                 for second in FATES {
                     for twice in 0..2 {
@@ -138,17 +140,21 @@ fn the_first_answer_in_the_order_of_apps_is_the_answer() {
                         let ask = Ask { key, first, second };
                         let want = expected(&ask);
                         let got = hive.request_within(Duration::from_secs(20), ask.clone()).await;
+
                         match (&want, &got) {
                             (Err(RequestError::Unavailable), Err(RequestError::Handler(error))) => {
                                 assert_eq!(error.kind(), ErrorKind::Panicked, "{ask:?}")
                             }
                             _ => assert_eq!(got, want, "{ask:?}, {twice}"),
                         }
-                        // who comes behind an answer is not asked, and an error is an answer; a failure changes nothing
+
+                        // Apps behind an answer are not asked, and an error is an answer. A failed handler
+                        // changes nothing.
                         let ran = match first {
                             Fate::Answered | Fate::Slow(_) | Fate::PassedOn => Ok(1),
                             _ => Err(RequestError::NoAnswer { message: <Count as Message>::NAME }),
                         };
+
                         assert_eq!(hive.request(Count(key)).await, ran, "{ask:?}");
                         let reached = matches!(first, Fate::Dropped | Fate::PassedOn);
                         let ran = match second {
@@ -159,8 +165,10 @@ fn the_first_answer_in_the_order_of_apps_is_the_answer() {
                     }
                 }
             }
+
             let unheard = hive.request(Unheard).await;
             assert_eq!(unheard, Err(RequestError::NoAnswer { message: <Unheard as Message>::NAME }));
+
             let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
             eventually("credits", Duration::from_secs(5), all_free).await;
             hive.stop(Duration::from_secs(5)).await;
@@ -178,7 +186,7 @@ fn the_order_of_apps_is_the_order_of_the_chain() {
     })
 }
 
-/// How late an answer may be on a busy machine.
+/// Maximum delay of an answer on a busy machine.
 const SLACK: Duration = Duration::from_millis(300);
 
 #[test]
@@ -187,7 +195,7 @@ fn no_request_ends_after_its_deadline() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<First>().app::<Second>().credits(64), On::Memory);
         let mut asking = Vec::new();
-        // far more than there are credits, most of them behind handlers that are slow
+        // Far more than there are credits, most of them behind slow handlers.
         for n in 0..400u64 {
             let hive = hive.clone();
             asking.push(tokio::spawn(async move {
@@ -197,6 +205,7 @@ fn no_request_ends_after_its_deadline() {
                 let got =
                     hive.request_within(limit, Ask { key: n % 20, first, second: Fate::Answered }).await;
                 let took = began.elapsed();
+
                 assert!(took < limit + SLACK, "{took:?} of {limit:?}");
                 match got {
                     Ok(who) => assert_eq!(who, "first"),
@@ -207,10 +216,12 @@ fn no_request_ends_after_its_deadline() {
                 }
             }))
         }
+
         for task in asking {
             task.await.unwrap()
         }
-        // what timed out has been handled or has gone; nothing of it stays
+
+        // Requests that timed out have been handled or dropped, and hold no credits.
         eventually("credits", Duration::from_secs(20), || hive.status().credits_free == 64).await;
         let again = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
         assert_eq!(hive.request(again).await, Ok("first".to_string()));
@@ -242,11 +253,13 @@ macro_rules! noting {
                 if msg.key == 1_000 + $number {
                     return Ok(());
                 }
+
                 std::thread::sleep(Duration::from_millis($number * 5));
                 *self.notes.entry(msg.key).or_default() += 1;
                 if msg.fail == $number {
                     return Err("as asked".into());
                 }
+
                 Ok(())
             }
             #[rcv(sharded)]
@@ -273,15 +286,18 @@ fn a_unit_answer_means_that_all_who_handle_it_have_committed() {
                 for app in [1, 2] {
                     assert_eq!(hive.request(Noted(app * 10_000 + key)).await, Ok(1), "{on:?}");
                 }
-                // one of them fails: that is the answer, and the other's part stays
+
+                // One of them fails: its error is the answer, and the other's changes stay.
                 let failed = hive.request(Note { key, fail: 1 + key % 2 }).await;
                 assert_eq!(failed, Err(RequestError::Handler(Error::new("as asked"))));
+
                 let kept = [1, 2].map(|app| if app == 1 + key % 2 { 1 } else { 2 });
                 for (app, kept) in [1, 2].into_iter().zip(kept) {
                     assert_eq!(hive.request(Noted(app * 10_000 + key)).await, Ok(kept));
                 }
             }
-            // one of them drops it
+
+            // One of them drops it.
             assert_eq!(hive.request(Note { key: 1_001, fail: 0 }).await, Ok(()));
             assert_eq!(hive.request(Noted(21_001)).await, Ok(1));
             hive.stop(Duration::from_secs(5)).await;
@@ -321,17 +337,20 @@ fn a_sweep_is_answered_when_every_cell_has_committed() {
     for on in [On::Memory, On::Journal] {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Calling>(), on);
-            // nobody there: all of nobody have committed
+            // Without any cells, the sweep is complete at once.
             assert_eq!(hive.request(Roll { fail: false }).await, Ok(()), "{on:?}");
+
             for key in 0..10 {
                 hive.request(Note { key, fail: 0 }).await.unwrap();
             }
+
             for round in 1..4 {
                 assert_eq!(hive.request(Roll { fail: false }).await, Ok(()), "{on:?}");
                 for key in 0..10 {
                     assert_eq!(hive.request(Noted(key)).await, Ok(round));
                 }
             }
+
             let failed = hive.request(Roll { fail: true }).await;
             assert_eq!(failed, Err(RequestError::Handler(Error::new("not here"))));
             hive.stop(Duration::from_secs(5)).await;
@@ -341,7 +360,7 @@ fn a_sweep_is_answered_when_every_cell_has_committed() {
 
 static DRILL_ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Handled once per cell, which lasts until it is ended.
+/// Handled once per cell; each handler runs until it is released.
 #[derive(Message)]
 struct Drill;
 #[derive(App)]
@@ -362,7 +381,7 @@ impl Drilling {
             std::thread::sleep(Duration::from_millis(1))
         }
     }
-    /// Its map cannot be computed for the first key.
+    /// A handler whose map panics for the first key.
     #[rcv(each = names, joins)]
     fn roll(&mut self, key: &u64, msg: &Roll) -> Result<(), Error> {
         let left = *key - 1;
@@ -383,10 +402,12 @@ fn a_sweep_that_a_stop_cuts_off_is_not_said_to_be_done() {
         for key in 0..10 {
             hive.request(Note { key, fail: 0 }).await.unwrap();
         }
+
         let asking = hive.clone();
         let asked = tokio::spawn(async move { asking.request(Drill).await });
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!asked.is_finished());
+
         hive.stop(Duration::ZERO).await;
         assert_eq!(asked.await.unwrap(), Err(RequestError::Unavailable));
         DRILL_ENDS.store(true, Ordering::Release);
@@ -400,6 +421,7 @@ fn a_sweep_whose_map_panics_for_one_cell_fails_there_and_reaches_the_others() {
         for key in 0..5 {
             hive.request(Note { key, fail: 0 }).await.unwrap();
         }
+
         for round in 1..4 {
             let failed = hive.request(Roll { fail: false }).await;
             let Err(RequestError::Handler(error)) = failed else { panic!("round {round}: {failed:?}") };
@@ -409,13 +431,14 @@ fn a_sweep_whose_map_panics_for_one_cell_fails_there_and_reaches_the_others() {
                 assert_eq!(hive.request(Noted(key)).await, Ok(want), "key {key}");
             }
         }
+
         let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
         eventually("credits", Duration::from_secs(5), all_free).await;
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Goes through more stateless handlers, one inside the other, than may be.
+/// Goes through more nested stateless handlers than the limit allows.
 #[derive(Message)]
 struct Down {
     left: u64,
@@ -452,6 +475,7 @@ fn stateless_handlers_nested_too_deep_are_sent_on_as_ordinary_messages() {
             let before = hive.request(Noted(0)).await.unwrap();
             hive.emit(Down { left: depth }).await;
             let mut now = before;
+
             for _ in 0..200 {
                 now = hive.request(Noted(0)).await.unwrap();
                 if now > before {
@@ -459,8 +483,10 @@ fn stateless_handlers_nested_too_deep_are_sent_on_as_ordinary_messages() {
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
+
             assert_eq!(now, before + 1, "{depth} deep");
         }
+
         assert_eq!(hive.status().cycles, 0);
         hive.stop(Duration::from_secs(5)).await;
     })
@@ -483,6 +509,7 @@ fn requests_while_the_hive_stops_end_too() {
                     let first = if n % 10 == 0 { Fate::Slow(20) } else { Fate::Answered };
                     let got =
                         hive.request_within(limit, Ask { key: n % 30, first, second: Fate::Answered }).await;
+
                     assert!(began.elapsed() < limit + SLACK);
                     match got {
                         Ok(_) => true,
@@ -491,14 +518,17 @@ fn requests_while_the_hive_stops_end_too() {
                     }
                 }))
             }
+
             tokio::time::sleep(Duration::from_millis(20)).await;
             let began = Instant::now();
             hive.stop(grace).await;
             assert!(began.elapsed() < grace + SLACK, "{:?}", began.elapsed());
+
             let mut answered = 0;
             for task in asking {
                 answered += task.await.unwrap() as usize
             }
+
             assert!(answered > 0 && answered < 200, "{answered}");
             let ask = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
             assert_eq!(hive.request(ask).await, Err(RequestError::Unavailable));
@@ -520,6 +550,7 @@ fn nobody_waits_for_ever_on_a_hive_that_has_stopped() {
         })
         .await
         .expect("what is emitted to a hive that has stopped is dropped at once");
+
         let mut io = hive.io_with_credits(4);
         tokio::time::timeout(limit, async {
             for _ in 0..20 {
@@ -529,6 +560,7 @@ fn nobody_waits_for_ever_on_a_hive_that_has_stopped() {
         })
         .await
         .expect("so is what an IO bee flushes");
+
         tokio::time::timeout(limit, hive.stop(Duration::from_secs(5)))
             .await
             .expect("stopping twice is no harm");
@@ -547,49 +579,58 @@ fn settings_for_an_app_without_any_are_refused() {
     })
 }
 
-/// A thread that runs no tasks asks, and every end is the one that a task would see.
+/// A thread that runs no tasks sends requests. They end in the same ways as those of a task.
 #[test]
-fn a_thread_of_ones_own_asks_and_waits() {
+fn a_plain_thread_can_send_blocking_requests() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let hive = {
         let _inside = runtime.enter();
         Hive::builder().app::<First>().app::<Second>().start().unwrap()
     };
+
     let ask = |key, first| Ask { key, first, second: Fate::PassedOn };
     assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Ok("first".to_string()));
+
     let failed = hive.request_blocking(ask(1, Fate::Failed));
     assert!(matches!(failed, Err(RequestError::Handler(error)) if error.text() == "first says no"));
+
     let nobody = hive.request_blocking(ask(1, Fate::PassedOn));
     assert_eq!(nobody, Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }));
+
     let limit = Duration::from_millis(30);
     let late = hive.request_blocking_within(limit, ask(2, Fate::Slow(300)));
     assert_eq!(late, Err(RequestError::Timeout { after: limit }));
-    // many threads at the same time
+
+    // Many threads at the same time.
     std::thread::scope(|scope| {
         let asks =
             |n: u64| (0..50u64).all(|k| hive.request_blocking(ask(100 * n + k, Fate::Answered)).is_ok());
         let threads: Vec<_> = (1..=8).map(|n| scope.spawn(move || asks(n))).collect();
         threads.into_iter().for_each(|thread| assert!(thread.join().unwrap()))
     });
-    // also a thread that the runtime keeps for what blocks
+
+    // A blocking thread of the runtime may wait, too.
     let blocking = hive.clone();
     let asked = runtime.spawn_blocking(move || blocking.request_blocking(Count(1)));
     assert_eq!(runtime.block_on(asked).unwrap(), Ok(2), "what was undone does not count");
+
     runtime.block_on(hive.stop(Duration::from_secs(5)));
     assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Err(RequestError::Unavailable));
     runtime.shutdown_timeout(Duration::from_millis(200));
     assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Err(RequestError::Unavailable));
 }
 
-/// A task, or a handler, that waits would hold what has to answer: it is told so before anything is done.
+/// A task or a handler must not block, because it may hold the thread that has to answer. It gets an error
+/// before anything is sent.
 #[test]
-fn where_a_thread_must_not_wait_it_is_told_so() {
+fn a_blocking_request_from_a_task_or_handler_is_refused() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<First>().app::<Waits>(), On::Memory);
         let asking = hive.clone();
         let in_a_task = tokio::spawn(async move { asking.request_blocking(Count(7)) });
         assert!(in_a_task.await.unwrap_err().is_panic());
         assert_eq!(hive.status().apps[0].handlers[1].messages, 0, "nothing was asked");
+
         *ASKED_FROM_INSIDE.lock().unwrap() = Some(hive.clone());
         let failed = hive.request(AskFromInside).await.unwrap_err().to_string();
         assert!(failed.contains("a handler cannot wait for an answer"), "{failed}");

@@ -1,4 +1,4 @@
-//! Bees that own nothing any more retire, whatever held them up.
+//! Bees without cell content retire, even if messages delayed them.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -30,7 +30,7 @@ impl Ledger {
     }
 }
 
-/// Owns a cell for as long as it takes to send something on.
+/// Owns a cell only while it passes a message on.
 #[derive(App)]
 struct Relays {
     nothing: Dict<u64, u64>,
@@ -51,12 +51,15 @@ fn a_bee_whose_messages_waited_for_a_merge_retires_after_it() {
         for key in [1, 2] {
             hive.emit(Listed { keys: vec![key], milliseconds: 0 }).await
         }
+
         hive.idle().await;
-        // the merge waits for this one, and what needs the merge waits at its senders
+        // The merge waits for this handler, and the messages that need the merge are blocked at their
+        // senders.
         hive.emit(Listed { keys: vec![1], milliseconds: 600 }).await;
         for key in 0..100 {
             hive.emit(Relayed { key: 100 + key, keys: vec![1, 2] }).await
         }
+
         hive.idle().await;
         eventually("all have retired", Duration::from_secs(10), || hive.status().apps[0].bees == 0).await;
         hive.stop(Duration::from_secs(5)).await;

@@ -1,11 +1,11 @@
-//! Bees without content that send to themselves, while the queen retires idle ones: whoever retires a bee and whoever delivers
-//! to it take the same locks.
+//! Empty bees that send messages to themselves while the queen retires idle ones. Retirement and delivery
+//! take the same locks.
 
 use crate::load::{On, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::time::{Duration, Instant};
 
-/// Takes so long at these places.
+/// Blocks for `milliseconds` at these keys.
 #[derive(Message)]
 struct Listed {
     keys: Vec<u64>,
@@ -31,7 +31,7 @@ impl Ledger {
 struct Touch {
     keys: Vec<u64>,
 }
-/// Has a bee wait with much for what is held, and then with something for itself.
+/// Makes a bee wait with many messages for a blocked cell, and then with one for itself.
 #[derive(Message)]
 struct Begin {
     at: u64,
@@ -68,7 +68,7 @@ impl Empty {
     }
 }
 
-/// Bees without content that send something to cells of their own and others', while the queen retires idle ones.
+/// Empty bees send messages to their own cells and those of others while the queen retires idle bees.
 #[test]
 fn a_bee_that_sends_to_itself_may_become_idle() {
     on_workers(4, async {
@@ -76,11 +76,13 @@ fn a_bee_that_sends_to_itself_may_become_idle() {
         hive.emit(Listed { keys: vec![100], milliseconds: 0 }).await;
         hive.emit(Listed { keys: vec![1_000], milliseconds: 0 }).await;
         hive.idle().await;
-        // holds up what the bees send first
+
+        // Delays the first messages of the bees.
         hive.emit(Listed { keys: vec![100], milliseconds: 6_000 }).await;
         let began = Instant::now();
         let mut key = 0;
         let mut rounds = 0;
+
         while began.elapsed() < Duration::from_secs(5) {
             rounds += 1;
             for _ in 0..40 {
@@ -89,10 +91,12 @@ fn a_bee_that_sends_to_itself_may_become_idle() {
                 hive.emit(Touch { keys: vec![key + 1] }).await;
                 hive.emit(Begin { at: key, wait: 500 }).await;
             }
+
             tokio::time::sleep(Duration::from_millis(20)).await;
             let answer = hive.request_within(Duration::from_secs(15), Ping(u64::MAX - rounds)).await;
             assert!(answer.is_ok(), "round {rounds}, after {:?}: {answer:?}", began.elapsed());
         }
+
         hive.stop(Duration::ZERO).await;
     })
 }

@@ -1,5 +1,5 @@
-//! Settings that change while a hive works: one version for each transaction, none that goes back, all or nothing, and
-//! what a log makes of it.
+//! Settings that change at run time: each transaction sees one version, versions never go back, a change is
+//! all or nothing, and a log keeps it.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::journal::{Colony, Entry, Record};
@@ -23,13 +23,13 @@ struct Rules {
 #[derive(Message)]
 #[message(reply = u64)]
 struct Begin(u64);
-/// Goes on with it: the cell, and the level that its sender went by.
+/// Continues a chain: the cell, and the level that its sender saw.
 #[derive(Message)]
 struct Step(u64, u64, u8);
-/// As [`Step`], for whoever has no cell.
+/// Same as [`Step`], for a stateless handler.
 #[derive(Message)]
 struct Pass(u64, u64, u8);
-/// How often a sender's level was above the receiver's.
+/// Answers how often a sender's level was above the receiver's.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Behind(u64);
@@ -68,7 +68,7 @@ impl Ruled {
 
     #[rcv(stateless)]
     fn pass(&mut self, msg: &Pass, ctx: &mut Ctx) {
-        // what this handler sees is told to the next cell: were it behind, that would be noted there
+        // Reports the level seen here to the next cell, which counts if its own is lower.
         let level = self.config.level;
         ctx.emit(Step(msg.0 % 64, level.max(msg.1), msg.2));
         if level < msg.1 {
@@ -138,27 +138,32 @@ fn a_message_never_meets_older_settings_than_its_sender_had(on: On) {
                 })
             })
             .collect();
+
         let mut current = 1;
         while !senders.iter().all(|sender| sender.is_finished()) {
             current += 1;
             assert_eq!(hive.reconfigure(level(current)).await, Ok(vec!["ruled"]));
-            // whoever asks afterwards gets what is in force
+            // A request sent afterwards sees the new settings.
             assert_eq!(hive.request(Begin(current % 64)).await, Ok(current));
         }
+
         for sender in senders {
             assert!(sender.await.unwrap() > 1, "settings did not change meanwhile");
         }
+
         hive.idle().await;
         for cell in 0..64 {
             assert_eq!(hive.request(Behind(cell)).await, Ok(0), "cell {cell}");
         }
+
         assert_eq!(STATELESS_BEHIND.load(Ordering::Relaxed), 0);
         let status = hive.status();
         assert_eq!(
             status.apps.iter().map(|app| app.settings_version).collect::<Vec<_>>(),
             [1, current as u32]
         );
-        // each cell that was there was told of the last one, at least
+
+        // Each existing cell was notified at least of the last version.
         assert!(hive.request(Told(current % 64)).await.unwrap().contains(&(current as u32)));
         hive.stop(Duration::from_secs(5)).await;
         drop(journal)
@@ -183,6 +188,7 @@ fn settings_that_one_app_refuses_change_nothing() {
             let (hive, table) = (hive.clone(), rules(text));
             async move { hive.reconfigure(table).await.unwrap_err() }
         };
+
         for (text, words) in [
             ("[ruled]\nlevl = 2\n", "[apps.ruled]: there is no key `levl`; did you mean `level`?"),
             ("[ruled]\nlevel = -2\n", "[apps.ruled]"),
@@ -191,16 +197,18 @@ fn settings_that_one_app_refuses_change_nothing() {
             ("[ruled]\nlevel = 2\n[ruler]\n", "[apps.ruler]: there is no app `ruler`; did you mean `ruled`?"),
             (
                 "[elsewhere]\nlevel = 2\n",
-                "[apps.elsewhere]: there is no app `elsewhere`; there are plain, ruled",
+                "[apps.elsewhere]: there is no app `elsewhere` (expected plain, ruled)",
             ),
         ] {
             let error = refused(text).await;
             assert!(error.to_string().contains(words), "{error}");
             assert_eq!(hive.request(Begin(1)).await, Ok(1));
         }
+
         assert_eq!(hive.reconfigure(level(1)).await, Ok(vec![]), "these are in force");
         assert_eq!(hive.status().apps[1].settings_version, 1);
-        // what is under way began on a higher level, which all tests of this process count
+
+        // Chains in flight began on a higher level, and the counter is shared by all tests of this process.
         hive.idle().await;
         assert_eq!(hive.reconfigure(rules("")).await, Ok(vec!["ruled"]), "defaults");
         assert_eq!(hive.request(Begin(1)).await, Ok(0));
@@ -235,34 +243,42 @@ fn a_log_knows_the_settings_before_anybody_sees_them_and_versions_go_on_after_a_
         let (hive, journal) = goes_on(level(1), Colony::default());
         hive.request(Begin(5)).await.unwrap();
         assert_eq!(hive.reconfigure(level(2)).await, Ok(vec!["ruled"]));
+
         let two = [(1, "level = 1\n".to_string()), (2, "level = 2\n".to_string())];
         assert_eq!(logged(&journal), two);
+
         hive.idle().await;
-        // nothing is committed any more: nobody sees what is asked for now
+        // Nothing is committed from here on, so the new settings never take effect.
         journal.stop();
         let (asking, asked) = (hive.clone(), level(3));
         let waits = tokio::spawn(async move { asking.reconfigure(asked).await });
+
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!waits.is_finished());
         assert_eq!(hive.status().apps[1].settings_version, 2);
+
         hive.stop(Duration::from_millis(10)).await;
         assert_eq!(waits.await.unwrap(), Err(ReconfigureError::Stopped));
 
-        // the same as last: no new version, but whoever wants to know is told again
+        // The same settings as before: no new version, but the apps that want to know are notified again.
         let (hive, again) = goes_on(level(2), colony(&journal));
         let told = tokio::time::timeout(Duration::from_secs(30), async {
             while hive.request(Told(5)).await.unwrap().last() != Some(&2) {
                 tokio::time::sleep(Duration::from_millis(5)).await
             }
         });
+
         told.await.expect("nobody was told");
         assert_eq!(hive.request(Begin(5)).await, Ok(2));
+
         hive.idle().await;
         assert_eq!(logged(&again), []);
+
         hive.stop(Duration::from_secs(1)).await;
 
         let (hive, third) = goes_on(level(7), colony(&journal));
         assert_eq!(hive.request(Begin(5)).await, Ok(7));
+
         eventually("logged", Duration::from_secs(10), || logged(&third) == [(3, "level = 7\n".to_string())])
             .await;
         assert_eq!(hive.status().apps[1].settings_version, 3);

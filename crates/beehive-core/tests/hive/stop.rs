@@ -1,4 +1,4 @@
-//! How a hive stops: what is under way finishes, within the time it is given.
+//! Stopping a hive: work in flight finishes within the grace period.
 
 use crate::load::{On, alone, eventually, on_workers, start};
 use beehive_core::{App, Builder, Dict, Error, Hive, Io, Message, Restart, handlers};
@@ -14,7 +14,7 @@ struct Late {
     keys: Vec<u64>,
     milliseconds: u64,
 }
-/// Takes so long, without any cell.
+/// Takes `.0` milliseconds, without any cell.
 #[derive(Message)]
 struct Passing(u64);
 #[derive(App)]
@@ -43,7 +43,7 @@ fn lates() -> Builder {
 }
 
 #[test]
-fn a_stop_lets_what_io_bees_have_brought_in_finish() {
+fn a_stop_lets_messages_of_io_bees_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -58,17 +58,19 @@ fn a_stop_lets_what_io_bees_have_brought_in_finish() {
 }
 
 #[test]
-fn a_stop_lets_what_waits_for_a_merge_finish() {
+fn a_stop_lets_messages_that_wait_for_a_merge_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
         for key in 0..4 {
             hive.emit(Late { test: 1, keys: vec![key], milliseconds: 100 }).await
         }
+
         tokio::time::sleep(Duration::from_millis(20)).await;
         for keys in [vec![0, 1], vec![1], vec![2, 3], vec![1, 2]] {
             hive.emit(Late { test: 1, keys, milliseconds: 0 }).await
         }
+
         let began = Instant::now();
         hive.stop(Duration::from_secs(5)).await;
         assert_eq!(HANDLED[1].load(Ordering::Relaxed), 8);
@@ -77,7 +79,7 @@ fn a_stop_lets_what_waits_for_a_merge_finish() {
 }
 
 #[test]
-fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
+fn a_stop_lets_messages_behind_a_stuck_handler_finish() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -86,6 +88,7 @@ fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
         for key in 1..50 {
             hive.emit(Late { test: 2, keys: vec![key], milliseconds: 1 }).await
         }
+
         let began = Instant::now();
         hive.stop(Duration::from_millis(900)).await;
         assert!(began.elapsed() < Duration::from_millis(1_300), "{:?}", began.elapsed());
@@ -94,7 +97,7 @@ fn a_stop_lets_what_lies_behind_a_stuck_handler_finish() {
 }
 
 #[test]
-fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
+fn io_bees_are_notified_of_a_stop_and_an_unresponsive_one_is_dropped() {
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(lates(), On::Memory);
@@ -105,7 +108,7 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
                 let told = told.clone();
                 async move {
                     io.stopping().await;
-                    // what it says last is still handled
+                    // A last message is still handled.
                     io.emit(Late { test: 3, keys: vec![1], milliseconds: 0 });
                     io.flush().await;
                     told.fetch_add(1, Ordering::Relaxed);
@@ -113,8 +116,10 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
                 }
             })
         }
+
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(hive.status().io_bees, 5);
+
         let began = Instant::now();
         hive.stop(Duration::from_secs(5)).await;
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
@@ -125,10 +130,12 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
             std::future::pending::<()>().await;
             Ok(())
         });
+
         hive.spawn_io("is between two lives", Restart::ON_FAILURE, |_io: Io| async {
             Err(Error::new("as asked"))
         });
         tokio::time::sleep(Duration::from_millis(20)).await;
+
         let began = Instant::now();
         hive.stop(Duration::from_millis(300)).await;
         let took = began.elapsed();
@@ -136,8 +143,8 @@ fn io_bees_are_told_and_one_that_does_not_listen_is_not_waited_for() {
     })
 }
 
-/// When the grace is over no handler begins any more; what was queued gives its credits back; an IO bee that does not listen
-/// is dropped; who waits for credits, or for the hive to stop, goes on.
+/// After the grace period no handler starts. Queued messages return their credits, an IO bee that does not
+/// react is dropped, and tasks that wait for credits or for the stop are woken.
 #[test]
 fn nothing_begins_when_the_grace_is_over() {
     let _alone = alone();
@@ -147,6 +154,7 @@ fn nothing_begins_when_the_grace_is_over() {
         for _ in 0..200 {
             io.emit(Late { test: 4, keys: vec![0], milliseconds: 20 })
         }
+
         io.flush().await;
         let held = Arc::new(());
         let hold = held.clone();
@@ -160,21 +168,26 @@ fn nothing_begins_when_the_grace_is_over() {
                 }
             }
         });
+
         let flushing = tokio::spawn(async move {
             io.emit(Late { test: 5, keys: vec![0], milliseconds: 0 });
             io.flush().await
         });
+
         let stop = |grace| {
             let hive = hive.clone();
             tokio::spawn(async move { hive.stop(grace).await })
         };
+
         let patient = stop(Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!patient.is_finished() && !flushing.is_finished());
+
         let began = Instant::now();
         hive.stop(Duration::from_millis(50)).await;
         patient.await.unwrap();
         let handled = HANDLED[4].load(Ordering::Relaxed);
+
         assert!(handled < 100, "{handled}");
         flushing.await.unwrap();
         for _ in 0..200 {
@@ -183,18 +196,21 @@ fn nothing_begins_when_the_grace_is_over() {
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         assert_eq!(Arc::strong_count(&held), 1, "the IO bee, and what would start it again");
         hive.idle().await;
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+
         tokio::time::sleep(Duration::from_millis(200)).await;
         let after = HANDLED[4].load(Ordering::Relaxed);
         assert!(after <= handled + 1, "the one that had begun: {handled}, then {after}");
-        // behind all that was queued before
+
+        // They were queued behind all earlier messages.
         assert_eq!(HANDLED[5].load(Ordering::Relaxed), 0);
     })
 }
 
-/// What waits for a merge gives back what it holds, too.
+/// Messages that wait for a merge release what they hold, too.
 #[test]
 fn a_hive_that_has_stopped_is_idle() {
     let _alone = alone();
@@ -204,22 +220,25 @@ fn a_hive_that_has_stopped_is_idle() {
         for key in [1, 2] {
             hive.emit(late(vec![key], 0)).await
         }
+
         hive.idle().await;
         hive.emit(late(vec![1], 500)).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         hive.emit(late(vec![1, 2], 0)).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         hive.stop(Duration::ZERO).await;
+
         let idle = tokio::time::timeout(Duration::from_secs(20), hive.idle()).await;
         assert!(idle.is_ok(), "something is under way");
-        // nor does a merge wait for a body that nobody gives it
+
+        // No merge waits for a bee's body that never comes.
         let tasks = tokio::runtime::Handle::current().metrics();
         eventually("no task is left", Duration::from_secs(20), || tasks.num_alive_tasks() == 0).await;
         assert_eq!(HANDLED[6].load(Ordering::Relaxed), 3);
     })
 }
 
-/// What an IO bee has left to stateless handlers is dropped with the rest.
+/// Messages that an IO bee has queued for stateless handlers are dropped with the rest.
 #[test]
 fn no_stateless_handler_begins_when_the_grace_is_over() {
     let _alone = alone();
@@ -230,10 +249,12 @@ fn no_stateless_handler_begins_when_the_grace_is_over() {
             io.emit(Passing(20));
             io.flush().await
         }
+
         tokio::time::sleep(Duration::from_millis(100)).await;
         hive.stop(Duration::ZERO).await;
         let handled = HANDLED[7].load(Ordering::Relaxed);
         assert!(handled < 50, "{handled}");
+
         hive.idle().await;
         tokio::time::sleep(Duration::from_millis(200)).await;
         let after = HANDLED[7].load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! IO bees that fail are started again, with growing pauses, and harm nothing.
+//! Supervision: IO bees that fail are restarted after growing pauses, and affect nothing else.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Dict, Error, Hive, Io, Message, Restart, handlers};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A life of an IO bee has begun.
+/// An incarnation of an IO bee has started.
 #[derive(Message)]
 struct Born(u64);
 #[derive(Message)]
@@ -35,6 +35,7 @@ fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing()
         let restart =
             Restart::OnFailure { first: Duration::from_millis(20), most: Duration::from_millis(80) };
         let lives = Arc::new(lives::Lives::default());
+
         for panics in [true, false] {
             let lives = lives.clone();
             hive.spawn_io("fails", restart, move |mut io: Io| {
@@ -47,16 +48,18 @@ fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing()
                 }
             })
         }
+
         let once = Arc::new(AtomicU64::new(0));
         let counted = once.clone();
         hive.spawn_io("is done", restart, move |_io: Io| {
             counted.fetch_add(1, Ordering::Relaxed);
             async { Ok(()) }
         });
+
         tokio::time::sleep(Duration::from_millis(600)).await;
         for panics in [true, false] {
             let pauses = lives.pauses(panics);
-            // 20, 40, 80, 80, ..
+            // The pauses are 20, 40, 80, 80, .. ms.
             assert!((4..=9).contains(&pauses.len()), "{pauses:?}");
             for (at, pause) in pauses.iter().enumerate() {
                 let least = Duration::from_millis(20 << at.min(2));
@@ -64,12 +67,13 @@ fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing()
             }
             assert_eq!(hive.request(Births(panics as u64)).await, Ok(pauses.len() as u64 + 1));
         }
+
         assert_eq!((once.load(Ordering::Relaxed), hive.status().io_bees), (1, 0));
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// When the lives of two IO bees ended.
+/// Times at which the incarnations of two IO bees ended.
 mod lives {
     use std::sync::Mutex;
     use std::time::{Duration, Instant};
@@ -87,9 +91,9 @@ mod lives {
     }
 }
 
-/// What makes an IO bee may panic like the IO bee itself.
+/// The function that creates an IO bee may panic, just like the IO bee itself.
 #[test]
-fn a_maker_that_panics_is_asked_again_and_holds_up_no_stop() {
+fn a_panicking_io_bee_factory_is_retried_and_delays_no_stop() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder(), On::Memory);
         let made = Arc::new(AtomicU64::new(0));
@@ -98,6 +102,7 @@ fn a_maker_that_panics_is_asked_again_and_holds_up_no_stop() {
             assert!(counted.fetch_add(1, Ordering::Relaxed) > 1, "not yet");
             async { Ok(()) }
         });
+
         eventually("made", Duration::from_secs(5), || made.load(Ordering::Relaxed) == 3).await;
         let began = std::time::Instant::now();
         hive.stop(Duration::from_secs(5)).await;

@@ -1,17 +1,18 @@
-//! Sweeps and timers: once per cell, none twice while bees merge, in the sender's order; one tick pending at most.
+//! Sweeps and timers: each cell is visited once, also while bees merge, in the sender's order. At most one
+//! tick is pending.
 
 use crate::load::{Chance, On, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Appends a number to keys; several keys join them.
+/// Appends a number to the lists of some keys. Several keys are joined.
 #[derive(Message)]
 struct Append {
     keys: Vec<u64>,
     number: u64,
 }
-/// Appends a number to every key.
+/// Appends a number to the list of every key.
 #[derive(Message)]
 struct All(u64);
 #[derive(Message)]
@@ -71,40 +72,47 @@ fn a_sweep_reaches_every_cell_once_and_creates_none() {
             for key in 0..KEYS {
                 io.emit(Append { keys: vec![key], number: 0 })
             }
-            // some of them share a bee
+
+            // Some of them share a bee.
             io.emit(Append { keys: (0..40).collect(), number: 1 });
             io.flush().await;
             for key in 0..KEYS {
                 numbers_of(&hive, key, if key < 40 { 2 } else { 1 }).await;
             }
+
             hive.emit(Erase(5)).await;
             hive.emit(Erase(KEYS - 1)).await;
             let _ = (numbers(&hive, 5).await, numbers(&hive, KEYS - 1).await);
             for sweep in 100..105 {
                 hive.emit(All(sweep)).await
             }
+
             for key in 0..KEYS {
                 let start: &[u64] = match key {
                     5 | 299 => &[],
                     0..40 => &[0, 1],
                     _ => &[0],
                 };
+
                 let mut want = start.to_vec();
                 if !want.is_empty() {
                     want.extend(100..105)
                 }
+
                 assert_eq!(numbers_of(&hive, key, want.len()).await, want, "key {key}, {on:?}");
             }
+
             tokio::time::sleep(Duration::from_millis(20)).await;
             for key in [0, 5, 50, KEYS - 1] {
                 assert!(numbers(&hive, key).await.len() <= 7);
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
 }
 
-/// One sender: what it says to a cell, and to all cells, arrives in that order.
+/// Messages of one sender to one cell and to all cells arrive in the order in which they were sent.
 #[test]
 fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
     for on in [On::Memory, On::Journal] {
@@ -118,7 +126,8 @@ fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
                 io.flush().await;
                 numbers_of(&hive, a, 1).await;
                 numbers_of(&hive, b, 1).await;
-                // the second one waits for a merge
+
+                // The second message waits for a merge.
                 let base = round * 100;
                 io.emit(All(base + 1));
                 io.emit(Append { keys: vec![a, b], number: base + 2 });
@@ -130,12 +139,14 @@ fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
                     let want: Vec<u64> = want.into_iter().map(|n| base + n).collect();
                     assert_eq!(numbers_of(&hive, key, want.len()).await, want, "round {round}, {on:?}");
                 }
-                // so that the next round's sweeps find its own cells only
+
+                // So that the sweeps of the next round find only its own cells.
                 io.emit(Erase(a));
                 io.emit(Erase(b));
                 io.flush().await;
                 let _ = (numbers(&hive, a).await, numbers(&hive, b).await);
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
@@ -153,10 +164,12 @@ fn no_cell_is_missed_or_met_twice_while_bees_merge() {
                 for key in first..first + keys {
                     io.emit(Append { keys: vec![key], number: 0 })
                 }
+
                 io.flush().await;
                 for key in first..first + keys {
                     numbers_of(&hive, key, 1).await;
                 }
+
                 let merging = hive.clone();
                 let merges = tokio::spawn(async move {
                     let mut chance = Chance(round);
@@ -170,6 +183,7 @@ fn no_cell_is_missed_or_met_twice_while_bees_merge() {
                         }
                     }
                 });
+
                 const SWEEPS: u64 = 20;
                 let mut sweeper = hive.io();
                 for sweep in 0..SWEEPS {
@@ -177,6 +191,7 @@ fn no_cell_is_missed_or_met_twice_while_bees_merge() {
                     sweeper.flush().await;
                     tokio::task::yield_now().await
                 }
+
                 merges.await.unwrap();
                 for key in first..first + keys {
                     let mut swept = Vec::new();
@@ -188,14 +203,18 @@ fn no_cell_is_missed_or_met_twice_while_bees_merge() {
                         }
                         tokio::time::sleep(Duration::from_millis(2)).await
                     }
+
                     let want: Vec<u64> = (100..100 + SWEEPS).collect();
                     assert_eq!(swept, want, "key {key}, {on:?}");
                 }
+
                 for key in first..first + keys {
                     hive.emit(Erase(key)).await
                 }
+
                 let _ = numbers(&hive, first + keys - 1).await;
             }
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
@@ -233,7 +252,7 @@ impl Garden {
     }
 }
 
-/// A sweep that is spread over half of its period meets every cell once, also when its bees merge on the way.
+/// A sweep spread over half of its period visits every cell once, even if bees merge meanwhile.
 #[test]
 fn a_paced_sweep_meets_every_cell_once_in_each_period_while_bees_merge() {
     on_workers(2, async {
@@ -243,28 +262,32 @@ fn a_paced_sweep_meets_every_cell_once_in_each_period_while_bees_merge() {
         for key in 0..KEYS {
             hive.emit(Plant(vec![key])).await
         }
-        // pairs are merged all the time, so that some merge between the visits to the two
+
+        // Pairs are merged continuously, so some merge between the visits to their two cells.
         let mut merged = 0;
         for pair in 0..KEYS / 2 {
             hive.request(Plant(vec![pair * 2, pair * 2 + 1])).await.unwrap();
             merged += 1;
             tokio::time::sleep(Duration::from_millis(12)).await
         }
+
         assert_eq!(hive.status().apps[0].bees_merged, merged);
-        // sweeps begin at the end of every period and are through by the middle of the next
+        // Sweeps start at the end of every period and are complete by the middle of the next.
         let ended = hive.now();
         let sweeps = (ended.since(began).as_nanos() / PERIOD.as_nanos()) as usize - 1;
+
         assert!(sweeps >= 2);
         for key in 0..KEYS {
             let ticks = hive.request(Ticks(key)).await.unwrap();
             for pair in ticks.windows(2) {
                 let apart = pair[1].since(pair[0]);
-                // from the end of one sweep to the start of the next at the least
+                // The minimum is the time from the end of one sweep to the start of the next.
                 assert!(apart >= PERIOD / 3, "key {key}: met twice within {apart:?}: {ticks:?}");
                 assert!(apart <= PERIOD * 7 / 4, "key {key}: missed for {apart:?}: {ticks:?}");
             }
             assert!(ticks.len() + 1 >= sweeps, "key {key}: {} of {sweeps}", ticks.len());
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -314,10 +337,12 @@ fn one_tick_is_pending_at_most_and_missed_ones_collapse() {
         assert!((40..=101).contains(&quick), "a slow timer holds up another: {quick}");
         assert_eq!(TWO_INSIDE.load(Ordering::Relaxed), 0);
         assert!(hive.status().ticks_collapsed >= 40);
-        // nothing has piled up: no tick comes once the hive has stopped
+
+        // Nothing has piled up: no tick comes once the hive has stopped.
         hive.stop(Duration::from_secs(2)).await;
         let at_stop = SLOW_TICKS.load(Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(300)).await;
+
         assert!(SLOW_TICKS.load(Ordering::Relaxed) <= at_stop + 1);
         let quick = QUICK_TICKS.load(Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -325,7 +350,7 @@ fn one_tick_is_pending_at_most_and_missed_ones_collapse() {
     })
 }
 
-// ---- later ----
+// ---- timers set by `after` ----
 
 #[derive(Message)]
 struct Remind {
@@ -370,7 +395,7 @@ impl Clock {
 }
 
 #[test]
-fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failure() {
+fn a_timer_fires_once_not_early_and_never_for_a_failed_transaction() {
     for on in [On::Memory, On::Journal] {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Clock>(), on);
@@ -381,6 +406,7 @@ fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failu
                     io.emit(Remind { key, milliseconds: 10, fail: true });
                 }
             }
+
             io.flush().await;
             for key in 0..10 {
                 let mut got = Vec::new();
@@ -391,6 +417,7 @@ fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failu
                     }
                     tokio::time::sleep(Duration::from_millis(5)).await
                 }
+
                 assert_eq!(
                     got.iter().map(|(asked, _)| *asked).collect::<Vec<_>>(),
                     [0, 30, 60, 90],
@@ -398,10 +425,12 @@ fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failu
                 );
                 assert!(got.iter().all(|(asked, took)| took >= asked && *took < asked + 2_000), "{got:?}");
             }
-            // those of an hour wait, and do not hold up a stop
+
+            // The timers of one hour stay pending, and do not delay a stop.
             eventually("timers", Duration::from_secs(5), || hive.status().timers == 10).await;
             let all_free = || hive.status().credits_free == limits::CREDITS_PER_IO_BEE;
             eventually("credits", Duration::from_secs(5), all_free).await;
+
             let began = std::time::Instant::now();
             hive.stop(Duration::from_secs(5)).await;
             assert!(began.elapsed() < Duration::from_secs(2));
@@ -410,7 +439,7 @@ fn what_is_asked_for_later_comes_once_not_before_its_time_and_never_from_a_failu
     }
 }
 
-/// Reminds itself again and again.
+/// Sets a timer for itself again and again.
 #[derive(Message)]
 struct Again {
     key: u64,
@@ -439,12 +468,13 @@ impl Snooze {
 struct Rounds(u64);
 
 #[test]
-fn what_goes_on_through_time_is_no_cycle() {
+fn a_chain_of_timers_is_no_cycle() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Snooze>(), On::Memory);
         let rounds = limits::HOPS_PER_CAUSE_MAX as u64 * 2;
         hive.emit(Again { key: 1, left: rounds }).await;
         let mut got = 0;
+
         for _ in 0..2_000 {
             got = hive.request(Rounds(1)).await.unwrap();
             if got == rounds + 1 {
@@ -452,12 +482,13 @@ fn what_goes_on_through_time_is_no_cycle() {
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         assert_eq!((got, hive.status().cycles), (rounds + 1, 0));
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// Writes down the time at keys, which it joins.
+/// Records the time at several keys, and joins them.
 #[derive(Message)]
 struct Stamp(Vec<u64>);
 #[derive(App)]
@@ -501,20 +532,24 @@ fn time_never_runs_backwards_in_a_cell_also_when_its_bee_merges() {
                             io.flush().await
                         }
                     }
+
                     io.flush().await;
                     while io.credits() < limits::CREDITS_PER_IO_BEE {
                         tokio::time::sleep(Duration::from_millis(1)).await
                     }
                 }))
             }
+
             for task in stamping {
                 task.await.unwrap()
             }
+
             for key in first..first + KEYS {
                 let times = hive.request(Ticks(key)).await.unwrap();
                 assert!(times.is_sorted(), "key {key}: {times:?}");
             }
         }
+
         hive.stop(Duration::from_secs(5)).await;
     })
 }

@@ -1,4 +1,5 @@
-//! Sweeps on a journal: killed at any moment, every cell has its turn once, in the order of its sender.
+//! Sweeps with a journal: when the hive is killed at any moment, every cell is still visited once, in the
+//! order of its sender.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::Colony;
@@ -10,7 +11,7 @@ use std::time::Duration;
 struct Plant(u64);
 #[derive(Message)]
 struct All(u64);
-/// To one cell, from the bee that sent the sweep before.
+/// Sent to one cell by the bee that sent the sweep before.
 #[derive(Message)]
 struct After {
     key: u64,
@@ -45,7 +46,7 @@ impl Field {
         self.turns.get(&msg.0).cloned().unwrap_or_default()
     }
 }
-/// Emitted at every turn.
+/// Emitted at every visit.
 #[derive(Message)]
 struct Seen {
     key: u64,
@@ -70,7 +71,7 @@ impl Witness {
 #[message(reply = Vec<u64>)]
 struct Witnessed(u64);
 
-/// Sends sweeps from a bee.
+/// A bee that sends sweeps.
 #[derive(App)]
 struct Farmer {
     begun: Dict<u64, u64>,
@@ -87,7 +88,7 @@ impl Farmer {
     }
 }
 
-/// More than one step of a sweep.
+/// More cells than one step of a sweep visits.
 const KEYS: u64 = 1_500;
 const SWEEPS: u64 = 4;
 
@@ -102,7 +103,7 @@ fn begin(journal: &std::sync::Arc<TestJournal>, colony: Colony) -> Hive {
         .unwrap()
 }
 
-/// The planted field, as a log.
+/// Returns a log in which all cells exist.
 fn planted() -> Vec<Vec<u8>> {
     on_workers(2, async {
         let journal = TestJournal::start(1, 0, 0);
@@ -112,6 +113,7 @@ fn planted() -> Vec<Vec<u8>> {
         for key in 0..KEYS {
             io.emit(Plant(key))
         }
+
         io.flush().await;
         eventually("all is planted", Duration::from_secs(20), || io.floor() == KEYS).await;
         journal.stop();
@@ -125,10 +127,12 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
     assert!(KEYS as usize > limits::SWEEP_STEP_MAX, "one step would be all of it");
     let field = planted();
     let mut middles = 0;
+
     for run in 0..3u64 {
         let mut log = field.clone();
         let mut chance = Chance(run + 10);
         const LIVES: u64 = 7;
+
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
@@ -137,7 +141,8 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
                 let refuse = if last_life { 0 } else { 200 };
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
                 let hive = begin(&journal, colony);
-                // sent again and again, from outside and by a bee
+
+                // Sent again in every incarnation, from outside and by a bee.
                 let mut io = hive.io();
                 io.resume(2, 0);
                 for sweep in 0..SWEEPS {
@@ -147,25 +152,29 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
                     }
                     io.flush().await
                 }
+
                 if last_life {
                     check(&hive).await
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(60_000))).await
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 hive.stop(Duration::ZERO).await;
                 log
             });
         }
+
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.sweeps.is_empty(), "{:?}", colony.sweeps);
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
+
     assert!(middles >= 3, "it was hardly ever killed in the middle of a sweep: {middles}");
 }
 
-/// Whoever asks stands behind all turns of a life, on a machine that does other things as well.
+/// A request waits behind all visits of an incarnation, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 async fn check(hive: &Hive) {
@@ -178,25 +187,30 @@ async fn check(hive: &Hive) {
             assert!(seen.is_sorted_by(|a, b| a < b), "sweep {sweep}: a cell had its turn twice");
             open += KEYS - seen.len() as u64;
         }
+
         if open == 0 {
             break;
         }
+
         left -= 1;
         assert!(left > 0, "{open} turns are missing");
         tokio::time::sleep(Duration::from_millis(10)).await
     }
-    // what came after the last sweep of the bee
+
+    // The messages sent after the last sweep of the bee.
     for _ in 0..200 {
         if hive.request_within(LIMIT, Turns(19)).await.unwrap().len() as u64 == SWEEPS + SWEEPS / 2 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await
     }
+
     for key in 0..KEYS {
         let turns = hive.request_within(LIMIT, Turns(key)).await.unwrap();
         let mut all = turns.clone();
         all.sort_unstable();
         let mut want: Vec<u64> = (0..SWEEPS).map(|sweep| 10 * sweep).collect();
+
         if key < 20 {
             want.extend((0..SWEEPS).filter(|sweep| sweep % 2 == 1).map(|sweep| 10 * sweep + 1));
             want.sort_unstable();
@@ -205,11 +219,12 @@ async fn check(hive: &Hive) {
                 assert!(at(10 * sweep) < at(10 * sweep + 1), "key {key}: out of order: {turns:?}");
             }
         }
+
         assert_eq!(all, want, "key {key}");
     }
 }
 
-// ---- turns that need cells of others ----
+// ---- visits that need cells of other bees ----
 
 #[derive(Message)]
 struct Put(u64);
@@ -248,6 +263,7 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
         let mut log: Vec<Vec<u8>> = Vec::new();
         let mut chance = Chance(run + 5);
         const LIVES: u64 = 5;
+
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
@@ -257,26 +273,31 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
                 let builder = Hive::builder().app::<Barn>().seed(3).journal(journal.clone(), colony);
                 let hive = builder.start().unwrap();
                 let mut io = hive.io();
+
                 io.resume(2, 0);
                 for key in 0..SHEAVES {
                     io.emit(Put(key))
                 }
+
                 io.flush().await;
-                // so that all are there before the first sweep
+                // All cells must exist before the first sweep.
                 eventually("all are there", Duration::from_secs(20), || io.floor() >= SHEAVES).await;
                 for sweep in 0..3 {
                     io.emit(Gather(sweep));
                     io.flush().await
                 }
+
                 if last_life {
                     let mut left = 1_000;
                     loop {
                         let mut got = hive.request(Gathered).await.unwrap();
                         got.sort_unstable();
                         assert!(got.is_sorted_by(|a, b| a < b), "a turn was taken twice: {got:?}");
+
                         if got.len() as u64 == 3 * SHEAVES {
                             break;
                         }
+
                         left -= 1;
                         assert!(left > 0, "{} turns of {}", got.len(), 3 * SHEAVES);
                         tokio::time::sleep(Duration::from_millis(10)).await
@@ -284,6 +305,7 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(40_000))).await
                 }
+
                 journal.stop();
                 log.extend(journal.log());
                 hive.stop(Duration::ZERO).await;
@@ -330,6 +352,7 @@ fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
         for key in 0..100 {
             hive.emit(Wind(key)).await
         }
+
         tokio::time::sleep(PERIOD * 6).await;
         for key in 0..100 {
             let ticks = hive.request(Ticks(key)).await.unwrap();
@@ -337,6 +360,7 @@ fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
             let apart = ticks.windows(2).map(|pair| pair[1].since(pair[0])).min();
             assert!(apart.is_some_and(|apart| apart >= PERIOD / 3), "key {key}: {ticks:?}");
         }
+
         journal.stop();
         hive.stop(Duration::ZERO).await;
         let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();

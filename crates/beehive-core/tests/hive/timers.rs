@@ -1,4 +1,4 @@
-//! Timers that handlers set: as many wait as the limit allows, and no more.
+//! Timers set by handlers: how many may be pending, when they fire, and when they stop counting.
 
 use crate::load::{Ahead, On, eventually, on_workers, start};
 use beehive_core::journal::Colony;
@@ -7,7 +7,7 @@ use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, RequestError, handl
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sets so many timers. Answers how many have been set at this place.
+/// Sets `timers` timers. Answers how many have been set at this place.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Set {
@@ -25,7 +25,7 @@ struct Read(u64);
 
 #[derive(App)]
 struct Clocks {
-    /// Timers set, and timers that rang.
+    /// Number of timers set, and of timers fired.
     clocks: Dict<u64, (u64, u64)>,
 }
 #[handlers]
@@ -51,8 +51,8 @@ impl Clocks {
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A transaction that would set one timer too many fails as a whole; one that sets none, and one that comes after timers
-/// have rung, do not.
+/// A transaction that would exceed the limit on timers fails as a whole. One that sets none succeeds, and so
+/// does one after some timers have fired.
 #[test]
 fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
     on_workers(2, async {
@@ -61,21 +61,26 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
             |place, timers, milliseconds| hive.request_within(LIMIT, Set { place, timers, milliseconds });
         const HOUR: u64 = 3_600_000;
         const MOST: u64 = limits::TIMERS_WAITING_MAX as u64;
-        // half of a transaction's emissions each
+
+        // Half of the messages that one transaction may emit.
         const SHARE: u64 = limits::EMITS_PER_TRANSACTION_MAX as u64 / 2;
         const SOON: u64 = 100;
         for share in 0..MOST / SHARE - 1 {
             assert_eq!(set(1, SHARE, HOUR).await, Ok((share + 1) * SHARE));
         }
+
         assert_eq!(set(1, SHARE - SOON, HOUR).await, Ok(MOST - SOON));
         assert_eq!(set(2, SOON, 500).await, Ok(SOON), "the last ones that there is room for");
+
         let refused = set(2, 1, 0).await;
         assert!(
             matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
             "{refused:?}"
         );
+
         assert_eq!(hive.request(Read(2)).await, Ok((SOON, 0)), "it left nothing");
         assert_eq!(set(2, 0, 0).await, Ok(SOON), "who sets none is not refused");
+
         let mut read = (0, 0);
         for _ in 0..2_000 {
             read = hive.request(Read(2)).await.unwrap();
@@ -84,34 +89,40 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         assert_eq!(read, (SOON, SOON), "the one that was refused does not ring");
         assert_eq!(set(2, SOON, HOUR).await, Ok(2 * SOON), "room for those that rang");
         hive.stop(Duration::from_secs(5)).await;
     })
 }
 
-/// What was set in one life rings in a later one, when it is due and not before, and once.
+/// Timers set in one incarnation fire in a later one, once, when they are due and not before.
 #[test]
-fn timers_of_an_earlier_life_ring_when_they_are_due() {
+fn timers_of_an_earlier_incarnation_fire_when_due() {
     const HOUR: Duration = Duration::from_secs(3_600);
     const TIMERS: u64 = 5;
     let mut log: Vec<Vec<u8>> = Vec::new();
+
     for (life, (ahead, rung)) in [(0, 0), (0, 0), (2, TIMERS), (3, TIMERS)].into_iter().enumerate() {
         log = on_workers(2, async {
             let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
             let journal = TestJournal::start(life as u64 + 1, 0, colony.last);
             let builder = Hive::builder().app::<Clocks>().seed(5).platform(Ahead::by(ahead * HOUR));
             let hive = builder.journal(journal.clone(), colony).start().unwrap();
+
             if life == 0 {
                 let milliseconds = HOUR.as_millis() as u64;
                 assert_eq!(hive.request(Set { place: 1, timers: TIMERS, milliseconds }).await, Ok(TIMERS));
             }
-            // those that are due at once are one
+
+            // Timers that are due at the same time are one.
             eventually("timers", LIMIT, || (hive.status().timers == 0) == (rung == TIMERS)).await;
             hive.idle().await;
-            // long enough for one that rings too soon
+
+            // Long enough for a timer that fires too early.
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(hive.request(Read(1)).await, Ok((TIMERS, rung)), "life {life}");
+
             hive.stop(Duration::from_secs(5)).await;
             journal.stop();
             log.extend(journal.log());
@@ -125,7 +136,7 @@ struct Chimer {
     held: Dict<u64, u64>,
     rung: Dict<u64, u64>,
 }
-/// Sets timers that ring at another place.
+/// Sets timers that fire at another place.
 #[derive(Message)]
 #[message(reply = ())]
 struct Wind {
@@ -156,7 +167,7 @@ impl Chimer {
     }
 }
 
-/// Waits until no timer waits for its time.
+/// Waits until no timer is pending.
 async fn all_fired(hive: &Hive) {
     while hive.status().timers > 0 {
         tokio::time::sleep(Duration::from_millis(2)).await
@@ -164,33 +175,38 @@ async fn all_fired(hive: &Hive) {
 }
 
 #[test]
-fn a_hive_is_idle_when_what_timers_brought_about_is_done() {
+fn a_hive_is_idle_when_the_messages_of_its_timers_are_done() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Chimer>(), On::Memory);
         hive.request(Wind { place: 1, rings: 1, timers: 40, milliseconds: 5 }).await.unwrap();
         all_fired(&hive).await;
         hive.idle().await;
+
         let busy = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(busy, 40, "idle, though it was not");
+
         hive.request(Wind { place: 2, rings: 2, timers: 40, milliseconds: 5 }).await.unwrap();
         all_fired(&hive).await;
         hive.stop(Duration::from_secs(10)).await;
         let done = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
+
         assert_eq!(done, 80, "stopped before it was done");
-        // and what comes after that is dropped
+        // Messages that arrive later are dropped.
         for _ in 0..10 {
             hive.emit(Chime { place: 3, milliseconds: 0 }).await
         }
+
         tokio::time::sleep(Duration::from_millis(100)).await;
         let after = hive.status().apps[0].handlers.iter().find(|h| h.name == "chime").unwrap().messages;
         assert_eq!(after, 80);
     })
 }
 
-/// A handler of [`Bells`] waits for it.
+/// A handler of [`Bells`] waits for this flag.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Lets the handler go, also when an assertion fails: the runtime does not end before its threads do.
+/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
+/// threads end.
 struct Release;
 
 impl Drop for Release {
@@ -199,7 +215,7 @@ impl Drop for Release {
     }
 }
 
-/// Sets timers that ring at another place.
+/// Sets timers that fire at another place.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Hang {
@@ -243,8 +259,8 @@ impl Bells {
     }
 }
 
-/// Timers that have fired and are not handled count as timers that wait: else nothing bounds an app that sets them faster
-/// than it handles them.
+/// Timers that have fired but are not yet handled count as pending. Otherwise nothing would bound an app that
+/// sets them faster than it handles them.
 #[test]
 fn timers_that_have_fired_count_until_they_are_handled() {
     on_workers(2, async {
@@ -256,12 +272,14 @@ fn timers_that_have_fired_count_until_they_are_handled() {
         for place in 1..=SHARES {
             assert_eq!(hang(place, SHARE).await, Ok(SHARE));
         }
+
         eventually("fired", LIMIT, || hive.status().timers == 0).await;
         let refused = hang(1, 1).await;
         assert!(
             matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
             "all have fired, none is handled: {refused:?}"
         );
+
         drop(release);
         hive.idle().await;
         assert_eq!(hive.request(Tolled(0)).await, Ok(SHARES * SHARE));
@@ -280,12 +298,12 @@ impl Ticking {
     #[every("10ms", centralized)]
     fn tick(&mut self, ctx: &mut Ctx) {
         *self.count.entry(0).or_default() += 1;
-        // not ready yet
+        // Not ready yet.
         ctx.postpone(Duration::from_millis(500))
     }
 }
 
-/// At most one tick is under way: one that would be put off fails instead.
+/// At most one tick is in flight: a handler that tries to postpone one fails instead.
 #[test]
 fn ticks_do_not_pile_up() {
     on_workers(2, async {

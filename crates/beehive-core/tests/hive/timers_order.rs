@@ -1,5 +1,5 @@
-//! Timers of one cell come in the order in which they ring: also when its bee has retired or merged meanwhile, and when they
-//! go through stateless handlers.
+//! Timers of one cell arrive in the order in which they fire, also if its bee retires or merges meanwhile,
+//! and through stateless handlers.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -31,7 +31,7 @@ struct RingVia {
     via: (u64, Vec<u64>, u64),
     milliseconds: u64,
 }
-/// A stateless handler sleeps and emits Listed.
+/// Handled by a stateless handler, which sleeps and emits `Listed`.
 #[derive(Message)]
 struct Via(u64, Vec<u64>, u64);
 
@@ -82,6 +82,7 @@ async fn lists(hive: &Hive, want: [(u64, Vec<u64>); 2]) {
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         assert_eq!(got, want, "key {key}");
     }
 }
@@ -93,9 +94,10 @@ fn retirement(on: On) {
         for key in [1, 2] {
             hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
         }
+
         hive.idle().await;
         hive.emit(Ring { at: 7, keys: vec![1, 2], number: 2, milliseconds: 700 }).await;
-        // longer than idle bees live
+        // Longer than idle bees live.
         tokio::time::sleep(Duration::from_millis(350)).await;
         hive.emit(Ring { at: 7, keys: vec![2], number: 3, milliseconds: 550 }).await;
         hive.idle().await;
@@ -116,7 +118,8 @@ fn timers_of_a_cell_that_was_idle_in_a_journaled_hive() {
     retirement(On::Journal)
 }
 
-/// Timers whose messages go to a stateless handler; `merge`: the bee that sets them merges between the two.
+/// Timers whose messages go to a stateless handler. With `merge`, the bee that sets them merges between the
+/// two.
 fn via_stateless(merge: bool, on: On) {
     for (first, joined) in [(7, 8), (8, 7)] {
         on_workers(4, async {
@@ -124,6 +127,7 @@ fn via_stateless(merge: bool, on: On) {
             for key in [1, 2, 7, 8] {
                 hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
             }
+
             hive.idle().await;
             hive.emit(RingVia { at: first, via: (600, vec![2], 2), milliseconds: 300 }).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -131,6 +135,7 @@ fn via_stateless(merge: bool, on: On) {
                 hive.emit(Listed { keys: vec![first, joined], number: 1, milliseconds: 0 }).await;
                 eventually("the merge", LIMIT, || hive.status().apps[0].bees_merged == 1).await;
             }
+
             hive.emit(RingVia { at: first, via: (0, vec![2], 3), milliseconds: 400 }).await;
             tokio::time::sleep(Duration::from_millis(600)).await;
             hive.idle().await;
@@ -152,14 +157,15 @@ fn timers_through_a_stateless_handler_journal() {
     via_stateless(false, On::Journal)
 }
 
-/// A journaled hive: two timers of one bee that ring one after the other go through a stateless handler; the first has to
-/// wait for a merge.
+/// Two timers of one bee that fire one after the other go through a stateless handler, and the first message
+/// has to wait for a merge.
 fn via_stateless_waits(on: On) {
     on_workers(3, async {
         let (hive, _journal) = start(Hive::builder().app::<Ledger>(), on);
         for key in [1, 2, 7] {
             hive.emit(Listed { keys: vec![key], number: 0, milliseconds: 0 }).await
         }
+
         hive.idle().await;
         hive.emit(Listed { keys: vec![1], number: 1, milliseconds: 800 }).await;
         hive.emit(RingVia { at: 7, via: (0, vec![1, 2], 2), milliseconds: 100 }).await;
@@ -179,7 +185,7 @@ fn timers_through_a_stateless_handler_that_wait_journal() {
     via_stateless_waits(On::Journal)
 }
 
-/// A bee without content retires some time after its timers have rung.
+/// An empty bee retires some time after its timers have fired.
 #[test]
 fn a_bee_that_has_set_timers_retires_when_they_have_rung() {
     on_workers(2, async {

@@ -1,10 +1,10 @@
-//! `attempt!`: what a block did that yields an error is undone, and nothing else.
+//! `attempt!`: a block that yields an error is rolled back, and nothing else is.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, Table, attempt, handlers};
 use std::time::Duration;
 
-/// What to do: begin an attempt, end it well or badly, change something.
+/// An operation of a script: a change, a message or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Do {
     Put(u64),
@@ -17,7 +17,7 @@ enum Do {
 #[derive(Message)]
 struct Script {
     key: u64,
-    /// Before, in an attempt, in one inside it, again in the outer, after it.
+    /// The operations before an attempt, in it, in a nested attempt, in the outer one again, and after it.
     parts: [Vec<Do>; 5],
     inner_fails: bool,
     outer_fails: bool,
@@ -44,19 +44,22 @@ impl Actor {
                 if msg.inner_fails { Err("inner")? }
                 Ok(7)
             };
+
             assert_eq!(inner.is_err(), msg.inner_fails);
             self.play(msg.key, second.as_slice(), ctx);
             if msg.outer_fails { Err("outer")? }
             inner.or(Ok(8))
         };
+
         assert_eq!(outer.is_err(), msg.outer_fails);
         self.play(msg.key, after.as_slice(), ctx);
         if msg.all_fails {
             Err("all")?
         }
+
         Ok(())
     }
-    /// What an app asks for later is for itself.
+    /// A timer's message goes to the app that set it.
     #[rcv]
     fn said(&mut self, _: &Said) {}
     fn play(&mut self, key: u64, what: &[Do], ctx: &mut Ctx) {
@@ -73,7 +76,7 @@ impl Actor {
     }
 }
 
-/// The same in plain words.
+/// The same semantics in plain code.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Model {
     value: Option<u64>,
@@ -101,15 +104,18 @@ impl Model {
         self.play(&script.parts[0]);
         let at_outer = self.clone();
         self.play(&script.parts[1]);
+
         let at_inner = self.clone();
         self.play(&script.parts[2]);
         if script.inner_fails {
             *self = at_inner
         }
+
         self.play(&script.parts[3]);
         if script.outer_fails {
             *self = at_outer
         }
+
         self.play(&script.parts[4]);
         if script.all_fails {
             *self = before
@@ -124,7 +130,7 @@ impl Chance {
         (self.0 >> 33) % bound
     }
     fn part(&mut self) -> Vec<Do> {
-        // at times more than what is searched of an undo log
+        // Sometimes more operations than the undo log searches linearly.
         let count = if self.below(4) == 0 { 30 } else { self.below(6) };
         (0..count)
             .map(|_| match self.below(6) {
@@ -146,6 +152,7 @@ fn random_scripts_leave_what_the_model_says() {
         let mut kit = Kit::of::<Actor>().start();
         let mut models: [Model; 3] = Default::default();
         let mut said = Vec::new();
+
         for _ in 0..12 {
             let key = chance.below(3);
             let script = Script {
@@ -155,12 +162,14 @@ fn random_scripts_leave_what_the_model_says() {
                 outer_fails: chance.below(3) == 0,
                 all_fails: chance.below(5) == 0,
             };
+
             let model = &mut models[key as usize];
             model.run(&script);
             said.append(&mut model.said);
             said.append(&mut model.later);
             kit.emit(script).advance(Duration::from_secs(2));
         }
+
         for (key, model) in (0..3).zip(&models) {
             let found = kit.look::<Actor, _>(|app| Model {
                 value: app.value.get(&key).copied(),
@@ -169,6 +178,7 @@ fn random_scripts_leave_what_the_model_says() {
             });
             assert_eq!(found, *model, "run {run}, key {key}");
         }
+
         let heard: Vec<u64> = kit.sent::<Said>().iter().map(|said| said.0).collect();
         assert_eq!(heard, said, "run {run}");
     }
@@ -191,7 +201,7 @@ impl Wide {
         let first = msg.keys.first().copied().unwrap_or(0);
         self.rows.at(first).insert(0, 1);
         let _ = attempt! {
-            // the first cell has been reached before, the others have not
+            // The first cell has been accessed before the attempt; the others have not.
             for key in &msg.keys {
                 self.value.put(*key, 1);
                 self.rows.at(*key).insert(1, 1);

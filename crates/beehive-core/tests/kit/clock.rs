@@ -1,4 +1,4 @@
-//! Time moves only when the test moves it, and what becomes due on the way comes in its order.
+//! The virtual clock: time moves only when the test moves it, and everything due on the way runs in order.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, RequestError, Time, handlers};
@@ -64,8 +64,10 @@ fn timers_ticks_and_sweeps_fire_in_order() {
     let start = kit.now();
     kit.emit(Begin(7));
     assert_eq!(heard(&mut kit), [], "nothing is due");
+
     kit.advance(Duration::from_millis(999));
     assert_eq!(heard(&mut kit), []);
+
     kit.advance(Duration::from_millis(2_001));
     let named = |word: &str, key, passed| (word.to_string(), key, passed);
     let (tick, later) = (named("tick", 0, 0), named("later", 7, 1_500));
@@ -75,17 +77,19 @@ fn timers_ticks_and_sweeps_fire_in_order() {
     assert_eq!(heard(&mut kit).iter().filter(|h| h.0 == "sweep").count(), 1);
 }
 
-/// The cells of a paced sweep have their turns over half of the period, and none when that is over.
+/// The cells of a paced sweep are visited during half of the period, and none after that.
 #[test]
 fn a_paced_sweep_is_spread_over_half_of_its_period() {
     const CELLS: usize = 1_000;
     let mut kit = Kit::of::<Clock>().start();
     kit.emit_all((0..CELLS as u64).map(Begin)).advance(Duration::from_millis(4_000));
     let mut swept = Vec::new();
+
     for _ in 0..8 {
         kit.advance(Duration::from_millis(495));
         swept.push(heard(&mut kit).iter().filter(|h| h.0 == "sweep").count())
     }
+
     let (spread, rest) = swept.split_at(4);
     assert!(spread.iter().all(|part| (CELLS / 8..CELLS / 2).contains(part)), "{swept:?}");
     assert!(rest.iter().sum::<usize>() < CELLS / 20, "{swept:?}");
@@ -116,13 +120,15 @@ fn a_question_is_answered_without_waiting_and_an_unanswered_one_says_so() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn a_copy_of_the_state_does_not_change() {
     let mut kit = Kit::of::<Clock>().start();
     kit.emit(Begin(1));
     let mut before = kit.snapshot::<Clock>();
     kit.emit(Begin(2));
+
     assert_eq!(before.look(|app| app.begun.whole().len()), 1);
     assert_eq!(kit.look::<Clock, _>(|app| app.begun.whole().len()), 2);
+
     before.look(|app| app.begun.remove(&1));
     assert!(before.look(|app| app.begun.contains(&1)), "a look changes nothing");
     assert_eq!(before.cells().len(), 1);
@@ -136,6 +142,7 @@ fn a_message_to_the_test_arrives() {
     struct Back(u64);
     #[derive(App)]
     struct Echo {}
+
     #[handlers]
     impl Echo {
         #[rcv]
@@ -143,6 +150,7 @@ fn a_message_to_the_test_arrives() {
             ctx.send(msg.0, Back(3))
         }
     }
+
     let mut kit = Kit::of::<Clock>().app::<Echo>().start();
     let to = kit.address();
     kit.emit(Call(to));

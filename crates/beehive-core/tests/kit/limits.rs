@@ -1,4 +1,4 @@
-//! Limits on rows and cells: what is too much goes, or the transaction does, and nothing else.
+//! Limits on rows and cells: excess rows are evicted, or the transaction fails, and nothing else changes.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, ErrorKind, Message, RequestError, Result, Table, handlers};
@@ -56,6 +56,7 @@ fn the_first_rows_go_when_the_transaction_ends() {
     assert_eq!(rows(&kit, 1), (0..20).collect::<Vec<_>>());
     assert_eq!(kit.request(add(1, 20..23)), Ok(23), "the handler sees what it did");
     assert_eq!(rows(&kit, 1), (3..23).collect::<Vec<_>>());
+
     kit.emit(add(1, 0..1));
     assert_eq!(rows(&kit, 1), (3..23).collect::<Vec<_>>(), "what is new may be what goes");
     kit.emit(add(1, 1_000..2_000));
@@ -63,7 +64,7 @@ fn the_first_rows_go_when_the_transaction_ends() {
 }
 
 #[test]
-fn what_is_undone_evicts_nothing() {
+fn a_rolled_back_insert_evicts_nothing() {
     let mut kit = Kit::of::<Bounded>().start();
     kit.emit(add(1, 0..20));
     assert!(kit.request(Add { fails: true, ..add(1, 20..40) }).is_err());
@@ -90,20 +91,23 @@ impl Strict {
                 self.few.at(msg.key).insert(*row, 1);
             }
         }
+
         0
     }
 }
 
 #[test]
-fn where_nothing_may_go_the_transaction_fails_as_a_whole() {
+fn without_eviction_a_transaction_over_the_row_limit_fails() {
     let mut kit = Kit::of::<Strict>().failures_allowed().start();
     assert_eq!(kit.request(add(1, 0..3)), Ok(0));
+
     let Err(RequestError::Handler(error)) = kit.request(add(1, 3..5)) else { panic!("it is full") };
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert_eq!(error.text(), "`few[1]` would have 5 rows; `#[rows(max = 3)]` allows no more");
     assert_eq!(kit.sent::<Added>(), [Added(1)]);
     assert_eq!(kit.look::<Strict, _>(|app| app.count.get(&1).copied()), Some(1));
-    // the last ones go
+
+    // The last rows are evicted.
     assert_eq!(kit.request(Add { fails: true, ..add(2, 5..50) }), Ok(0));
     let kept: Vec<u64> = kit.look::<Strict, _>(|app| app.lowest.at(2).keys().copied().collect());
     assert_eq!(kept, [5, 6, 7]);
@@ -115,14 +119,17 @@ fn no_more_cells_than_allowed() {
     for key in 0..6 {
         assert_eq!(kit.request(add(key, 0..1)), Ok(1));
     }
+
     for key in 6..100 {
         let Err(RequestError::Handler(error)) = kit.request(add(key, 0..1)) else { panic!("it is full") };
         assert_eq!(error.kind(), ErrorKind::Limit);
         assert_eq!(error.text(), "the app has 6 cells; `#[app(cells = 6)]` allows no more");
     }
+
     assert_eq!(kit.request(add(5, 1..2)), Ok(2), "what is there goes on");
     assert_eq!(kit.bees::<Bounded>(), 6);
-    // a cell that is empty makes room when its bee has gone
+
+    // An empty cell makes room once its bee has retired.
     kit.emit(Remove(3)).advance(Duration::from_secs(1));
     assert_eq!(kit.request(add(50, 0..1)), Ok(1));
     assert!(kit.request(add(51, 0..1)).is_err());
@@ -131,7 +138,7 @@ fn no_more_cells_than_allowed() {
 #[test]
 fn many_keys_at_once_get_no_more_cells_either() {
     let mut kit = Kit::of::<Bounded>().failures_allowed().start();
-    // owners are asked for ahead, for all that is in a batch
+    // Owners are requested in advance for all messages of a batch.
     kit.emit_all((0..500).map(|key| add(key, 0..1)));
     assert_eq!((kit.snapshot::<Bounded>().cells().len(), kit.bees::<Bounded>()), (6, 6));
     assert_eq!(kit.sent::<Added>(), (0..6).map(Added).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The test kit: time and chance in the test's hands, strictness, and what a run with other bees finds.
+//! The test kit: control of time and randomness, strictness, and re-runs with other distributions of cells.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
@@ -8,6 +8,6 @@ mod clock;
 mod limits;
 mod postpone;
 mod settings;
-mod snapshots;
 mod spread;
 mod strictness;
+mod views;

@@ -1,10 +1,10 @@
-//! `ctx.postpone(..)`: the very message again, later, and answered then.
+//! `ctx.postpone(..)`: the same message is handled again later, and answered then.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, RequestError, Result, attempt, handlers};
 use std::time::Duration;
 
-/// Wants a key that may not be there yet; gives up after so many tries.
+/// Needs a key that may not exist yet. Gives up after `tries` attempts.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Want {
@@ -18,7 +18,7 @@ struct Give {
 }
 #[derive(Message, PartialEq, Debug)]
 struct Tried(u64);
-/// Observed only.
+/// Only observed.
 #[derive(Message)]
 struct Seen(u64);
 
@@ -34,6 +34,7 @@ impl Store {
         if let Some(value) = self.value.get(&msg.key) {
             return Ok(Some(*value));
         }
+
         let tries = self.tries.entry(msg.key).or_default();
         *tries += 1;
         ctx.emit(Tried(*tries));
@@ -41,6 +42,7 @@ impl Store {
         if *tries > msg.tries {
             Err("not to be had")?
         }
+
         Ok(None)
     }
     #[rcv]
@@ -63,7 +65,7 @@ impl Store {
     }
 }
 
-/// Answers what the store does not want.
+/// Answers what the store passes on.
 #[derive(App)]
 struct Last {
     none: Dict<u64, u64>,
@@ -90,15 +92,17 @@ fn the_answer_comes_when_it_can_be_given() {
         };
         tokio::join!(asked, given).0
     };
+
     assert_eq!(kit.platform().drive(asked), Ok(42));
     assert_eq!(kit.now().since(started), Duration::from_secs(4));
+
     kit.advance(Duration::from_secs(10));
     assert_eq!(kit.sent::<Tried>(), [Tried(1), Tried(2), Tried(3), Tried(4)]);
     assert_eq!(kit.hive().status().timers, 0, "nothing is left behind");
 }
 
 #[test]
-fn who_asks_does_not_wait_for_longer() {
+fn a_postponed_request_keeps_its_deadline() {
     let mut kit = Kit::of::<Store>().start();
     let answer = kit.request(Want { key: 1, tries: 100 });
     assert_eq!(answer, Err(RequestError::Timeout { after: Duration::from_secs(5) }));
@@ -117,7 +121,7 @@ fn an_error_is_an_answer_and_undoes_the_wait() {
 }
 
 #[test]
-fn what_is_put_off_is_not_passed_on() {
+fn a_postponed_message_is_not_passed_on() {
     let mut kit = Kit::of::<Store>().app::<Last>().start();
     assert!(matches!(kit.request(Want { key: 1, tries: 100 }), Err(RequestError::Timeout { .. })));
     kit.emit(Give { key: 1, value: 5 });
@@ -134,7 +138,7 @@ fn an_observer_reports_when_it_is_done() {
 }
 
 #[test]
-fn it_does_not_depend_on_bees() {
+fn postponing_does_not_depend_on_bees() {
     Kit::of::<Store>().check(|kit| {
         kit.emit_all((0..10).map(|key| Want { key: key % 4, tries: 20 }));
         kit.advance(Duration::from_millis(2_500));

@@ -1,4 +1,4 @@
-//! Settings that change in a test: handlers and snapshots see the new ones.
+//! Settings that change in a test: handlers and views see the new ones.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Config, Dict, Message, Reconfigured, handlers};
@@ -30,7 +30,7 @@ impl Shop {
             *paid
         })
     }
-    /// Old debts are written off.
+    /// Writes off old debts.
     #[rcv(each = paid)]
     fn reconfigured(&mut self, customer: &u64, _: &Reconfigured) {
         self.paid.put(*customer, 0);
@@ -38,7 +38,7 @@ impl Shop {
 }
 
 #[test]
-fn other_settings_are_seen_at_once_and_told() {
+fn new_settings_take_effect_at_once_and_are_announced() {
     let prices = |bread: u64| format!("[shop]\nbread = {bread}\n").parse::<toml::Table>().unwrap();
     let mut kit = Kit::of::<Shop>().settings(prices(3)).start();
     assert_eq!(kit.request(Buy(1)), Ok(3));

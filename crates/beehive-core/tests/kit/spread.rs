@@ -1,4 +1,5 @@
-//! The same scenario with the cells spread differently: sound apps do not notice, and each kind of mistake is found.
+//! The same scenario with different distributions of cells: correct apps pass, and each kind of mistake is
+//! found.
 
 use beehive_core::testing::{Kit, Spread};
 use beehive_core::{App, Ctx, Dict, Key, Message, Table, handlers};
@@ -68,6 +69,7 @@ fn banking(kit: &mut Kit) {
         let (from, to) = (Account(n), Account(n * 7 % 20));
         let _ = kit.request(Transfer { from, to, amount: 30 * n });
     }
+
     kit.advance(Duration::from_secs(2 * 3600 + 60));
     for n in 0..20 {
         kit.request(Balance(Account(n))).unwrap();
@@ -75,12 +77,12 @@ fn banking(kit: &mut Kit) {
 }
 
 #[test]
-fn a_sound_app_does_not_notice() {
+fn a_correct_app_passes_every_distribution() {
     Kit::of::<Bank>().merging_runs(20).check(banking);
 }
 
 #[test]
-fn cells_are_spread_as_said() {
+fn cells_are_distributed_as_configured() {
     let bees = |spread| {
         let mut kit = Kit::of::<Bank>().start_spread(spread);
         kit.emit_all((0..20).map(|n| Deposit { to: Account(n), amount: 1 }));
@@ -90,13 +92,14 @@ fn cells_are_spread_as_said() {
         }
         (alone, kit.bees::<Bank>())
     };
+
     assert_eq!(bees(Spread::Apart), (20, 20));
     assert_eq!(bees(Spread::Together), (1, 1));
     let (before, after) = bees(Spread::Merging { seed: 5 });
     assert!(after < before && before > 10, "{before} bees, later {after}");
 }
 
-/// Numbers what it sees with a number of the process, which no cell holds.
+/// Numbers the messages it sees with a global counter, which is not in any cell.
 #[derive(App)]
 struct Outsider {
     number: Dict<u64, u64>,
@@ -119,7 +122,8 @@ fn state_outside_of_cells_is_found() {
             kit.emit(See(1));
         })
         .unwrap_err();
-    assert_eq!(found.at, "in the end, the cells of `outsider` differ");
+
+    assert_eq!(found.at, "the final cells of `outsider` differ");
     assert_eq!(
         (found.together.as_slice(), found.spread),
         (&["number[1] = 0".to_string()][..], Spread::Apart)
@@ -130,7 +134,7 @@ fn state_outside_of_cells_is_found() {
 struct Draw {
     luck: u64,
 }
-/// Draws lots: for each message, and for each cell.
+/// Draws a random number for each message and for each cell.
 #[derive(App)]
 struct Lottery {
     draws: Table<u64, u64, Draw>,
@@ -162,7 +166,7 @@ impl Lottery {
 }
 
 #[test]
-fn chance_does_not_depend_on_bees() {
+fn random_numbers_do_not_depend_on_bees() {
     Kit::of::<Lottery>().check(|kit| {
         kit.emit_all((0..12).map(Play)).emit_all((0..12).map(|n| Play(n / 2)));
         kit.emit(PlayAll).advance(Duration::from_secs(25));
@@ -170,7 +174,7 @@ fn chance_does_not_depend_on_bees() {
 }
 
 #[test]
-fn cells_that_are_swept_do_not_draw_the_same_lot() {
+fn swept_cells_draw_different_random_numbers() {
     let mut kit = Kit::of::<Lottery>().start();
     kit.emit_all((0..12).map(Play)).emit(PlayAll);
     let mut drawn: Vec<u64> = kit.look::<Lottery, _>(|app| {
@@ -181,7 +185,7 @@ fn cells_that_are_swept_do_not_draw_the_same_lot() {
     assert_eq!(drawn.len(), 12);
 }
 
-/// Answers with how many it has seen so far, of whomever: a cell for all.
+/// Answers how many messages it has seen so far, of any sender: one cell for all.
 #[derive(App)]
 struct Queue {
     served: Dict<u64, u64>,
@@ -216,13 +220,14 @@ fn a_race_of_two_senders_is_found() {
             kit.emit_all([Come(1), Come(2)]);
         })
         .unwrap_err();
+
     assert!(found.at.starts_with("step 1 (emit ") && found.at.ends_with("what apps sent differs"), "{found}");
     assert!(found.together.iter().any(|line| line.ends_with("Interest 1")), "{found}");
     assert!(found.spread_out.iter().any(|line| line.ends_with("Interest 2")), "{found}");
     assert!(found.to_string().contains("the outcome depends on how cells are spread"));
 }
 
-/// Passes each message on once: what the second handler draws must not be what its neighbours draw.
+/// Passes each message on once. The second handler must draw other numbers than its neighbours.
 #[derive(App)]
 struct Relay {
     passed: Dict<u64, u64>,
@@ -247,12 +252,13 @@ impl Relay {
 }
 
 #[test]
-fn messages_of_one_batch_cause_messages_that_draw_different_lots() {
+fn messages_of_one_batch_draw_different_random_numbers() {
     let mut kit = Kit::of::<Relay>().start();
     kit.emit_all((0..12).map(Pass));
     let mut drawn: Vec<u64> = kit.look::<Relay, _>(|app| app.drawn.whole().values().copied().collect());
     drawn.sort_unstable();
     drawn.dedup();
+
     assert_eq!(drawn.len(), 12);
     Kit::of::<Relay>().check(|kit| {
         kit.emit_all((0..12).map(Pass));

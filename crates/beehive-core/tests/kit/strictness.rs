@@ -1,4 +1,4 @@
-//! A handler that breaks a rule fails the test that made it, unless the test is about that.
+//! A handler that breaks a rule fails its test, unless the test allows failures.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Dict, ErrorKind, Message, RequestError, handlers, pure};
@@ -42,7 +42,8 @@ impl Clumsy {
 #[test]
 #[should_panic(expected = "`fall` of app `clumsy`, given beehive_core")]
 fn a_panic_fails_the_test() {
-    // the message's stable name begins with the crate's; the test's binary is called like its folder
+    // The stable name of the message begins with the name of its crate, and the test binary is named after
+    // its folder.
     let name = <Fall as Message>::NAME;
     let told = std::panic::catch_unwind(|| {
         Kit::of::<Clumsy>().start().emit(Fall);

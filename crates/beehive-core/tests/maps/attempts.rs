@@ -1,4 +1,4 @@
-//! Maps of handlers with `attempt!`: what a block may touch counts, whether it is undone or not.
+//! Maps of handlers with `attempt!`: the accesses of a block count, whether it is rolled back or not.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Kind, Load, M, Note};
@@ -22,15 +22,19 @@ impl Attempts {
         for (k, v) in &m.d {
             self.d.put(*k, *v);
         }
+
         for (k, v) in &m.e {
             self.e.put(*k, *v);
         }
+
         for (k, v) in &m.w {
             self.w.put(*k, *v);
         }
+
         for (k, r, v) in &m.rows {
             self.rows.at(*k).insert(*r, *v);
         }
+
         for (k, v) in &m.t {
             self.t.put(*k, *v);
         }
@@ -63,9 +67,11 @@ impl Attempts {
                 self.rows.at(m.a).insert(m.b, 1);
                 Ok(())
             };
+
             if inner.is_err() && m.flag {
                 Err("neither")?;
             }
+
             self.w.put(m.b, 1);
             Ok(())
         }
@@ -90,17 +96,21 @@ impl Attempts {
                 if self.d.contains(p) {
                     break;
                 }
+
                 if *q == m.b {
                     continue;
                 }
+
                 self.e.put(*q, 1);
                 if m.flag && *p == m.a {
                     Err("enough")?;
                 }
             }
+
             self.w.put(m.a, 1);
             Ok(())
         };
+
         self.t.put((m.a, m.b), 1);
     }
     #[rcv(joins)]
@@ -134,7 +144,7 @@ impl Attempts {
 }
 
 #[test]
-fn each_has_the_map_it_is_to_have() {
+fn each_handler_has_the_expected_map() {
     expect_maps! { Attempts;
         401 => "d[1] e[2] w[1]";
         402 => "d[8] e[1]";

@@ -1,4 +1,5 @@
-//! What the derive macros make of types of all shapes: names, encodings, serde for crates that do not know serde.
+//! The output of the derive macros for all shapes of types: names, encodings, and serde impls for crates
+//! without serde.
 
 use beehive::{App, Config, Ctx, Dict, Handles, Key, Message, Table, handlers};
 use beehive_protocol::codec;
@@ -42,7 +43,7 @@ struct Pair<A, B>(A, B);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Key)]
 struct Nothing;
 
-/// With a serde of its own.
+/// With its own serde impls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Key, serde::Serialize, serde::Deserialize)]
 #[key(serde = false)]
 struct Own(u64);
@@ -110,6 +111,7 @@ fn keys_are_described_and_told_apart() {
     assert_eq!(describe(&Address::Any), "Any");
     assert_eq!(describe(&Pair(1u64, String::from("x"))), "1, x");
     assert_eq!(hash(&NodeId(7)), hash(&7u64));
+
     let (mac, other) = (Mac::new(5), Mac::new(6));
     let all = [
         hash(&Address::Any),
@@ -121,6 +123,7 @@ fn keys_are_described_and_told_apart() {
         hash(&Pair(1u64, 2u64)),
         hash(&Pair(2u64, 1u64)),
     ];
+
     for (i, a) in all.iter().enumerate() {
         assert!(!all[..i].contains(a), "{i}");
     }
@@ -132,14 +135,17 @@ fn derived_serde_goes_round() {
     for address in [Address::Any, Address::Mac(mac.clone()), Address::Both { node: NodeId(3), mac }] {
         assert_eq!(round_trip(&address), address);
     }
+
     let port = PortId { node: NodeId(7), number: 3 };
     assert_eq!(round_trip(&port), port);
     assert_eq!(round_trip(&Pair(1u64, String::from("x"))), Pair(1, "x".into()));
     assert_eq!(round_trip(&Nothing), Nothing);
     assert_eq!(round_trip(&Own(3)), Own(3));
     assert_eq!(round_trip(&Get("k".into())), Get("k".into()));
+
     let tree = Tree::Node { left: Box::new(Tree::Leaf), right: Box::new(Tree::Leaf), weight: 3 };
     assert_eq!(round_trip(&tree), tree);
+
     let envelope =
         Envelope { inner: 1u32, by_name: [("a".to_string(), vec![1, 2])].into(), hidden: PhantomData };
     assert_eq!(round_trip(&envelope), envelope);
@@ -196,9 +202,11 @@ fn apps_know_their_dictionaries() {
     assert_eq!(<Store as App>::NAME, "key-value-store");
     assert_eq!(<Store as App>::OPTIONS.replication, 3);
     assert_eq!(<Hub as App>::OPTIONS.replication, 1);
+
     let dicts: Vec<_> = Store::DICTS.iter().map(|d| (d.name, d.index, d.volatile, d.key)).collect();
     assert_eq!(dicts, [("values", 0, false, "String"), ("seen", 1, true, "beehive-core::NodeId")]);
     assert!(Hub::DICTS.is_empty());
+
     const { assert!(<Store as Handles<Get>>::ANSWERS && <Store as Handles<Get>>::HANDLER == 0) };
     const { assert!(!<Hub as Handles<Tree>>::ANSWERS) };
     assert_eq!(Store::REPORT[0].cells, "values[key]");

@@ -1,4 +1,5 @@
-//! Control flow: what depends on the message is followed exactly, what depends on state on all sides.
+//! Control flow: conditions on the message are evaluated exactly, and for conditions on state all branches
+//! are followed.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Inner, Kind, Load, M, Note, Text};
@@ -21,9 +22,11 @@ impl Flow {
         for (k, v) in &m.d {
             self.d.put(*k, *v);
         }
+
         for (k, v) in &m.e {
             self.e.put(*k, *v);
         }
+
         for (k, v) in &m.t {
             self.t.put(*k, *v);
         }
@@ -244,6 +247,7 @@ impl Flow {
             Some(_) => ctx.emit(Note(1)),
             None => drop(self.e.put(m.b, 1)),
         }
+
         self.d.put(m.b, 2);
         Ok(())
     }
@@ -283,6 +287,7 @@ impl Flow {
                 self.e.put(*x, 1);
             }
         }
+
         self.d.put(m.b, 1);
         Ok(())
     }
@@ -363,7 +368,7 @@ impl Flow {
     }
     #[rcv(joins)]
     fn unsafe_block(&mut self, m: &M<92>) {
-        // SAFETY: nothing in here needs it; the analysis must look into such a block all the same.
+        // SAFETY: the block contains no unsafe operation; the analysis must look into it all the same.
         unsafe {
             if self.d.contains(&m.a) {
                 return;

@@ -1,4 +1,4 @@
-//! Where keys come from: locals, arithmetic, collections, patterns, functions.
+//! Sources of keys: locals, arithmetic, collections, patterns, functions.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Inner, Kind, Load, M, Note, Text};
@@ -29,9 +29,11 @@ impl Keys {
         for (k, v) in &m.d {
             self.d.put(*k, *v);
         }
+
         for (k, v) in &m.e {
             self.e.put(*k, *v);
         }
+
         for (k, v) in &m.t {
             self.t.put(*k, *v);
         }
@@ -153,6 +155,7 @@ impl Keys {
                 keys.push(*q);
             }
         }
+
         keys.sort();
         keys.dedup();
         for k in keys {
@@ -255,16 +258,18 @@ impl Keys {
         self.s.put(name, 1);
         Ok(())
     }
-    /// `get` takes a reference to a key, and whatever becomes one by itself.
+    /// `get` takes a reference to a key, and whatever the compiler dereferences to one.
     #[rcv(joins)]
     fn through_pointers(&mut self, m: &M<88>) {
         let large: Vec<&u64> = m.items.iter().filter(|x| **x > 3).collect();
         for x in &large {
             self.d.get(x);
         }
+
         if let Some(x) = large.iter().peekable().peek() {
             self.d.remove(x);
         }
+
         let boxed = Box::new(m.b);
         self.e.get_mut(&boxed);
     }

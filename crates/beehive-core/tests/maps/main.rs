@@ -1,8 +1,9 @@
-//! Derived maps over real dictionaries: what each map says, that it covers what its handler touches, and that a
-//! delivery which allows nothing else never stops.
+//! Derived maps over real dictionaries: each map has the expected cells, covers what its handler touches, and
+//! a delivery restricted to the mapped cells never fails for that reason.
 
 extern crate beehive_core as beehive;
 
+mod accepted_programs;
 mod attempts;
 mod derived_types;
 mod flow;
@@ -11,8 +12,7 @@ mod generated;
 mod keys;
 mod message;
 mod oracle;
+mod oracle_strength;
 #[rustfmt::skip]
 mod seeded;
-mod strength;
 mod surface;
-mod wants;

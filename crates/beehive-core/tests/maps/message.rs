@@ -1,4 +1,4 @@
-//! The message that all handlers take, in as many types as there are handlers, and the one that fills dictionaries.
+//! The message that all handlers take, as one type per handler, and the message that fills dictionaries.
 
 use beehive::{Key, Message};
 
@@ -21,7 +21,7 @@ impl Inner {
     }
 }
 
-/// One type for each `N`, so that each handler has a message of its own.
+/// One type per `N`, so that each handler has its own message.
 #[derive(Clone, Debug, Message)]
 pub(crate) struct M<const N: u32> {
     pub(crate) a: u64,
@@ -55,7 +55,7 @@ impl<const N: u32> M<N> {
         }
     }
 
-    /// The same content in another type.
+    /// Returns the same content as another type.
     pub(crate) fn of<const O: u32>(m: &M<O>) -> Self {
         let M { a, b, flag, name, items, pairs, opt, kind, mac, inner, text } = m.clone();
         M { a, b, flag, name, items, pairs, opt, kind, mac, inner, text }

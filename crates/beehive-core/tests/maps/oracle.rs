@@ -1,12 +1,12 @@
-//! The oracle: over random messages and states, what a handler touches is among what its map names, a strict delivery
-//! is never stopped, and a message that is dropped would have done nothing.
+//! The oracle: for random messages and states, a handler touches only cells that its map names, a strict
+//! delivery never fails, and a dropped message would have had no effect.
 
 use crate::message::{Inner, Kind, Load, M};
 use beehive::Outcome;
 use beehive::testing::maps::{Delivered, covers, deliver, describe, instance, record};
 use beehive::{Handlers, Handles, Message};
 
-/// A small, fixed generator: a failure names the seed, and the seed is the case.
+/// A small deterministic generator. A failure reports the seed, which reproduces the case.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -25,7 +25,7 @@ impl Chance {
         (0..self.below(most + 1)).map(|_| one(self)).collect()
     }
 
-    /// Small values, so that they meet.
+    /// Returns a small value, so that values often coincide.
     fn small(&mut self) -> u64 {
         self.below(7)
     }
@@ -40,6 +40,7 @@ impl Chance {
             1 => Kind::B { x: self.small() },
             _ => Kind::C,
         };
+
         let id = self.small();
         M {
             a: self.small(),
@@ -67,7 +68,7 @@ impl Chance {
     }
 }
 
-/// The map of a message in words: `drop`, `stateless`, or the cells in order.
+/// Returns the map of a message as text: `drop`, `stateless`, or the cells in order.
 pub(crate) fn words<A: Handlers + Handles<T>, T: Message>(message: &T) -> String {
     let mapped = describe::<A, T>(message);
     match mapped.outcome {
@@ -81,15 +82,15 @@ pub(crate) fn words<A: Handlers + Handles<T>, T: Message>(message: &T) -> String
     }
 }
 
-/// What came of a run.
+/// Statistics of a run.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) runs: u64,
-    /// Runs in which the map named exactly what was touched.
+    /// Number of runs in which the map named exactly the touched cells.
     pub(crate) exact: u64,
 }
 
-/// An app in the given state.
+/// Returns an app in the given state.
 fn loaded<A: Handlers + Handles<Load>>(state: &Load) -> A {
     let mut app: A = instance(Default::default()).expect("default settings");
     let delivered = deliver(&mut app, state);
@@ -97,7 +98,7 @@ fn loaded<A: Handlers + Handles<Load>>(state: &Load) -> A {
     app
 }
 
-/// Whether a handler touches something that its map does not name.
+/// Whether a handler touches a cell that its map does not name.
 pub(crate) fn misses<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     message: &M<N>,
     state: &Load,
@@ -105,7 +106,7 @@ pub(crate) fn misses<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     !covers(&describe::<A, M<N>>(message), &record(&mut loaded::<A>(state), message))
 }
 
-/// Checks one handler on one message and one state.
+/// Checks one handler with one message and one state.
 pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     seed: u64,
     message: &M<N>,
@@ -120,6 +121,7 @@ pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
         A::NAME,
         mapped.words,
     );
+
     let delivered = deliver(&mut loaded::<A>(state), message);
     match &delivered {
         Delivered::Unmapped(violation) => {
@@ -130,6 +132,7 @@ pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
         }
         _ => {}
     }
+
     if mapped.outcome == Outcome::Drop {
         assert_eq!(
             delivered,
@@ -138,12 +141,13 @@ pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
             A::NAME
         );
     }
+
     tally.runs += 1;
     tally.exact += (mapped.words.len() == touched.len()) as u64;
 }
 
-/// Checks handlers on the same random message and state, so many times. Coverage is checked in every run; that maps are
-/// not needlessly coarse, by the share of runs in which they are exact.
+/// Checks handlers with random messages and states, `$times` times. Every run checks coverage. The share of
+/// runs with exact maps checks that the maps are not needlessly coarse.
 #[macro_export]
 macro_rules! check_handlers {
     ($app:ty, $times:expr, exact in 1 of $share:literal, [$($n:literal)*]) => {{
@@ -158,7 +162,7 @@ macro_rules! check_handlers {
     }};
 }
 
-/// Asserts what maps say of the sample message, perhaps changed.
+/// Asserts the maps of the sample message, optionally modified.
 #[macro_export]
 macro_rules! expect_maps {
     ($app:ty; $( $n:literal $(with $change:expr)? => $want:literal; )*) => {{

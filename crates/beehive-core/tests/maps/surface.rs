@@ -1,4 +1,4 @@
-//! The rest of the surface: helpers, other names, whole dictionaries, tables, configuration, sweeps and timers.
+//! Other language features: helpers, aliases, whole dictionaries, tables, configuration, sweeps and timers.
 
 #![allow(unused, clippy::all)]
 use crate::message::NodeId;
@@ -42,15 +42,19 @@ impl Surface {
         for (k, v) in &m.d {
             self.d.put(*k, *v);
         }
+
         for (k, v) in &m.e {
             self.e.put(*k, *v);
         }
+
         for (k, v) in &m.w {
             self.w.put(*k, *v);
         }
+
         for (k, r, v) in &m.rows {
             self.rows.at(*k).insert(*r, *v);
         }
+
         for (k, v) in &m.t {
             self.t.put(*k, *v);
         }

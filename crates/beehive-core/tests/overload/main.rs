@@ -1,13 +1,12 @@
-//! More work than can be done, in a process of its own: memory is looked at, and other tests have some.
+//! Overload tests, in a process of their own because they measure its memory.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
 
-mod idle;
-#[allow(dead_code)] // what other tests need of it
+mod backpressure;
+mod idle_cost;
+mod io_mailbox;
+#[allow(dead_code)] // only the overload tests use all of it
 #[path = "../hive/load.rs"]
 mod load;
-mod mail;
 mod memory;
-#[allow(clippy::module_inception)]
-mod overload;

@@ -1,11 +1,11 @@
-//! What threads and a late registry can do to the way of a message: a hive on a registry that answers late, and a model
-//! of mailbox, routes, lanes, credits and merge whose interleavings are explored.
+//! Races on the message path: a hive on a registry that answers late, and a model of mailboxes, routes,
+//! sender queues, credits and merges whose interleavings are explored.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
 
-mod misses;
+mod merge_storm;
 mod model;
 mod registry;
-mod storm;
+mod routing_misses;
 mod views;

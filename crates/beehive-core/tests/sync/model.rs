@@ -1,6 +1,6 @@
-//! A model of the way of a message (mailbox, routes, lane, credits, freeze and fuse, retirement), in which a scheduler
-//! explores how threads may interleave. It follows the hive step by step and lock by lock; ownership is decided by the
-//! hive's own state machine. Every check is proven by a seeded fault that it must catch.
+//! A model of the message path (mailbox, routes, sender queue, credits, freeze and fuse, retirement), whose
+//! thread interleavings a scheduler explores. It follows the hive step by step and lock by lock, and uses the
+//! hive's own state machine for ownership. Each check is proven by a seeded fault that it must catch.
 
 use beehive_core::registry::{Decision, Ownership, Proposal};
 use beehive_core::{BeeId, CellId, CellSet};
@@ -11,33 +11,33 @@ use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// What is done wrong on purpose.
+/// A fault seeded on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// A bee retires though messages wait for it.
+    /// A bee retires although messages wait for it.
     RetireUnlooked,
-    /// A bee retires while a handler of it runs.
+    /// A bee retires while one of its handlers runs.
     RetireRunning,
-    /// A merged bee's messages are left behind.
+    /// The messages of a merged bee are not moved.
     QueueLeft,
-    /// A merged bee's messages go in reverse.
+    /// The messages of a merged bee are moved in reverse order.
     QueueReversed,
-    /// A merged bee's state is left behind.
+    /// The state of a merged bee is not moved.
     StateLeft,
-    /// Routes lead to the target before it has the messages that wait at the source.
+    /// Routes lead to the target before it has the messages waiting at the source.
     RoutesFirst,
-    /// A message that waits for a merge is overtaken by later ones of its sender.
+    /// Later messages of a sender overtake one that waits for a merge.
     LaneIgnored,
-    /// Of what waits, what has an owner goes, also if something before it has none.
+    /// A blocked message is delivered although an earlier one for the same cells is still blocked.
     ParkedOvertakes,
-    /// What a frozen bee is sent is refused, and dropped.
+    /// Messages to a frozen bee are rejected and dropped.
     FrozenDrops,
-    /// What a bee that is no more is sent is dropped.
+    /// Messages to a retired or merged bee are dropped.
     GoneDrops,
-    /// A bee that is put back does not look at what came meanwhile.
+    /// A bee that becomes idle does not check for messages that arrived meanwhile.
     QueueUnlooked,
-    /// A credit is given back when the message is handed over.
+    /// A credit is returned when the message is handed over, not when it is done.
     CreditEarly,
 }
 
@@ -48,7 +48,7 @@ enum Mode {
     Gone,
 }
 
-/// Held by whatever a message from outside is in.
+/// Held while a message from outside is in flight. Returns its credit when dropped.
 struct Cause(Arc<AtomicUsize>);
 impl Drop for Cause {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ struct Delivery {
     cause: Option<Cause>,
 }
 
-/// The cells with content: every message to a cell fills it or empties it.
+/// The cells with content. Every message to a cell fills or empties it.
 type Body = BTreeSet<CellId>;
 
 struct Mailbox {
@@ -91,7 +91,7 @@ struct Lane {
     parked: Vec<Delivery>,
 }
 
-/// What has happened to each cell, in order.
+/// The messages that each cell has handled, in order.
 type History = BTreeMap<CellId, Vec<(usize, usize)>>;
 
 struct Hive {
@@ -118,11 +118,12 @@ impl Hive {
             .then_some(first)
     }
 
-    /// The owner, or the bees to be merged first.
+    /// Returns the owner, or the bees that must be merged first.
     fn claim(&self, cells: &CellSet) -> Result<Arc<Bee>, Option<(BeeId, Vec<BeeId>)>> {
         let mut queen = lock(&self.queen);
         let decision = queen.ownership.apply(&Proposal::Claim { cells: cells.clone() });
         let Decision::Owner { root, created, merging, .. } = decision else { return Err(None) };
+
         if created {
             let bee = Arc::new(Bee {
                 id: root,
@@ -135,27 +136,34 @@ impl Hive {
                     freezers: Vec::new(),
                 }),
             });
+
             queen.bees.insert(root, bee.clone());
             for cell in cells {
                 lock(&self.routes).insert(*cell, bee.clone());
             }
+
             return Ok(bee);
         }
+
         let Some(bee) = queen.bees.get(&root).cloned() else { return Err(None) };
         if !merging.is_empty() {
             return Err(Some((root, merging)));
         }
+
         for cell in cells {
             let mut mailbox = lock(&bee.mailbox);
             if mailbox.mode == Mode::Gone {
                 return Err(None);
             }
+
             if !mailbox.cells.contains(cell) {
                 mailbox.cells.push(*cell)
             }
+
             drop(mailbox);
             lock(&self.routes).insert(*cell, bee.clone());
         }
+
         Ok(bee)
     }
 
@@ -163,6 +171,7 @@ impl Hive {
         if self.fault == Fault::CreditEarly {
             delivery.cause = None
         }
+
         let mut mailbox = lock(&bee.mailbox);
         match mailbox.mode {
             Mode::Gone if self.fault == Fault::GoneDrops => return Ok(()),
@@ -177,6 +186,7 @@ impl Hive {
                 }
             }
         }
+
         Ok(())
     }
 
@@ -188,6 +198,7 @@ impl Hive {
                     Some(bee) => Ok(bee),
                     None => self.claim(&delivery.cells),
                 };
+
                 let Ok(bee) = owner else { break };
                 match self.push(&bee, delivery) {
                     Ok(()) => return,
@@ -195,11 +206,12 @@ impl Hive {
                 }
             }
         }
+
         lock(lane).parked.push(delivery)
     }
 
-    /// Asks for the owners of all that nothing is before, delivers what can be delivered, and unites owners for the first
-    /// of what is left. Whether something is left.
+    /// Requests owners for all messages that are not behind another one, delivers what can be delivered, and
+    /// merges the owners of the first message left. Returns whether any message is left.
     fn resolve(&self, lane: &Mutex<Lane>) -> bool {
         let mut merge = None;
         for cells in self.heads(&lock(lane).parked) {
@@ -207,11 +219,13 @@ impl Hive {
                 merge.get_or_insert(several);
             }
         }
+
         let left = self.retry(lane);
         let Some((root, merging)) = merge else { return left };
         for from in merging {
             self.fuse(from, root)
         }
+
         self.retry(lane)
     }
 
@@ -222,7 +236,7 @@ impl Hive {
         (0..parked.len()).filter(|at| !behind(*at)).map(|at| parked[at].cells.clone()).collect()
     }
 
-    /// Delivers, in order, what can be delivered. Whether something is left.
+    /// Delivers blocked messages, in order, as far as possible. Returns whether any is left.
     fn retry(&self, lane: &Mutex<Lane>) -> bool {
         let mut lane = lock(lane);
         let mut left: Vec<Delivery> = Vec::new();
@@ -238,6 +252,7 @@ impl Hive {
                 None => left.push(parked),
             }
         }
+
         lane.parked = left;
         !lane.parked.is_empty()
     }
@@ -248,14 +263,17 @@ impl Hive {
             if mailbox.mode == Mode::Gone {
                 return None;
             }
+
             if let Some(body) = mailbox.body.take() {
                 mailbox.mode = Mode::Frozen;
                 return Some(body);
             }
+
             let (sender, receiver) = channel();
             mailbox.freezers.push(sender);
             receiver
         };
+
         waiting.recv().ok()
     }
 
@@ -293,6 +311,7 @@ impl Hive {
             if self.fault != Fault::StateLeft {
                 body.extend(gone)
             }
+
             let moved = lock(&source.mailbox).cells.clone();
             if self.fault == Fault::RoutesFirst {
                 for cell in &moved {
@@ -300,6 +319,7 @@ impl Hive {
                 }
                 thread::yield_now()
             }
+
             let (cells, mut queue) = {
                 let mut mailbox = lock(&source.mailbox);
                 mailbox.mode = Mode::Gone;
@@ -315,12 +335,15 @@ impl Hive {
                 }
                 mailbox.cells.extend(cells.iter().copied())
             }
+
             for cell in cells {
                 lock(&self.routes).insert(cell, target.clone());
             }
+
             queen.bees.remove(&from);
             queen.ownership.apply(&Proposal::Fused { from, into });
         }
+
         self.thaw(&target, body)
     }
 
@@ -329,6 +352,7 @@ impl Hive {
         let mut mailbox = lock(&bee.mailbox);
         let unlooked = self.fault == Fault::RetireUnlooked;
         let running = self.fault == Fault::RetireRunning && mailbox.body.is_none();
+
         if mailbox.mode != Mode::Active
             || !(unlooked || running) && (mailbox.scheduled || !mailbox.queue.is_empty())
             || !mailbox.freezers.is_empty()
@@ -336,6 +360,7 @@ impl Hive {
         {
             return;
         }
+
         queen.ownership.apply(&Proposal::Release { bee: bee.id });
         for cell in &mailbox.cells {
             let mut routes = lock(&self.routes);
@@ -343,6 +368,7 @@ impl Hive {
                 routes.remove(cell);
             }
         }
+
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
         queen.bees.remove(&bee.id);
@@ -352,6 +378,7 @@ impl Hive {
         for cell in &delivery.cells {
             assert!(lock(&self.inside).insert(*cell), "two handlers at once on {cell:?}");
         }
+
         thread::yield_now();
         for cell in &delivery.cells {
             lock(&self.history).entry(*cell).or_default().push((delivery.sender, delivery.number));
@@ -360,14 +387,16 @@ impl Hive {
             }
             lock(&self.inside).remove(cell);
         }
+
         assert!(
             self.credits.load(Ordering::SeqCst) < CREDITS,
             "a message is handled, and all credits are free"
         );
+
         self.handled.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Runs one bee until it has nothing to do. Whether there was one.
+    /// Runs one bee until it is idle. Returns whether there was one.
     fn run_one(&self) -> bool {
         let Some(bee) = lock(&self.woken).pop_front() else { return false };
         let (mut body, mut queue, mut waited_for) = {
@@ -375,25 +404,30 @@ impl Hive {
             let Some(body) = mailbox.body.take() else { return true };
             (body, std::mem::take(&mut mailbox.queue), !mailbox.freezers.is_empty())
         };
+
         loop {
             while !waited_for && let Some(delivery) = queue.pop_front() {
                 self.handle(&mut body, delivery)
             }
+
             let mut mailbox = lock(&bee.mailbox);
             if !queue.is_empty() {
                 queue.append(&mut mailbox.queue);
                 mailbox.queue = std::mem::take(&mut queue);
             }
+
             match Self::pass(&mut mailbox, body) {
                 None => return true,
                 Some(back) => body = back,
             }
+
             waited_for = false;
             if mailbox.queue.is_empty() || self.fault == Fault::QueueUnlooked {
                 mailbox.scheduled = false;
                 mailbox.body = Some(body);
                 return true;
             }
+
             std::mem::swap(&mut queue, &mut mailbox.queue)
         }
     }
@@ -401,11 +435,12 @@ impl Hive {
 
 const CREDITS: usize = 8;
 
-/// What each sender sends, one after the other.
+/// The messages of each sender, one after the other.
 const SENT: [&[&[u64]]; 3] =
     [&[&[1], &[2], &[1, 2], &[1], &[2]], &[&[2], &[2], &[3], &[2, 3], &[3]], &[&[1], &[1], &[3], &[3]]];
 
-/// One run of the model. Panics if something is lost, overtaken, or done by two at once.
+/// Runs the model once. Panics if a message is lost, reordered, or handled concurrently with another one of
+/// its cell.
 fn scenario(fault: Fault) {
     let hive = Arc::new(Hive {
         fault,
@@ -417,6 +452,7 @@ fn scenario(fault: Fault) {
         credits: Arc::new(AtomicUsize::new(CREDITS)),
         handled: AtomicUsize::new(0),
     });
+
     let total: usize = SENT.iter().map(|sent| sent.len()).sum();
     let mut threads = Vec::new();
     for (sender, sent) in SENT.iter().enumerate() {
@@ -433,6 +469,7 @@ fn scenario(fault: Fault) {
                     hive.run_one();
                     thread::yield_now()
                 }
+
                 let cause = Some(Cause(hive.credits.clone()));
                 let cells = cells.iter().map(|cell| CellId(*cell)).collect();
                 hive.deliver(&lane, Delivery { cells, sender, number, cause });
@@ -440,6 +477,7 @@ fn scenario(fault: Fault) {
                     hive.run_one();
                 }
             }
+
             for _ in 0..1_000 {
                 let left = hive.resolve(&lane);
                 let ran = hive.run_one();
@@ -448,9 +486,11 @@ fn scenario(fault: Fault) {
                 }
                 thread::yield_now()
             }
+
             panic!("something waits for ever")
         }))
     }
+
     let retiring = hive.clone();
     threads.push(thread::spawn(move || {
         for _ in 0..6 {
@@ -459,10 +499,12 @@ fn scenario(fault: Fault) {
             thread::yield_now()
         }
     }));
+
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     while hive.run_one() {}
     assert_eq!(hive.handled.load(Ordering::SeqCst), total, "lost or done twice");
     assert_eq!(hive.credits.load(Ordering::SeqCst), CREDITS, "credits are gone");
+
     let history = lock(&hive.history);
     for (cell, happened) in history.iter() {
         for sender in 0..SENT.len() {
@@ -502,6 +544,7 @@ fn every_seeded_fault_is_caught() {
         Fault::QueueUnlooked,
         Fault::CreditEarly,
     ];
+
     for fault in faults {
         let caught = std::panic::catch_unwind(|| explore(fault, 4_000));
         assert!(caught.is_err(), "{fault:?} is not caught")

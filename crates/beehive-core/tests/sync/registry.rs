@@ -1,4 +1,4 @@
-//! A registry as a cluster has it: it answers late, or says that it cannot decide.
+//! A registry that behaves like that of a cluster: it answers late, or cannot decide.
 
 use beehive_core::registry::{Decision, LocalRegistry, Ownership, Proposal, Registry, Unavailable};
 use beehive_core::seams::BoxFuture;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// When a proposal takes effect, seen from whoever proposes.
+/// When a proposal takes effect, from the point of view of the proposer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// At once, though the answer comes late: who does not wait for it never learns of it.
+    /// At once, although the answer is late. A proposer that does not wait never learns of it.
     BeforeTheAnswer,
-    /// With the answer: who does not wait for it has proposed nothing.
+    /// Together with the answer. If the proposer does not wait, the proposal has no effect.
     WithTheAnswer,
 }
 
-/// A registry that takes its time, and refuses one round of proposals in so many.
+/// A registry that delays its answers, and refuses one round of proposals in `refuse_one_in`.
 pub(crate) struct LateRegistry {
     ownership: Arc<Mutex<Ownership>>,
     effect: Effect,
@@ -24,10 +24,10 @@ pub(crate) struct LateRegistry {
     counts: Arc<Counts>,
 }
 
-/// What a registry was asked.
+/// Counters of the requests to a registry.
 #[derive(Default)]
 pub(crate) struct Counts {
-    /// Rounds of proposals with claims among them.
+    /// Number of rounds of proposals that contain claims.
     pub(crate) rounds: AtomicU64,
     pub(crate) claims: AtomicU64,
 }
@@ -43,7 +43,7 @@ impl Counts {
     }
 }
 
-/// The registry of a hive that is alone, counted.
+/// The registry of a single hive, with counters.
 pub(crate) struct Counted(pub(crate) LocalRegistry, pub(crate) Arc<Counts>);
 
 impl Registry for Counted {
@@ -74,6 +74,7 @@ impl Registry for LateRegistry {
             *asked += 1;
             *asked
         };
+
         let delay = Duration::from_micros(asked * 7_919 % 700);
         if self.refuse_one_in > 0 && asked.is_multiple_of(self.refuse_one_in) {
             return Box::pin(async move {
@@ -81,11 +82,13 @@ impl Registry for LateRegistry {
                 Err(Unavailable)
             });
         }
+
         let ownership = self.ownership.clone();
         let decide = move || {
             let mut ownership = ownership.lock().unwrap();
             proposals.iter().map(|proposal| ownership.apply(proposal)).collect::<Vec<_>>()
         };
+
         match self.effect {
             Effect::BeforeTheAnswer => {
                 let decisions = decide();

@@ -1,5 +1,5 @@
-//! The pair of copies that snapshots are read from, under a scheduler that tries interleavings of those who hand over, publish
-//! and read. It is the very source of the hive, on the scheduler's locks.
+//! The pair of copies behind views, under a scheduler that explores the interleavings of hand-over,
+//! publication and reads. It compiles the hive's own source file with the scheduler's locks.
 
 use self::pair::{Bounds, Copied, Log, Pair};
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 #[allow(dead_code, unreachable_pub)]
 mod pair;
 
-/// What the pair is built on, here.
+/// The synchronisation primitives that the pair uses here.
 mod sync {
     pub(super) use shuttle::sync::atomic::{AtomicU64, Ordering};
     pub(super) use std::sync::{Arc, Weak};
 
-    /// A mutex as the hive has it.
+    /// A mutex with the interface of the hive's.
     pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -30,7 +30,8 @@ mod sync {
     }
 }
 
-/// By writer: the number of its last transaction. A second map has the same, as a second dictionary would.
+/// The number of the last transaction, per writer. A second map has the same content, as a second dictionary
+/// would.
 #[derive(Clone, Default)]
 struct Copy {
     one: BTreeMap<u64, u64>,
@@ -79,13 +80,14 @@ fn scenario(bounds: Bounds) {
     let pair = Arc::new(Pair::new(Copy::default(), bounds));
     let clock = Arc::new(shuttle::sync::atomic::AtomicU64::new(1));
     let mut threads = Vec::new();
+
     for writer in 0..WRITERS {
         let (pair, clock) = (pair.clone(), clock.clone());
         threads.push(shuttle::thread::spawn(move || {
             for number in 1..=TRANSACTIONS {
                 let now = clock.fetch_add(1, shuttle::sync::atomic::Ordering::SeqCst);
                 pair.hand_over(&mut Transactions(vec![(writer, number)]), now, false);
-                // who was told of it and looks sees it, or is told that something waits
+                // A reader that follows the hand-over sees the change, or learns that changes are pending.
                 pair.publish(now);
                 let waits = pair.waiting_since().is_some();
                 let seen = pair.current().content.one.get(&writer).copied().unwrap_or(0);
@@ -93,6 +95,7 @@ fn scenario(bounds: Bounds) {
             }
         }))
     }
+
     for _ in 0..READERS {
         let (pair, clock) = (pair.clone(), clock.clone());
         threads.push(shuttle::thread::spawn(move || {
@@ -101,17 +104,21 @@ fn scenario(bounds: Bounds) {
                 pair.try_publish(clock.load(shuttle::sync::atomic::Ordering::SeqCst));
                 let version = pair.current();
                 assert!(version.number >= last.0, "an earlier version");
+
                 for (writer, number) in &last.1 {
                     assert!(version.content.one.get(writer) >= Some(number), "a later version has less");
                 }
+
                 let seen = version.content.one.clone();
                 assert_eq!(seen, version.content.other, "a version has half of a transaction");
+
                 shuttle::thread::yield_now();
                 assert_eq!(seen, version.content.one, "what is read is written");
                 last = (version.number, seen)
             }
         }))
     }
+
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     pair.publish(1_000);
     let all: BTreeMap<u64, u64> = (0..WRITERS).map(|writer| (writer, TRANSACTIONS)).collect();

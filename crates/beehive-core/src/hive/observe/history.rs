@@ -73,7 +73,7 @@ pub(crate) enum Left {
         sent: Vec<Sent>,
         /// Rows after it, those of volatile dictionaries left out; by dictionary, cell and row.
         changed: Vec<Op>,
-        too_deep: Option<Time>,
+        postponed: Option<Time>,
     },
     Failed(Error),
 }
@@ -332,7 +332,7 @@ pub(crate) fn committed<A: Columns>(
     let mut changed = Vec::new();
     let _ = panics::catch(AssertUnwindSafe(|| state.redo(&mut changed)));
     changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
-    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, too_deep: ctx.postponed }
+    Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, postponed: ctx.postponed }
 }
 
 fn in_words<M: Message>(bytes: &[u8]) -> String {

@@ -1,0 +1,94 @@
+//! Iteration over all cells of a dictionary, which is rejected: each cell may belong to another bee.
+//!
+//! The methods exist so that the compiler error can list the alternatives. No method here can be called.
+
+use crate::key::Key;
+use crate::message::Value;
+use crate::state::dict::Dict;
+use crate::state::rows::RowKey;
+use crate::state::table::Table;
+use std::iter::{Empty, empty};
+
+/// A dictionary whose cells all belong to one bee. None does, except through `whole()`.
+#[diagnostic::on_unimplemented(
+    message = "this needs all cells of a dictionary, and each may belong to another bee",
+    label = "needs all cells of the dictionary",
+    note = "to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
+    note = "to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`",
+    note = "to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
+    note = "data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
+    note = "more: beehive::guide::errors::all_cells"
+)]
+pub trait OnOneBee {}
+
+macro_rules! refuse {
+    ($($self:ty => $name:ident($($argument:ty),*) -> $returned:ty = $value:expr;)*) => {
+        $(
+            #[doc(hidden)]
+            #[allow(missing_docs)]
+            pub fn $name(self: $self, $(_: $argument),*) -> $returned
+            where
+                Self: OnOneBee,
+            {
+                $value
+            }
+        )*
+    };
+}
+
+#[allow(clippy::should_implement_trait, clippy::len_without_is_empty)]
+impl<K: Key, V: Value> Dict<K, V> {
+    refuse! {
+        &Self => iter() -> Empty<(&K, &V)> = empty();
+        &mut Self => iter_mut() -> Empty<(&K, &mut V)> = empty();
+        &Self => into_iter() -> Empty<(&K, &V)> = empty();
+        &mut Self => drain() -> Empty<(K, V)> = empty();
+        &Self => range(impl Sized) -> Empty<(&K, &V)> = empty();
+        &Self => keys() -> Empty<&K> = empty();
+        &Self => values() -> Empty<&V> = empty();
+        &mut Self => values_mut() -> Empty<&mut V> = empty();
+        &mut Self => retain(impl FnMut(&K, &V) -> bool) -> () = ();
+        &mut Self => clear() -> () = ();
+        &Self => len() -> usize = 0;
+        &Self => is_empty() -> bool = true;
+    }
+}
+
+#[allow(clippy::should_implement_trait, clippy::len_without_is_empty)]
+impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
+    refuse! {
+        &Self => iter() -> Empty<(&K, &R, &V)> = empty();
+        &mut Self => iter_mut() -> Empty<(&K, &R, &mut V)> = empty();
+        &Self => into_iter() -> Empty<(&K, &R, &V)> = empty();
+        &mut Self => drain() -> Empty<(K, R, V)> = empty();
+        &Self => range(impl Sized) -> Empty<(&K, &R, &V)> = empty();
+        &Self => keys() -> Empty<&K> = empty();
+        &Self => values() -> Empty<&V> = empty();
+        &mut Self => values_mut() -> Empty<&mut V> = empty();
+        &mut Self => retain(impl FnMut(&K, &R, &V) -> bool) -> () = ();
+        &mut Self => clear() -> () = ();
+        &Self => len() -> usize = 0;
+        &Self => is_empty() -> bool = true;
+    }
+}
+
+/// The analysis rejects a loop over a dictionary. With these impls the compiler does not report a second
+/// error that it is no iterator. They never run.
+macro_rules! refuse_loops {
+    ($(<$($parameter:ident),*> $of:ty => $($item:ty),+;)*) => { $(
+        #[doc(hidden)]
+        impl<'a, $($parameter),*> IntoIterator for $of {
+            type Item = ($($item),+);
+            type IntoIter = Empty<Self::Item>;
+            fn into_iter(self) -> Self::IntoIter {
+                const { panic!("a loop over a dictionary needs all its cells, and each may belong to another bee") }
+            }
+        }
+    )* };
+}
+refuse_loops! {
+    <K, V> &'a Dict<K, V> => &'a K, &'a V;
+    <K, V> &'a mut Dict<K, V> => &'a K, &'a mut V;
+    <K, R, V> &'a Table<K, R, V> => &'a K, &'a R, &'a V;
+    <K, R, V> &'a mut Table<K, R, V> => &'a K, &'a R, &'a mut V;
+}

@@ -1,0 +1,339 @@
+//! Fallbacks for derived code where a type lacks a derive, so that the compiler reports the missing derive
+//! and nothing else.
+//!
+//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all
+//! types have their derives, nothing in this file is chosen. If one is missing, the error is reported once,
+//! at the field or parameter where the type is written, and the remaining uses resolve to these methods. They
+//! never run, because the program does not compile.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::Registrar;
+use crate::key::{CellHasher, Key, KeyEncoding};
+use crate::mapper::{IsPlain, Keyed, KeyedByValue, Mapper, Whole};
+use crate::message::{Each, Message, Tick};
+use crate::state::{Column, PairVisitor, Visitor};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::Duration;
+
+/// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` and not a constant,
+/// because constants in functions that nobody calls are evaluated, too, in optimised builds.
+macro_rules! unbuildable {
+    () => {
+        panic!("this code was derived from a type that lacks a derive")
+    };
+}
+pub(crate) use unbuildable;
+
+/// An unknown type. Its number `N` could not be computed, because of an error that is already reported. The
+/// compiler therefore treats the type as erroneous, and reports no further errors about it.
+pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
+
+/// Proof that the number `N` could be computed.
+pub struct Sound<const N: usize>;
+
+/// A type that is known only if `Self` is.
+pub trait As<T: ?Sized> {
+    /// The type.
+    type Type: ?Sized;
+}
+impl<T: ?Sized, const N: usize> As<T> for Sound<N> {
+    type Type = T;
+}
+
+/// Stand-in for a dictionary that no `#[derive(App)]` has described.
+pub struct Undeclared {
+    /// Always 0.
+    pub index: u32,
+}
+
+impl Undeclared {
+    /// The only value.
+    pub const IT: &'static Undeclared = &Undeclared { index: 0 };
+
+    /// Returns 0: not a dictionary.
+    pub const fn bit(&self) -> u64 {
+        0
+    }
+
+    /// Returns 0: not a dictionary.
+    pub const fn shared_bit(&self) -> u64 {
+        0
+    }
+}
+
+impl IsPlain for Undeclared {}
+impl<Q: ?Sized> Keyed<Q> for Undeclared {
+    fn add(&self, _: &mut Mapper, _: &Q) {
+        unbuildable!()
+    }
+}
+impl<Q> KeyedByValue<Q> for Undeclared {
+    fn add(&self, _: &mut Mapper, _: &Q) {
+        unbuildable!()
+    }
+}
+impl Whole for Undeclared {
+    fn add_whole(&self, mapper: &mut Mapper) {
+        mapper.effect()
+    }
+}
+
+/// A dictionary and the key of an access that takes its key by reference.
+pub struct At<'a, D, B>(pub &'a D, pub &'a B);
+
+/// A borrowed key.
+pub trait Borrowed {
+    /// The type of the key.
+    type Key: ?Sized;
+    /// Returns the key.
+    fn key(&self) -> &Self::Key;
+}
+impl<Q: ?Sized> Borrowed for &Q {
+    type Key = Q;
+    #[inline(always)]
+    fn key(&self) -> &Q {
+        self
+    }
+}
+impl<Q: ?Sized> Borrowed for &mut Q {
+    type Key = Q;
+    #[inline(always)]
+    fn key(&self) -> &Q {
+        self
+    }
+}
+
+impl<D: Keyed<B::Key>, B: Borrowed> At<'_, D, B> {
+    /// Adds the cell.
+    #[inline(always)]
+    pub fn cell(self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1.key())
+    }
+}
+
+/// For a reference to a smart pointer or reference to a key: in the handler's `get(key)` the compiler
+/// dereferences it automatically.
+///
+/// Resolution order: the key itself, through one pointer, through two, and then [`CellOtherwise`]. Each later
+/// step takes `self` in a form that method resolution tries later: by value, by shared reference, by mutable
+/// reference.
+pub trait CellThrough: Sized {
+    /// Adds the cell.
+    fn cell(self, mapper: &mut Mapper);
+}
+impl<D, B> CellThrough for At<'_, D, B>
+where
+    B: Borrowed<Key: Deref>,
+    D: Keyed<<B::Key as Deref>::Target>,
+{
+    #[inline(always)]
+    fn cell(self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1.key())
+    }
+}
+
+/// Same as [`CellThrough`], through two pointers.
+pub trait CellThroughTwo {
+    /// Adds the cell.
+    fn cell(&self, mapper: &mut Mapper);
+}
+impl<D, B> CellThroughTwo for At<'_, D, B>
+where
+    B: Borrowed<Key: Deref<Target: Deref>>,
+    D: Keyed<<<B::Key as Deref>::Target as Deref>::Target>,
+{
+    #[inline(always)]
+    fn cell(&self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1.key())
+    }
+}
+
+/// A dictionary and the key of an access that takes its key by value.
+pub struct AtValue<'a, D, Q>(pub &'a D, pub &'a Q);
+
+impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
+    /// Adds the cell.
+    #[inline(always)]
+    pub fn cell(self, mapper: &mut Mapper) {
+        self.0.add(mapper, self.1)
+    }
+}
+
+/// For a key that has another type than its dictionary's, or that is not borrowed. The error is reported at
+/// the access itself.
+pub trait CellOtherwise {
+    /// Never built.
+    fn cell(&mut self, _: &mut Mapper) {
+        unbuildable!()
+    }
+}
+impl<D, B> CellOtherwise for At<'_, D, B> {}
+impl<D, Q> CellOtherwise for AtValue<'_, D, Q> {}
+
+/// A handler to be registered with the runtime: its app, its message and, if it has one, its key.
+pub struct Registration<'r, 'a, A: Handlers, K, M> {
+    registrar: &'r mut Registrar<'a, A>,
+    of: PhantomData<fn(K, M)>,
+}
+
+impl<'r, 'a, A: Handlers, K, M> Registration<'r, 'a, A, K, M> {
+    /// Returns a registration with `registrar`.
+    pub fn of(registrar: &'r mut Registrar<'a, A>) -> Self {
+        Registration { registrar, of: PhantomData }
+    }
+}
+
+impl<A: Handles<M> + Handlers, M: Message> Registration<'_, '_, A, (), M> {
+    /// See [`Registrar::rcv`].
+    pub fn rcv(self) {
+        self.registrar.rcv::<M>()
+    }
+}
+
+impl<A: Handles<Each<K, M>> + Handlers, K: Key, M: Message> Registration<'_, '_, A, K, M> {
+    /// See [`Registrar::each`].
+    pub fn each(self, dict: u32) {
+        self.registrar.each::<K, M>(dict)
+    }
+}
+
+impl<A: Handles<Each<K, Tick<N>>> + Handlers, K: Key, const N: u32> Registration<'_, '_, A, K, Tick<N>> {
+    /// See [`Registrar::every_each`].
+    pub fn every_each(self, period: Duration, dict: u32) {
+        self.registrar.every_each::<K, N>(period, dict)
+    }
+}
+
+/// For handlers whose message or key lacks a derive. The error is reported at the handler.
+pub trait RegistrationOtherwise: Sized {
+    /// Never built.
+    fn rcv(self) {
+        unbuildable!()
+    }
+    /// Never built.
+    fn each(self, _: u32) {
+        unbuildable!()
+    }
+    /// Never built.
+    fn every_each(self, _: Duration, _: u32) {
+        unbuildable!()
+    }
+}
+impl<A: Handlers, K, M> RegistrationOtherwise for Registration<'_, '_, A, K, M> {}
+
+/// A field of an app to be visited.
+pub struct Field<'a, C>(pub &'a mut C);
+
+impl<C: Column> Field<'_, C> {
+    /// Calls `visitor` for the field.
+    #[inline(always)]
+    pub fn visit<V: Visitor>(self, index: u32, visitor: &mut V) {
+        visitor.column(index, self.0)
+    }
+
+    /// Calls `visitor` for the field together with the same field of another bee.
+    #[inline(always)]
+    pub fn visit_pair<V: PairVisitor>(self, index: u32, other: &mut C, visitor: &mut V) {
+        visitor.columns(index, self.0, other)
+    }
+}
+
+/// For fields whose key or value type lacks a derive. The error is reported at the type of the field.
+pub trait FieldOtherwise<C>: Sized {
+    /// Never built.
+    fn visit<V: Visitor>(self, _: u32, _: &mut V) {
+        unbuildable!()
+    }
+    /// Never built.
+    fn visit_pair<V: PairVisitor>(self, _: u32, _: &mut C, _: &mut V) {
+        unbuildable!()
+    }
+}
+impl<C> FieldOtherwise<C> for Field<'_, C> {}
+
+/// A field of a key.
+pub struct KeyPart<'a, T>(pub &'a T);
+
+impl<T: KeyEncoding> KeyPart<'_, T> {
+    /// See [`KeyEncoding::feed`].
+    #[inline(always)]
+    pub fn feed(self, hasher: &mut CellHasher) {
+        self.0.feed(hasher)
+    }
+
+    /// See [`KeyEncoding::describe`].
+    pub fn describe(self, out: &mut String) {
+        self.0.describe(out)
+    }
+}
+
+/// For keys with a field that cannot be part of a key. The error is reported at the field.
+pub trait KeyPartOtherwise: Sized {
+    /// Never run.
+    fn feed(self, _: &mut CellHasher) {
+        unbuildable!()
+    }
+    /// Never run.
+    fn describe(self, _: &mut String) {
+        unbuildable!()
+    }
+}
+impl<T> KeyPartOtherwise for KeyPart<'_, T> {}
+
+/// For messages and keys with a field that cannot be encoded. The error is reported at the field.
+pub trait MirrorOtherwise {
+    /// Never run.
+    fn write<T, S: serde::Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
+        unbuildable!()
+    }
+    /// Never run.
+    fn read<'de, T, D: serde::Deserializer<'de>>(_: D) -> Result<T, D::Error> {
+        unbuildable!()
+    }
+}
+impl<T> MirrorOtherwise for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::{HiveId, Outcome};
+    use crate::mapper::DictMeta;
+
+    const COUNTS: &DictMeta<String> = &DictMeta::new("shop", "counts", 0, false);
+
+    const SUMS: &DictMeta<u64> = &DictMeta::new("shop", "sums", 1, false);
+
+    #[test]
+    fn with_all_derives_the_fallback_is_not_chosen() {
+        let mut mapper = Mapper::new(1, 0, HiveId(1));
+        At(COUNTS, &"borrowed").cell(&mut mapper);
+        At(COUNTS, &&mut *String::from("changed")).cell(&mut mapper);
+        AtValue(COUNTS, &"moved".to_string()).cell(&mut mapper);
+
+        assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 3));
+        // The compiler dereferences all of these automatically to reach the key.
+        let (mut mapper, number) = (Mapper::new(1, 0, HiveId(1)), 7);
+        At(SUMS, &&number).cell(&mut mapper);
+        At(SUMS, &&&number).cell(&mut mapper);
+        At(SUMS, &&mut &number).cell(&mut mapper);
+        At(SUMS, &&Box::new(number)).cell(&mut mapper);
+        At(SUMS, &&&&number).cell(&mut mapper);
+        At(SUMS, &&&std::sync::Arc::new(number)).cell(&mut mapper);
+
+        assert_eq!((mapper.outcome(), mapper.cells().len()), (Outcome::Cells, 1));
+
+        struct Seen(u32);
+
+        impl Visitor for Seen {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                assert_eq!(column.info().name, "counts");
+                self.0 = index
+            }
+        }
+
+        let mut seen = Seen(0);
+        Field(&mut crate::Dict::<String, u64>::open(COUNTS)).visit(7, &mut seen);
+        assert_eq!(seen.0, 7);
+    }
+}

@@ -1,0 +1,218 @@
+//! Deduplication across merges: messages handled by bees that merged are not handled again, in the same
+//! incarnation or the next.
+
+use crate::load::{eventually, on_workers};
+use beehive_core::journal::{Colony, Entry, Journal, JournalEvents};
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Dict, Hive, Message, handlers};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Message)]
+struct Count {
+    key: u64,
+}
+/// Blocks its thread until it is released.
+#[derive(Message)]
+struct Block;
+#[derive(Message)]
+#[message(reply = u64)]
+struct Counted(u64);
+/// Needs the cells of two keys.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Both(u64, u64);
+
+static HELD: AtomicBool = AtomicBool::new(false);
+
+#[derive(App)]
+struct Counter {
+    counts: Dict<u64, u64>,
+}
+#[handlers]
+impl Counter {
+    #[rcv(sharded)]
+    fn count(&mut self, msg: &Count) {
+        *self.counts.entry(msg.key).or_default() += 1
+    }
+    #[rcv(centralized)]
+    fn block(&mut self, _: &Block) {
+        while HELD.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1))
+        }
+        *self.counts.entry(u64::MAX).or_default() += 1
+    }
+    #[rcv(joins)]
+    fn both(&mut self, msg: &Both) -> u64 {
+        let one = self.counts.get(&msg.0).copied().unwrap_or(0);
+        one + self.counts.get(&msg.1).copied().unwrap_or(0)
+    }
+    #[rcv(sharded)]
+    fn counted(&mut self, msg: &Counted) -> u64 {
+        self.counts.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+const LANE: u64 = 5;
+const KEYS: u64 = 6;
+
+fn begin(journal: Arc<dyn Journal>, colony: Colony) -> Hive {
+    Hive::builder().app::<Counter>().seed(7).journal(journal, colony).start().unwrap()
+}
+
+/// Merges the bees of all keys into one.
+async fn merged(hive: &Hive) {
+    for key in 1..KEYS {
+        hive.request(Both(key - 1, key)).await.unwrap();
+    }
+}
+
+async fn counted_once(hive: &Hive) {
+    for key in 0..KEYS {
+        assert_eq!(hive.request(Counted(key)).await.unwrap(), 1, "key {key}")
+    }
+}
+
+/// In one incarnation: the sender's low-water mark cannot rise above a message that is held up, so all
+/// messages behind it may be sent again.
+#[test]
+fn messages_handled_before_a_merge_are_not_handled_again() {
+    HELD.store(true, Ordering::Release);
+    on_workers(3, async {
+        let journal = TestJournal::start(3, 0, 0);
+        let hive = begin(journal.clone(), Colony::default());
+        let (mut io, mut again) = (hive.io(), hive.io());
+        io.resume(LANE, 0);
+        io.emit(Block);
+        (0..KEYS).for_each(|key| io.emit(Count { key }));
+        io.flush().await;
+        eventually("all are counted", Duration::from_secs(20), || journal.log().len() >= KEYS as usize).await;
+        merged(&hive).await;
+
+        assert_eq!(io.floor(), 0);
+        again.resume(LANE, 1);
+        (0..KEYS).for_each(|key| again.emit(Count { key }));
+        again.flush().await;
+        HELD.store(false, Ordering::Release);
+        eventually("all are done", Duration::from_secs(20), || io.floor() == KEYS + 1).await;
+        hive.idle().await;
+        counted_once(&hive).await;
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+    })
+}
+
+/// Across incarnations: the log entry of the merge must contain the deduplication sets.
+#[test]
+fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
+    let log = on_workers(2, async {
+        let journal = TestJournal::start(4, 0, 0);
+        let hive = begin(journal.clone(), Colony::default());
+        let mut io = hive.io();
+        io.resume(LANE, 0);
+
+        // Sent together, so that no bee learns that another message is done.
+        (0..KEYS).for_each(|key| io.emit(Count { key }));
+        io.flush().await;
+        eventually("all are done", Duration::from_secs(20), || io.floor() == KEYS).await;
+        merged(&hive).await;
+
+        let fused = || {
+            let log = journal.log();
+            let of_colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            of_colony.bees.len() == 1
+        };
+
+        eventually("the log knows", Duration::from_secs(20), fused).await;
+        journal.stop();
+        let log = journal.log();
+        hive.stop(Duration::ZERO).await;
+        log
+    });
+
+    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    on_workers(2, async {
+        let journal = TestJournal::start(5, 0, colony.last);
+        let hive = begin(journal.clone(), colony);
+        let mut io = hive.io();
+
+        // Like a sender that does not remember what was handled.
+        io.resume(LANE, 0);
+        (0..KEYS).for_each(|key| io.emit(Count { key }));
+        io.flush().await;
+        eventually("all are done", Duration::from_secs(20), || io.floor() == KEYS).await;
+        counted_once(&hive).await;
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+    })
+}
+
+/// A journal that commits on request of the test.
+#[derive(Default)]
+struct Patient {
+    entries: Mutex<Vec<Entry>>,
+    events: Mutex<Option<Arc<dyn JournalEvents>>>,
+}
+
+impl Patient {
+    fn waiting(&self) -> usize {
+        self.entries.lock().unwrap().len()
+    }
+
+    fn commit_all(&self) {
+        let last = self.entries.lock().unwrap().drain(..).next_back().map(|entry| entry.number);
+        let events = self.events.lock().unwrap().clone();
+        if let (Some(last), Some(events)) = (last, events) {
+            events.released(last)
+        }
+    }
+}
+
+impl Journal for Patient {
+    fn append(&self, entry: Entry) {
+        self.entries.lock().unwrap().push(entry)
+    }
+
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        *self.events.lock().unwrap() = Some(events)
+    }
+}
+
+/// A repeated message must not be reported as done while its first occurrence is not committed.
+#[test]
+fn a_duplicate_is_not_done_before_the_first_is_committed() {
+    on_workers(2, async {
+        let journal = Arc::new(Patient::default());
+        let hive = begin(journal.clone(), Colony::default());
+        let (mut io, mut again) = (hive.io(), hive.io());
+        io.resume(LANE, 0);
+        io.emit(Count { key: 1 });
+        io.flush().await;
+        eventually("it is executed", Duration::from_secs(20), || journal.waiting() == 1).await;
+        again.resume(LANE, 0);
+        again.emit(Count { key: 1 });
+        again.flush().await;
+
+        // Whether the repetition causes an entry of its own does not matter.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!((io.floor(), again.floor()), (0, 0), "it is not committed");
+
+        eventually("it is done", Duration::from_secs(20), || {
+            journal.commit_all();
+            io.floor() == 1
+        })
+        .await;
+
+        let asking = hive.clone();
+        let asked = tokio::spawn(async move { asking.request(Counted(1)).await });
+        eventually("it is answered", Duration::from_secs(20), || {
+            journal.commit_all();
+            asked.is_finished()
+        })
+        .await;
+
+        assert_eq!(asked.await.unwrap().unwrap(), 1);
+        hive.stop(Duration::ZERO).await;
+    })
+}

@@ -1,0 +1,305 @@
+//! Poison messages: child processes that call `abort` repeatedly, until the third incarnation quarantines the
+//! message.
+
+use crate::load::{eventually, on_workers};
+use beehive_core::journal::{Colony, Entry, Journal, JournalEvents, Mark};
+use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, handlers};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::time::Duration;
+
+/// A journal in a directory: a log file, and a file for the crash marker.
+struct FileJournal {
+    directory: PathBuf,
+    entries: Mutex<mpsc::Sender<Entry>>,
+    events: OnceLock<Arc<dyn JournalEvents>>,
+}
+
+impl FileJournal {
+    fn open(directory: &Path) -> (Arc<FileJournal>, Colony) {
+        let path = directory.join("log");
+        let log = std::fs::read(&path).unwrap_or_default();
+        let mut rest = log.as_slice();
+        let mut entries: Vec<&[u8]> = Vec::new();
+
+        while let Some((length, more)) = rest.split_first_chunk::<4>()
+            && let Some((entry, more)) = more.split_at_checked(u32::from_le_bytes(*length) as usize)
+        {
+            entries.push(entry);
+            rest = more
+        }
+
+        let colony = Colony::replay(entries).unwrap();
+        let (sender, receiver) = mpsc::channel::<Entry>();
+        let journal = Arc::new(FileJournal {
+            directory: directory.to_path_buf(),
+            entries: Mutex::new(sender),
+            events: OnceLock::new(),
+        });
+
+        let writer = Arc::downgrade(&journal);
+        let mut file: File = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        std::thread::spawn(move || {
+            for entry in receiver {
+                let bytes = entry.encode();
+                let mut record = (bytes.len() as u32).to_le_bytes().to_vec();
+                record.extend(bytes);
+                file.write_all(&record).unwrap();
+                let Some(journal) = writer.upgrade() else { return };
+                journal.events.get().unwrap().released(entry.number)
+            }
+        });
+
+        (journal, colony)
+    }
+}
+
+impl Journal for FileJournal {
+    fn append(&self, entry: Entry) {
+        self.entries.lock().unwrap().send(entry).unwrap()
+    }
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        let _ = self.events.set(events);
+    }
+    fn mark(&self, mark: Option<&Mark>) {
+        let bytes = serde_json::to_vec(&mark).unwrap();
+        let new = self.directory.join("mark.new");
+        std::fs::write(&new, bytes).unwrap();
+        std::fs::rename(new, self.directory.join("mark")).unwrap()
+    }
+    fn marked(&self) -> Option<Mark> {
+        let bytes = std::fs::read(self.directory.join("mark")).ok()?;
+        serde_json::from_slice::<Option<Mark>>(&bytes).unwrap()
+    }
+}
+
+/// The step that crashes the process.
+const POISON: u64 = 2;
+
+/// Runs the steps 1 to 4 one after the other, delivered in this way.
+#[derive(Message)]
+struct Order(Way);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Way {
+    Bee,
+    /// By a timer, to a stateless handler.
+    Stateless,
+    Sweep,
+    /// From outside, by a sender that sends everything again.
+    Outside,
+}
+#[derive(Message, Clone)]
+#[message(reply = u64)]
+struct Step(u64);
+#[derive(Message, Clone)]
+struct Drift(u64);
+#[derive(Message)]
+struct Taken(u64);
+#[derive(Message)]
+struct Prepare(u64);
+#[derive(Message)]
+struct Sweep;
+/// Answers the steps that were executed.
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Steps;
+
+fn take(step: u64) {
+    if step == POISON {
+        std::process::abort()
+    }
+}
+
+#[derive(App)]
+struct Front {
+    places: Dict<u64, u64>,
+}
+#[handlers]
+impl Front {
+    #[rcv(centralized)]
+    fn order(&mut self, msg: &Order, ctx: &mut Ctx) {
+        // All messages have the same sender.
+        self.places.put(0, 1);
+        match msg.0 {
+            Way::Bee => (1..=4).for_each(|step| ctx.emit(Step(step))),
+            Way::Stateless => (1..=4).for_each(|step| ctx.after(Duration::from_millis(step), Drift(step))),
+            Way::Sweep => {
+                (1..=4).for_each(|place| ctx.emit(Prepare(place)));
+                ctx.after(Duration::from_millis(50), Sweep)
+            }
+            Way::Outside => {}
+        }
+    }
+    #[rcv(sharded)]
+    fn prepare(&mut self, msg: &Prepare) {
+        self.places.put(msg.0, 1);
+    }
+    #[rcv(each = places)]
+    fn sweep(&mut self, place: &u64, _msg: &Sweep, ctx: &mut Ctx) {
+        if *place > 0 {
+            take(*place);
+            ctx.emit(Taken(*place))
+        }
+    }
+    #[rcv(stateless)]
+    fn drift(&mut self, msg: &Drift, ctx: &mut Ctx) {
+        take(msg.0);
+        ctx.emit(Taken(msg.0))
+    }
+}
+#[derive(App)]
+struct Back {
+    taken: Dict<u64, Vec<u64>>,
+}
+#[handlers]
+impl Back {
+    #[rcv(centralized)]
+    fn step(&mut self, msg: &Step) -> u64 {
+        take(msg.0);
+        self.taken.entry(0).or_default().push(msg.0);
+        msg.0
+    }
+    #[rcv(centralized)]
+    fn taken(&mut self, msg: &Taken) {
+        self.taken.entry(0).or_default().push(msg.0)
+    }
+    #[rcv(centralized)]
+    fn steps(&mut self, _: &Steps) -> Vec<u64> {
+        self.taken.get(&0).cloned().unwrap_or_default()
+    }
+}
+
+/// The report of the incarnation that survives.
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Told {
+    steps: Vec<u64>,
+    letters: Vec<(String, String, bool)>,
+    /// Answers to the sender of the steps.
+    answers: Vec<Result<u64, Error>>,
+    /// Number of unfinished messages in the log at the end.
+    unfinished: usize,
+}
+
+async fn live(directory: &Path, way: Way) {
+    let (journal, colony) = FileJournal::open(directory);
+    let fresh = colony.last == 0;
+    let builder = Hive::builder().seed(7).app::<Front>().app::<Back>();
+    let hive = builder.journal(journal.clone(), colony).start().unwrap();
+    let mut io = hive.io();
+
+    if way == Way::Outside {
+        io.resume(77, 0);
+        (1..=4).for_each(|step| io.emit(Step(step)));
+        io.flush().await
+    } else if fresh {
+        hive.emit(Order(way)).await
+    }
+
+    let mut steps = Vec::new();
+    for _ in 0..1_000 {
+        steps = hive.request(Steps).await.unwrap();
+        if steps.len() == 3 && hive.dead_letters().len() == 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await
+    }
+
+    let mut answers = Vec::new();
+    while let Some(mail) = io.try_receive() {
+        answers.extend(mail.into_answers::<Step>().into_iter().flatten())
+    }
+
+    let letter = |l: beehive_core::DeadLetter| {
+        (l.message.to_string(), l.words.clone(), l.error.kind() == ErrorKind::Aborted)
+    };
+    let letters = hive.dead_letters().into_iter().map(letter).collect();
+    eventually("the log has it", Duration::from_secs(10), || {
+        let colony = FileJournal::open(directory).1;
+        colony.outbox.is_empty() && colony.sweeps.is_empty()
+    })
+    .await;
+
+    hive.stop(Duration::from_secs(5)).await;
+    assert_eq!(journal.marked(), None, "it has ended well");
+
+    let unfinished = FileJournal::open(directory).1.outbox.len();
+    let told = Told { steps, letters, answers, unfinished };
+    std::fs::write(directory.join("told"), serde_json::to_vec(&told).unwrap()).unwrap()
+}
+
+const CHILD: &str = "BEEHIVE_TEST_ABORTS_IN";
+
+/// Runs incarnations as child processes of this test, until one produces a report.
+fn three_lives(test: &str, way: Way) -> Option<Told> {
+    if let Some(directory) = std::env::var_os(CHILD) {
+        on_workers(2, live(Path::new(&directory), way));
+        return None;
+    }
+
+    let directory = std::env::temp_dir().join(format!("beehive-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lives = || {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let test = format!("poison_messages::{test}");
+        child.args(["--exact", &test, "--test-threads", "1"]).env(CHILD, &directory).output().unwrap()
+    };
+
+    for life in ["first", "second"] {
+        let ended = lives();
+        // Killed by a signal: a failed test would exit with a status code.
+        assert!(ended.status.code().is_none(), "the {life} life: {ended:?}");
+        assert!(!directory.join("told").exists());
+    }
+
+    let ended = lives();
+    assert!(ended.status.success(), "the third life: {ended:?}");
+
+    let told = serde_json::from_slice(&std::fs::read(directory.join("told")).unwrap()).unwrap();
+    std::fs::remove_dir_all(directory).unwrap();
+    Some(told)
+}
+
+fn check(told: &Told, letter: (&str, &str)) {
+    let mut steps = told.steps.clone();
+    steps.sort_unstable();
+    assert_eq!(steps, [1, 3, 4], "the others go on, once each: {told:?}");
+    let [(message, words, aborted)] = &told.letters[..] else { panic!("{told:?}") };
+    assert!(message.ends_with(letter.0) && words == letter.1 && *aborted, "{told:?}");
+    assert_eq!(told.unfinished, 0, "it is not run by the next life, either");
+}
+
+#[test]
+fn a_message_that_crashes_the_process_twice_is_quarantined() {
+    let Some(told) = three_lives("a_message_that_crashes_the_process_twice_is_quarantined", Way::Bee) else {
+        return;
+    };
+    assert_eq!(told.steps, [1, 3, 4], "in order");
+    check(&told, ("Step", "2"))
+}
+
+#[test]
+fn a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined() {
+    let test = "a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Stateless) else { return };
+    check(&told, ("Drift", "2"))
+}
+
+#[test]
+fn a_sweep_visit_that_crashes_the_process_twice_is_quarantined() {
+    let test = "a_sweep_visit_that_crashes_the_process_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Sweep) else { return };
+    check(&told, ("beehive::Each", "[2,null]"))
+}
+
+#[test]
+fn a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error() {
+    let test = "a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error";
+    let Some(told) = three_lives(test, Way::Outside) else { return };
+    check(&told, ("Step", "2"));
+    let errors: Vec<_> = told.answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+    assert!(matches!(&errors[..], [error] if error.kind() == ErrorKind::Aborted), "{told:?}");
+    assert!(told.answers.contains(&Ok(4)), "{told:?}");
+}

@@ -1,0 +1,35 @@
+//! Proof that the oracle finds bugs: maps from an analysis with a known bug do not cover what their handlers
+//! touch, and the random messages and states that pass on correct maps reveal it.
+
+use crate::message::{Load, M};
+use crate::oracle::{Chance, misses};
+use crate::seeded;
+use beehive::{Handlers, Handles};
+
+/// Whether some random message and state reveals that a map of `A` names too few cells.
+fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
+    (0..300).any(|seed| {
+        let mut chance = Chance::new(seed);
+        let (message, state) = (chance.message::<N>(), chance.state());
+        misses::<A, N>(&message, &state)
+    })
+}
+
+#[test]
+fn every_seeded_bug_is_caught() {
+    let caught = [
+        ("else branch lost", is_caught::<seeded::ElseBranchLost, 1>()),
+        ("views ignored, a loop", is_caught::<seeded::ViewsIgnored, 1>()),
+        ("views ignored, zipped", is_caught::<seeded::ViewsIgnored, 2>()),
+        ("assignments under state ignored", is_caught::<seeded::AssignmentsUnderStateIgnored, 1>()),
+        ("exits leave the whole map", is_caught::<seeded::ExitsLeaveTheWholeMap, 1>()),
+        ("exits leave the whole map, in a loop", is_caught::<seeded::ExitsLeaveTheWholeMap, 2>()),
+        ("jumps under state ignored", is_caught::<seeded::JumpsUnderStateIgnored, 1>()),
+        ("loop body lost", is_caught::<seeded::LoopBodyLost, 1>()),
+        ("dropped changes ignored, in a value", is_caught::<seeded::DroppedChangesIgnored, 1>()),
+        ("dropped changes ignored, in a call", is_caught::<seeded::DroppedChangesIgnored, 2>()),
+    ];
+
+    let survived: Vec<&str> = caught.iter().filter(|c| !c.1).map(|c| c.0).collect();
+    assert!(survived.is_empty(), "not caught: {survived:?}");
+}
