@@ -8,11 +8,11 @@ extern crate beehive_core as beehive;
 #[path = "simulated/clock.rs"]
 mod clock;
 #[allow(dead_code)]
-#[path = "simulated/network/lab.rs"]
-mod lab;
+#[path = "simulated/network/harness.rs"]
+mod harness;
 
 use beehive_nom::apps::{Firewall, LearningSwitch, LoopGuard};
-use lab::{Host, Network, host};
+use harness::{Host, Network, host};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Mutex;

@@ -6,18 +6,18 @@
 //!
 //! Architecture invariant: nothing outside of [`openflow`] knows OpenFlow.
 
-mod bee;
 mod counters;
 mod directory;
-mod inlet;
+mod fair_share;
+mod ingress;
+mod io_bee;
 pub mod openflow;
-mod share;
-mod waiting_room;
+mod packet_queue;
 
-pub use bee::drive;
 pub use counters::{Counters, CountersNow};
 pub use directory::{ConnectionRecord, Directory, NodeStatus};
-pub use inlet::Admission;
+pub use ingress::Admission;
+pub use io_bee::drive;
 
 use crate::object::{
     Flow, FlowFailed, FlowRemoved, FlowsConfirmed, FlowsRead, NodeId, PacketIn, PacketOut, Port, PortChanged,

@@ -4,15 +4,15 @@
 //! They are plain data and functions over [`Rows`](beehive::Rows): an app keeps its dictionaries, so its map is derived as
 //! ever, and hands the rows of one cell over.
 
-mod crowd;
 mod deadline;
 mod owner;
+mod quota_table;
 #[doc(hidden)]
 pub mod settings;
-mod stations;
+mod station_table;
 
 pub use crate::settings;
-pub use crowd::{AtPort, Crowd, Room};
 pub use deadline::{extend, seconds};
 pub use owner::OwnsFlows;
-pub use stations::{Heard, Stations, Terms};
+pub use quota_table::{AtPort, Crowd, Room};
+pub use station_table::{Heard, Stations, Terms};

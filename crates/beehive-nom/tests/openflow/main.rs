@@ -2,14 +2,14 @@
 
 extern crate beehive_core as beehive;
 
-mod bursts;
+mod established;
+mod flow_backpressure;
 mod flows;
-mod greeting;
+mod handshake;
 mod hostile;
 mod identity;
-mod odd;
+mod invalid_messages;
 mod peer;
-mod service;
-mod shedding;
-mod stall;
+mod stalled_journal;
+mod stuck_bee;
 mod tls;

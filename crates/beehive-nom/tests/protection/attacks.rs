@@ -1,6 +1,6 @@
 //! What hosts behind one port do to a controller: each row of the table of threats (S9 to S17) as messages without end.
 
-use crate::line::{datagram, packet_in};
+use crate::timed_connection::{datagram, packet_in};
 use beehive_nom::apps::discovery::{Probe, ProbeKey};
 use beehive_nom::object::{LLDP, NodeId, PortId};
 use beehive_of::any::{Message, Port, PortName, PortReason, PortState, PortStatus};

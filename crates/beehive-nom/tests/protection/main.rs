@@ -6,19 +6,19 @@
 mod peer;
 
 mod attacks;
-mod line;
-mod machine;
+mod cpu_contention;
+mod timed_connection;
 
 use beehive_core::Hive;
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, NodeController, Topology};
 use beehive_nom::driver::openflow::ListenerSettings;
 use bytes::BytesMut;
-use line::{Line, datagram, packet_in};
-use machine::Spent;
+use cpu_contention::Spent;
 use peer::Controller;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use timed_connection::{Line, datagram, packet_in};
 
 /// Packets a second: what hosts do to controllers (S15), or what is as much for a controller that is not optimised.
 const FLOOD_PER_SECOND: usize = if cfg!(debug_assertions) { 10_000 } else { 100_000 };

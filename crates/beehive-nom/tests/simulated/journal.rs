@@ -1,9 +1,9 @@
 //! Every handler of this crate on a journal that commits late, in batches, and refuses; that dies, and is read again from
 //! its bytes; while bees are taken apart and put together again. Handlers do not notice, and neither do hosts.
 
-use crate::chance::Chance;
 use crate::clock::Clock;
-use crate::lab::settled;
+use crate::harness::settled;
+use crate::random::Chance;
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Builder, Hive};

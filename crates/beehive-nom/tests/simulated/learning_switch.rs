@@ -1,6 +1,6 @@
 //! The learning switch on a simulated switch: hosts talk, move, disappear; flows follow them.
 
-use crate::lab::{Deciding, Host, Lab, host};
+use crate::harness::{Deciding, Host, Lab, host};
 use beehive_nom::apps::LearningSwitch;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag, Vlan,

@@ -3,13 +3,13 @@
 
 extern crate beehive_core as beehive;
 
-mod chance;
 mod clock;
+mod harness;
 mod journal;
-mod lab;
 mod learning_switch;
+mod map_coverage;
 mod network;
 mod node_controller;
-mod oracle;
+mod random;
+mod serializability;
 mod shedding;
-mod witnessed;

@@ -1,6 +1,6 @@
 //! The node controller on a simulated switch: what it finds when it comes back, and what it makes of it.
 
-use crate::lab::{Host, Lab, host};
+use crate::harness::{Host, Lab, host};
 use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{

@@ -1,7 +1,7 @@
 //! When the hive is behind: packets wait for a moment, then they are shed, fairly by port; nothing else is.
 
 use crate::clock::Clock;
-use crate::lab::settled;
+use crate::harness::settled;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use beehive_nom::driver::CountersNow;
 use beehive_nom::object::{LLDP, Mac, NodeId, PacketIn, PacketOut, PortDown, PortNo, Tag};
@@ -250,8 +250,8 @@ async fn what_waits_at_a_port_that_goes_down_does_not_come_after_that() {
 
 #[tokio::test]
 async fn a_hive_ends_in_the_middle_of_a_sweep() {
-    let lab = crate::lab::Lab::learning("", true).await;
-    let (a, b) = (crate::lab::host(1, 1), crate::lab::host(2, 2));
+    let lab = crate::harness::Lab::learning("", true).await;
+    let (a, b) = (crate::harness::host(1, 1), crate::harness::host(2, 2));
     assert!(lab.ping(a, b).await);
     lab.pass(12).await; // the sweep that began at 10 s goes on until 15 s
     let stopped = lab.hive.stop(Duration::from_secs(3600));

@@ -1,9 +1,9 @@
 //! The OpenFlow protocol with one switch, without input or output: frames and time in, bytes and events out.
 
 use crate::driver::openflow::buffers::Buffers;
-use crate::driver::openflow::commands::Commands;
-use crate::driver::openflow::found::Pending;
+use crate::driver::openflow::flow_stats::Pending;
 use crate::driver::openflow::keepalive::Keepalive;
+use crate::driver::openflow::sent_flows::Commands;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
 use crate::object::{Action, Actions, Flow, NodeId, PacketOut, Payload, Port, PortNo, WithdrawFlows};

@@ -1,6 +1,6 @@
 //! A firewall in front of the learning switch.
 
-use super::lab::{Host, Network, host};
+use super::harness::{Host, Network, host};
 use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{Conversation, DelFlows, Flow, FlowMatch, NodeId, PortNo};

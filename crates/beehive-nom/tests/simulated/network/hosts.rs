@@ -1,6 +1,6 @@
 //! Hosts: where they are, what they are called, and who only says to be them.
 
-use super::lab::{Cable, Host, Network, host};
+use super::harness::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LoopGuard, Topology};
 use beehive_nom::object::{
     Action, Actions, FindAddress, FindHost, Flow, Link, LinkUp, ListHosts, ListLinks, Mac, NodeId, PortId,

@@ -1,6 +1,6 @@
 //! Links: found, lost, and never made by a host.
 
-use super::lab::{Cable, Network, host};
+use super::harness::{Cable, Network, host};
 use beehive_core::{App, Ctx, Dict, Key, Message, Table, handlers};
 use beehive_nom::apps::Discovery;
 use beehive_nom::apps::discovery::{Probe, ProbeKey};

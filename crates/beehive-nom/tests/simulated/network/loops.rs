@@ -1,6 +1,6 @@
 //! Switches wired in circles behind learning switches: nothing melts, everybody is reached.
 
-use super::lab::{Cable, Host, Network, host};
+use super::harness::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{FlowMatch, PortNo};
 

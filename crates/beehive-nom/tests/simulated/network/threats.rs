@@ -1,7 +1,7 @@
 //! What hosts can do to a controller by what they send (packet content: S9 to S17), one test for each row. After each, hosts
 //! at other ports are served as before: each of their packets arrives, once.
 
-use super::lab::{Host, Network, host};
+use super::harness::{Host, Network, host};
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{LLDP, Mac, PortNo};
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! What a switch says once it is set up. Packets first: there are many of them.
 
-use crate::driver::openflow::commands::Sent;
-use crate::driver::openflow::greeting::words;
+use crate::driver::openflow::handshake::words;
+use crate::driver::openflow::sent_flows::Sent;
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Event, Events};

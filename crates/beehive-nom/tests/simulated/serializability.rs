@@ -1,7 +1,7 @@
 //! The apps of the controller do on all cores, while their bees merge and are moved, what a single bee would have done:
 //! given random messages and the traffic of a small network, in memory, and on a journal that refuses and dies.
 
-use crate::chance::Chance;
+use crate::random::Chance;
 use beehive_core::journal::Colony;
 use beehive_core::testing::{TestJournal, Witness, Witnessed, shake};
 use beehive_core::{Builder, Hive, Io};
@@ -33,7 +33,7 @@ fn emit(io: &mut Io, chance: &mut Chance) {
     match chance.below(32) {
         0 => {
             let knows_owners = chance.below(2) == 0;
-            let ports = (1..4).map(|n| crate::oracle::up(PortNo(n))).collect();
+            let ports = (1..4).map(|n| crate::map_coverage::up(PortNo(n))).collect();
             io.emit(NodeJoined { node, driver, ports, knows_owners, drops_misses: knows_owners })
         }
         1 => io.emit(NodeLeft { node, driver }),

@@ -1,7 +1,7 @@
 //! The oracle over the handlers of this crate: what each touches, over random messages and states, is among what its
 //! derived map names, by dictionary and key, before dictionaries are fused. And the proof that it bites.
 
-use crate::chance::Chance;
+use crate::random::Chance;
 use beehive_core::__private::{Each, Tick};
 use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, instance, record};
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};

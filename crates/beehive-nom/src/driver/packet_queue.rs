@@ -1,6 +1,6 @@
 //! Where packets wait that the hive has no credit for: for a short time, in a bounded space, each port in its own queue.
 
-use crate::driver::share;
+use crate::driver::fair_share;
 use crate::limits;
 use crate::object::{PacketIn, PortNo};
 use beehive::Time;
@@ -46,7 +46,7 @@ impl WaitingRoom {
     pub(super) fn enter(&mut self, now: Time, packet: PacketIn) -> bool {
         let (port, cost) = (packet.port, cost(&packet));
         let held = self.queues.get(&port).map_or(0, |queue| queue.bytes);
-        if !share::allows(held, cost, limits::WAITING_BYTES_MAX - self.bytes) {
+        if !fair_share::allows(held, cost, limits::WAITING_BYTES_MAX - self.bytes) {
             return false;
         }
         let queue = self.queues.entry(port).or_default();

@@ -1,6 +1,6 @@
 //! The IO bee of one switch: from the driver into the hive, and from the hive to the driver.
 
-use crate::driver::inlet::{Admission, Inlet};
+use crate::driver::ingress::{Admission, Inlet};
 use crate::driver::{Close, Driver};
 use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};

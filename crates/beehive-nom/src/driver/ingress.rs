@@ -3,8 +3,8 @@
 //! A bee that the operating system has taken off its core for some milliseconds is no overload: packets wait for that. They
 //! wait here, while the driver goes on reading what must not wait: echo, ports, flows, errors, barriers.
 
-use crate::driver::share::{self, Ledger};
-use crate::driver::waiting_room::WaitingRoom;
+use crate::driver::fair_share::{self, Ledger};
+use crate::driver::packet_queue::WaitingRoom;
 use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
@@ -300,7 +300,7 @@ impl Inlet {
 
 /// Whether a port may have one of `room` credits that are left.
 fn may_have_credit(ledger: &Ledger, port: PortNo, room: u32) -> bool {
-    share::allows(ledger.held(port) as usize, 1, room as usize)
+    fair_share::allows(ledger.held(port) as usize, 1, room as usize)
 }
 
 impl Events for Inlet {

@@ -1,6 +1,6 @@
 //! Cables that are plugged elsewhere while ports stay up, several switches behind one port, and switches that come once.
 
-use super::lab::{Network, host};
+use super::harness::{Network, host};
 use beehive_core::{App, Ctx, Key, Message, Table, handlers};
 use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{

@@ -1,6 +1,6 @@
 //! Firewall, learning switch, hosts and discovery on one packet: one answer, and it is the firewall's if it says no.
 
-use super::lab::{Host, Network, host};
+use super::harness::{Host, Network, host};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{
