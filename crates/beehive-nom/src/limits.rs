@@ -20,10 +20,10 @@ pub const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Bytes that may wait beyond that: what a driver says by itself, most of it answers to echoes. Then the switch, which asks
 /// and reads no answers, is disconnected.
-pub const BACKLOG_BYTES_SPARE: usize = 1024 * 1024;
+pub const BACKLOG_BYTES_RESERVE: usize = 1024 * 1024;
 
 /// How long a switch may take nothing of what waits for it, before it is disconnected.
-pub const BACKLOG_STALL_MAX: Duration = Duration::from_secs(10);
+pub const BACKLOG_STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ports of one switch. More are not kept.
 pub const PORTS_PER_NODE_MAX: usize = 16_384;
@@ -35,17 +35,17 @@ pub const DESCRIPTION_PARTS_MAX: u32 = 1_024;
 pub const BUFFERS_PER_NODE_MAX: usize = 65_536;
 
 /// Bytes of a switch's words in an error that are passed on.
-pub const ERROR_WORDS_MAX: usize = 256;
+pub const ERROR_TEXT_BYTES_MAX: usize = 256;
 
 /// Events (ports, flows, errors) that a switch may bring in in a second without waiting for earlier ones to be done.
 /// What goes beyond that and finds no credit ends the connection.
 pub const EVENTS_UNCREDITED_PER_SECOND_MAX: u32 = 65_536;
 
 /// Bytes of packets that wait at one driver for the hive, what is kept about each of them included.
-pub const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const QUEUED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Bytes that a waiting packet is held to take besides its data.
-pub const WAITING_BYTES_EACH: usize = 192;
+pub const QUEUED_PACKET_OVERHEAD_BYTES: usize = 192;
 
 /// Those who may wait for the outcome of one probe of a node.
 pub const CHALLENGERS_MAX: usize = 16;
@@ -55,20 +55,20 @@ pub const CHALLENGERS_MAX: usize = 16;
 pub const CREDITS_PER_DRIVER: u32 = beehive_core::limits::CREDITS_PER_IO_BEE;
 
 /// Bytes read in a row from one switch before others have their turn.
-pub const BYTES_PER_TURN_MAX: usize = 512 * 1024;
+pub const BYTES_PER_YIELD_MAX: usize = 512 * 1024;
 
 /// Flows of all owners that the node app keeps for one node.
 pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
 
 /// Intended flows that a switch is told of before it has confirmed any of them; the next ones wait for that. As it confirms
 /// what came before a barrier while it is told more, twice as many may be under way.
-pub const FLOWS_PER_INSTALMENT_MAX: u32 = 2_048;
+pub const FLOWS_PER_BATCH_MAX: u32 = 2_048;
 
 /// How long a switch that has joined may take to tell its flows, before it is set up without knowing them.
-pub const READING_PATIENCE: Duration = Duration::from_secs(3);
+pub const READING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long apps may take to say that they answer for soft flows in a switch that has joined and told its flows.
-pub const CLAIM_PATIENCE: Duration = Duration::from_secs(1);
+pub const ADOPTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Between two readings of a switch's flows because commands to it were lost.
 pub const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ pub const READING_PARTS_MAX: u32 = 4_096;
 
 /// Flows sent to a switch that are remembered by the number they were sent under, so that an error can be tied to its flow.
 /// Of an older one the error itself says whose it was. More would not stay in the cache of a core with many switches.
-pub const FLOWS_REMEMBERED: usize = 128;
+pub const SENT_FLOWS_MAX: usize = 128;
 
 /// Refusals of flows kept for whoever asks, for each node.
 pub const FAILURES_PER_NODE_MAX: usize = 64;
@@ -93,7 +93,7 @@ pub const ADOPTERS_PER_NODE_MAX: usize = 256;
 pub const FIREWALL_RULES_MAX: usize = 4_096;
 
 /// Directions of conversations, open at one switch, that wait for the app behind the firewall to say where they lead.
-pub const FIREWALL_WAITING_MAX: usize = 4_096;
+pub const FIREWALL_PENDING_MAX: usize = 4_096;
 
 /// Flows of one conversation at one switch: four times there and back, as where it is routed on a stick.
 pub const FIREWALL_FLOWS_EACH_MAX: usize = 8;

@@ -51,11 +51,11 @@ const APPS: [App; 7] = [
         more: &[
             (
                 "hosts that say to be others: they are asked in their place",
-                &["Decide", "decide", "Watch", "watch"],
+                &["ProbeExpired", "probe_expired", "ReportFrom", "report_from"],
             ),
             (
                 "questions by address and by switch",
-                &["HostAddress", "Has", "has", "list", "find", "find_address"],
+                &["HostAddress", "AddressChange", "address_change", "list", "find", "find_address"],
             ),
             ("ports that lead to switches", &["link_up", "link_down"]),
             ("IPv6 and DHCP, limits, ageing", &[]),
@@ -67,10 +67,10 @@ const APPS: [App; 7] = [
         paper: Some(237),
         most: Lines { logic: 281, all: 306 },
         more: &[
-            ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "put_in_force"]),
+            ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "enforce"]),
             ("flows of an earlier life", &["node_left", "flows_found"]),
-            ("switches that come once", &["Leaves", "leaves"]),
-            ("parts of packets", &["may_be_part"]),
+            ("switches that come once", &["NodeGone", "node_gone"]),
+            ("parts of packets", &["may_be_fragment"]),
             (
                 "flows for each conversation, in front of any app that forwards; IPv6; rules as people write them; limits",
                 &[],

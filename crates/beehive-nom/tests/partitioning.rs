@@ -8,9 +8,9 @@ use beehive_nom::object::{NodeId, NodeJoined, NodeLeft, PacketIn, PacketInReason
 use std::time::Duration;
 
 /// A small generator of chance, the same for the same seed.
-struct Chance(u64);
+struct SeededRng(u64);
 
-impl Chance {
+impl SeededRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % bound
@@ -32,7 +32,7 @@ fn packet(node: u64, port: u64, from: u64, to: u64) -> PacketIn {
 
 /// Hosts talk at several switches, move, and fall silent; ports and switches go and come back.
 fn traffic(kit: &mut Kit, seed: u64) {
-    let mut chance = Chance(seed);
+    let mut chance = SeededRng(seed);
     let driver = kit.address();
     for node in 0..6 {
         kit.emit(NodeJoined {

@@ -15,7 +15,7 @@ use crate::object::{
     AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut,
     PathsChanged, PortDown, PortNo, Station,
 };
-use crate::parts::{Heard, OwnsFlows, Stations, Terms, seconds};
+use crate::parts::{Learned, OwnsFlows, StationLimits, StationTable, seconds};
 use beehive::{App, Config, Ctx, Table, Time, handlers};
 
 /// Learns where stations are, per switch and VLAN, and has the switches forward by themselves.
@@ -27,8 +27,8 @@ pub struct LearningSwitch {
     /// Until when a station is remembered. Unknown after a fail-over, and then as if it had been heard just now.
     #[volatile]
     until: Table<NodeId, Station, Time>,
-    /// Stations behind each port.
-    crowds: Table<NodeId, PortNo, u32>,
+    /// StationTable behind each port.
+    port_counts: Table<NodeId, PortNo, u32>,
     config: Config<LearningSettings>,
 }
 
@@ -59,8 +59,8 @@ impl LearningSwitch {
         let Some((source, destination)) = msg.stations() else { return None };
         let LearningSettings { idle_s, age_s, flows, .. } = *self.config;
         let mut stations = self.stations(msg.node, ctx.now());
-        let heard = stations.hear(source, msg.port);
-        if let Heard::Moved { from, .. } = heard {
+        let learned = stations.learn(source, msg.port);
+        if let Learned::Moved { from, .. } = learned {
             // what leads to its old port goes, and what it could use there unseen
             ctx.emit(DelFlows::towards(Self::OWNER, msg.node, source));
             ctx.emit(DelFlows::from(Self::OWNER, msg.node, source, from));
@@ -69,8 +69,8 @@ impl LearningSwitch {
         if port == msg.port {
             return Some(msg.discard()); // it has been there already
         }
-        if heard.is_known() && flows {
-            stations.keep(destination, seconds(age_s / 2));
+        if learned.is_known() && flows {
+            stations.keep_at_least(destination, seconds(age_s / 2));
             ctx.emit(AddFlow::between(Self::OWNER, msg, port).idle(seconds(idle_s)).hard(seconds(age_s / 2)));
         }
         Some(msg.forward(port))
@@ -104,7 +104,7 @@ impl LearningSwitch {
         self.stations(msg.node, ctx.now()).clear();
     }
 
-    /// Stations may be behind other ports now, though these are still up.
+    /// StationTable may be behind other ports now, though these are still up.
     #[rcv(sharded)]
     fn paths_changed(&mut self, msg: &PathsChanged, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();
@@ -113,12 +113,12 @@ impl LearningSwitch {
 
     #[every("10s", each = macs)]
     fn age(&mut self, node: &NodeId, ctx: &mut Ctx) {
-        self.stations(*node, ctx.now()).forget_silent();
+        self.stations(*node, ctx.now()).expire();
     }
 
-    fn stations(&mut self, node: NodeId, now: Time) -> Stations<'_> {
+    fn stations(&mut self, node: NodeId, now: Time) -> StationTable<'_> {
         let LearningSettings { age_s, stations_per_port_max, stations_per_node_max, .. } = *self.config;
-        let terms = Terms::of(age_s, stations_per_port_max, stations_per_node_max);
-        Stations::new(self.macs.at(node), self.until.at(node), self.crowds.at(node), terms, now)
+        let limits = StationLimits::of(age_s, stations_per_port_max, stations_per_node_max);
+        StationTable::new(self.macs.at(node), self.until.at(node), self.port_counts.at(node), limits, now)
     }
 }

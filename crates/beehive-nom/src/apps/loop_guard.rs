@@ -28,7 +28,7 @@ const QUARANTINED: u16 = 60_000;
 /// The priority of the flow that brings LLDP up from closed ports too.
 const PROBES: u16 = 60_001;
 /// Two sightings on different ports within this time are no move.
-const QUICK: Duration = Duration::from_secs(1);
+const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 /// The blame for a frame that came in before on another port.
 const BLAME_SAME: u32 = 3;
 /// The blame for an address that was on another port a moment ago.
@@ -39,9 +39,9 @@ const BLAME_MOVED: u32 = 1;
 #[app(name = "loop-guard", replication = 3)]
 pub struct LoopGuard {
     drivers: Dict<NodeId, Address>,
-    gates: Table<NodeId, PortNo, Gate>,
+    port_states: Table<NodeId, PortNo, PortState>,
     #[volatile]
-    seen: Table<NodeId, Station, Seen>,
+    sightings: Table<NodeId, Station, Sighting>,
     #[volatile]
     blame: Table<NodeId, PortNo, Blame>,
     config: Config<LoopGuardSettings>,
@@ -65,7 +65,7 @@ crate::settings! {
 
 /// What may come in on a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Gate {
+enum PortState {
     /// Nothing until then.
     Settling(Time),
     /// Nothing until then: packets ran in a circle through it.
@@ -75,7 +75,7 @@ enum Gate {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Seen {
+struct Sighting {
     /// Where it was for longer than a moment.
     home: PortNo,
     port: PortNo,
@@ -102,8 +102,8 @@ impl LoopGuard {
         ctx.emit(AddFlow::new(msg.node, Self::OWNER, lldp, up).because::<NodeJoined>().priority(PROBES));
         self.drivers.put(msg.node, msg.driver);
         // whatever was known of its links: they are found anew, and until then nothing new comes in
-        for (port, gate) in self.gates.at(msg.node).take_if(|_, _| true) {
-            lift(msg.node, port, gate, ctx);
+        for (port, state) in self.port_states.at(msg.node).take_if(|_, _| true) {
+            reopen(msg.node, port, state, ctx);
         }
         for port in msg.ports.iter().filter(|port| port.up && port.number <= PortNo::MAX) {
             self.close(msg.node, port.number, Cause::of::<NodeJoined>(), ctx);
@@ -117,8 +117,8 @@ impl LoopGuard {
             return; // a newer one has it already
         }
         self.drivers.remove(&msg.node);
-        self.gates.at(msg.node).clear();
-        self.seen.at(msg.node).clear();
+        self.port_states.at(msg.node).clear();
+        self.sightings.at(msg.node).clear();
         self.blame.at(msg.node).clear();
         ctx.emit(DelFlows { node: msg.node, owner: Self::OWNER, scope: FlowScope::All });
     }
@@ -132,19 +132,19 @@ impl LoopGuard {
 
     #[rcv(sharded)]
     fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
-        if let Some(gate) = self.gates.at(msg.node).remove(&msg.port) {
-            lift(msg.node, msg.port, gate, ctx);
+        if let Some(state) = self.port_states.at(msg.node).remove(&msg.port) {
+            reopen(msg.node, msg.port, state, ctx);
         }
-        self.seen.at(msg.node).retain(|_, seen| seen.port != msg.port && seen.home != msg.port);
+        self.sightings.at(msg.node).retain(|_, seen| seen.port != msg.port && seen.home != msg.port);
         self.blame.at(msg.node).remove(&msg.port);
     }
 
     #[rcv(sharded)]
     fn role_changed(&mut self, msg: &PortRoleChanged, ctx: &mut Ctx) {
         let PortId { node, port } = msg.port;
-        let gates = self.gates.at(node);
-        let Some(gate) = gates.get(&port).copied() else { return };
-        let quarantined = matches!(gate, Gate::Quarantined(_));
+        let port_states = self.port_states.at(node);
+        let Some(state) = port_states.get(&port).copied() else { return };
+        let quarantined = matches!(state, PortState::Quarantined(_));
         if msg.role == PortRole::Edge {
             // another link may be behind it
             if !quarantined {
@@ -153,17 +153,17 @@ impl LoopGuard {
             return;
         }
         if quarantined {
-            ctx.emit(opening(node, port, QUARANTINED)); // a link that explains it was found
+            ctx.emit(reopen_flow(node, port, QUARANTINED)); // a link that explains it was found
         }
-        gates.insert(port, Gate::Open(msg.role));
+        port_states.insert(port, PortState::Open(msg.role));
         match msg.role {
             PortRole::Blocked if !self.config.paths_on_blocked => {
-                ctx.emit(closing(node, port, CLOSED, Cause::of::<PortRoleChanged>()))
+                ctx.emit(close_flow(node, port, CLOSED, Cause::of::<PortRoleChanged>()))
             }
-            _ => open(node, port, ctx),
+            _ => open_port(node, port, ctx),
         }
         // where addresses are is seen anew
-        self.seen.at(node).retain(|_, seen| seen.port != port && seen.home != port);
+        self.sightings.at(node).retain(|_, seen| seen.port != port && seen.home != port);
     }
 
     #[rcv(sharded)]
@@ -171,13 +171,13 @@ impl LoopGuard {
         if !msg.is_learnable() {
             return None;
         }
-        let role = match self.gates.at(msg.node).get(&msg.port) {
-            Some(Gate::Open(PortRole::Blocked))
+        let role = match self.port_states.at(msg.node).get(&msg.port) {
+            Some(PortState::Open(PortRole::Blocked))
                 if !self.config.paths_on_blocked || msg.destination().mac().is_multicast() =>
             {
                 return Some(msg.discard());
             }
-            Some(Gate::Open(role)) => *role,
+            Some(PortState::Open(role)) => *role,
             Some(_) => return Some(msg.discard()),
             None => return None, // the switch's own stack
         };
@@ -188,13 +188,13 @@ impl LoopGuard {
     fn is_credible(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
         let (now, source) = (ctx.now(), msg.source());
         let frame = if msg.destination().mac().is_multicast() { xxh3_64(&msg.data) } else { 0 };
-        let seen = self.seen.at(msg.node);
+        let seen = self.sightings.at(msg.node);
         if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
-            forget_crowd(seen, now)
+            evict_fullest_port(seen, now)
         }
         let (port, since, last) = (msg.port, now, now);
         let Some(known) = seen.get_mut(&source) else {
-            seen.insert(source, Seen { home: port, port, since, last, frame, held: Time::ZERO });
+            seen.insert(source, Sighting { home: port, port, since, last, frame, held: Time::ZERO });
             return true;
         };
         let before = *known;
@@ -202,28 +202,28 @@ impl LoopGuard {
             return false;
         }
         if before.port == port {
-            if before.home != port && now.since(before.since) >= QUICK {
+            if before.home != port && now.since(before.since) >= MOVE_INTERVAL_MIN {
                 known.home = port;
             }
             (known.last, known.frame) = (now, if frame == 0 { before.frame } else { frame });
             return true;
         }
         let same = frame != 0 && frame == before.frame;
-        let quick = now.since(before.last) < QUICK;
+        let quick = now.since(before.last) < MOVE_INTERVAL_MIN;
         let home = if quick || now < before.held { before.home } else { port };
-        *known = Seen { home, port, since, last, frame, ..before };
+        *known = Sighting { home, port, since, last, frame, ..before };
         if !quick {
             return true;
         }
         // a switch's link brings in what others let in: they see who is to blame
-        let gates = self.gates.at(msg.node);
-        let at_edge = |port: PortNo| gates.get(&port) == Some(&Gate::Open(PortRole::Edge));
+        let port_states = self.port_states.at(msg.node);
+        let at_edge = |port: PortNo| port_states.get(&port) == Some(&PortState::Open(PortRole::Edge));
         let mut suspects = [port, before.port].into_iter();
         let Some(suspect) = suspects.find(|port| *port != before.home && at_edge(*port)) else {
             return true;
         };
         let blame = self.blame.at(msg.node).entry(suspect).or_default();
-        if now.since(blame.since) >= QUICK {
+        if now.since(blame.since) >= MOVE_INTERVAL_MIN {
             *blame = Blame { points: 0, since: now };
         }
         blame.points += if same { BLAME_SAME } else { BLAME_MOVED };
@@ -234,16 +234,16 @@ impl LoopGuard {
             tracing::error!(port = %at, address = %source, ?quarantine,
                 "a loop: frames come back through this port, which is closed for a while");
             ctx.emit(LoopDetected { port: at, why: format!("frames of {source} come back through it") });
-            self.gates.at(node).insert(suspect, Gate::Quarantined(now + quarantine));
+            self.port_states.at(node).insert(suspect, PortState::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);
-            ctx.emit(closing(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
+            ctx.emit(close_flow(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
             return port != suspect;
         }
         if points >= self.config.blame_max {
             tracing::error!(port = %at, address = %source, "an address is on two ports at once: it is held to the first");
             ctx.emit(LoopDetected { port: at, why: format!("{source} is on another port at the same time") });
             self.blame.at(node).remove(&suspect);
-            if let Some(known) = self.seen.at(node).get_mut(&source) {
+            if let Some(known) = self.sightings.at(node).get_mut(&source) {
                 known.held = now + quarantine;
             }
             return port == before.home;
@@ -251,24 +251,24 @@ impl LoopGuard {
         true
     }
 
-    #[every("500ms", each = gates)]
+    #[every("500ms", each = port_states)]
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let over: Vec<_> = self.gates.at(*node).iter().map(|(port, gate)| (*port, *gate)).collect();
-        for (port, gate) in over {
-            match gate {
-                Gate::Settling(until) if until <= now => {
-                    self.gates.at(*node).insert(port, Gate::Open(PortRole::Edge));
-                    open(*node, port, ctx);
+        let over: Vec<_> = self.port_states.at(*node).iter().map(|(port, state)| (*port, *state)).collect();
+        for (port, state) in over {
+            match state {
+                PortState::Settling(until) if until <= now => {
+                    self.port_states.at(*node).insert(port, PortState::Open(PortRole::Edge));
+                    open_port(*node, port, ctx);
                 }
-                Gate::Quarantined(until) if until <= now => {
-                    ctx.emit(opening(*node, port, QUARANTINED));
+                PortState::Quarantined(until) if until <= now => {
+                    ctx.emit(reopen_flow(*node, port, QUARANTINED));
                     self.close(*node, port, Cause::of::<LoopDetected>(), ctx);
                 }
                 _ => {}
             }
         }
-        let seen = self.seen.at(*node);
+        let seen = self.sightings.at(*node);
         seen.retain(|_, seen| now.since(seen.last) < limits::SIGHTING_AGE || now < seen.held);
     }
 
@@ -276,22 +276,22 @@ impl LoopGuard {
     fn close(&mut self, node: NodeId, port: PortNo, cause: Cause, ctx: &mut Ctx) {
         let until = ctx.now() + Duration::from_millis(u64::from(self.config.settle_ms));
         if until == ctx.now() {
-            self.gates.at(node).insert(port, Gate::Open(PortRole::Edge));
+            self.port_states.at(node).insert(port, PortState::Open(PortRole::Edge));
             return;
         }
-        self.gates.at(node).insert(port, Gate::Settling(until));
-        ctx.emit(closing(node, port, CLOSED, cause));
+        self.port_states.at(node).insert(port, PortState::Settling(until));
+        ctx.emit(close_flow(node, port, CLOSED, cause));
     }
 }
 
 /// Forgets the addresses that were seen last behind the port that has most of them: forged ones. Those behind other ports
 /// stay, or whoever forges enough of them could be where he likes.
-fn forget_crowd(seen: &mut Rows<Station, Seen>, now: Time) {
-    let mut crowds: BTreeMap<PortNo, usize> = BTreeMap::new();
+fn evict_fullest_port(seen: &mut Rows<Station, Sighting>, now: Time) {
+    let mut port_counts: BTreeMap<PortNo, usize> = BTreeMap::new();
     for one in seen.values() {
-        *crowds.entry(one.port).or_default() += 1
+        *port_counts.entry(one.port).or_default() += 1
     }
-    let fullest = crowds.into_iter().max_by_key(|(_, addresses)| *addresses);
+    let fullest = port_counts.into_iter().max_by_key(|(_, addresses)| *addresses);
     let Some((fullest, _)) = fullest else { return };
     seen.retain(|_, one| one.port != fullest || now < one.held);
     if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
@@ -299,26 +299,26 @@ fn forget_crowd(seen: &mut Rows<Station, Seen>, now: Time) {
     }
 }
 
-fn through(port: PortNo) -> FlowMatch {
+fn from_port(port: PortNo) -> FlowMatch {
     FlowMatch { port: Some(port), ..FlowMatch::ANY }
 }
 
-fn closing(node: NodeId, port: PortNo, priority: u16, cause: Cause) -> AddFlow {
-    AddFlow::new(node, LoopGuard::OWNER, through(port), Actions::None).priority(priority).caused_by(cause)
+fn close_flow(node: NodeId, port: PortNo, priority: u16, cause: Cause) -> AddFlow {
+    AddFlow::new(node, LoopGuard::OWNER, from_port(port), Actions::None).priority(priority).caused_by(cause)
 }
 
-fn opening(node: NodeId, port: PortNo, priority: u16) -> DelFlows {
-    DelFlows { node, owner: LoopGuard::OWNER, scope: FlowScope::Exactly(priority, through(port)) }
+fn reopen_flow(node: NodeId, port: PortNo, priority: u16) -> DelFlows {
+    DelFlows { node, owner: LoopGuard::OWNER, scope: FlowScope::Exactly(priority, from_port(port)) }
 }
 
-fn open(node: NodeId, port: PortNo, ctx: &mut Ctx) {
-    ctx.emit(opening(node, port, CLOSED));
+fn open_port(node: NodeId, port: PortNo, ctx: &mut Ctx) {
+    ctx.emit(reopen_flow(node, port, CLOSED));
 }
 
-/// Takes back whatever closes a port at this gate.
-fn lift(node: NodeId, port: PortNo, gate: Gate, ctx: &mut Ctx) {
-    match gate {
-        Gate::Quarantined(_) => ctx.emit(opening(node, port, QUARANTINED)),
-        _ => open(node, port, ctx),
+/// Takes back whatever closes a port at this state.
+fn reopen(node: NodeId, port: PortNo, state: PortState, ctx: &mut Ctx) {
+    match state {
+        PortState::Quarantined(_) => ctx.emit(reopen_flow(node, port, QUARANTINED)),
+        _ => open_port(node, port, ctx),
     }
 }

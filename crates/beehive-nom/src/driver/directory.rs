@@ -42,7 +42,7 @@ pub struct ConnectionRecord {
     since: Time,
     counters: Arc<Counters>,
     identity: Mutex<Identity>,
-    challengers: Mutex<Vec<oneshot::Sender<Verdict>>>,
+    challengers: Mutex<Vec<oneshot::Sender<ProbeOutcome>>>,
     challenged: Notify,
 }
 
@@ -57,7 +57,7 @@ struct Identity {
 
 /// The outcome of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum ProbeOutcome {
     /// The one that is there answered.
     Alive,
     /// It did not.
@@ -193,7 +193,7 @@ impl ConnectionRecord {
     }
 
     /// Has it probed; none if too many wait for that already.
-    pub fn challenge(&self) -> Option<oneshot::Receiver<Verdict>> {
+    pub fn challenge(&self) -> Option<oneshot::Receiver<ProbeOutcome>> {
         let mut challengers = self.challengers.lock();
         challengers.retain(|c| !c.is_closed());
         if challengers.len() >= limits::CHALLENGERS_MAX {
@@ -217,7 +217,7 @@ impl ConnectionRecord {
     }
 
     /// Tells the outcome of the probe.
-    pub fn tell(&self, verdict: Verdict) {
+    pub fn report_probe(&self, verdict: ProbeOutcome) {
         for challenger in self.challengers.lock().drain(..) {
             // it may have gone in the meantime
             let _ = challenger.send(verdict);
@@ -259,7 +259,7 @@ impl Entry {
     }
 
     /// Says to be an auxiliary connection of `node`; whether that node is there, and speaks the same.
-    pub fn accompany(&self, node: NodeId, protocol: &'static str) -> bool {
+    pub fn attach_auxiliary(&self, node: NodeId, protocol: &'static str) -> bool {
         self.identify(node, protocol, true);
         let entries = self.directory.entries.lock();
         let main = entries.nodes.get(&node).and_then(|number| entries.connections.get(number));
@@ -298,7 +298,7 @@ impl Drop for Entry {
         entries.past.add(&self.record.counters.now());
         entries.ended += 1;
         drop(entries);
-        self.record.tell(Verdict::Gone);
+        self.record.report_probe(ProbeOutcome::Gone);
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
         let mut verdict = holder.challenge().unwrap();
         assert!(first.record().is_challenged());
         drop(first);
-        assert_eq!(verdict.try_recv(), Ok(Verdict::Gone));
+        assert_eq!(verdict.try_recv(), Ok(ProbeOutcome::Gone));
         let third = enter(&directory, "c");
         assert!(matches!(third.claim(NodeId(1), "x"), Claim::Granted));
     }

@@ -17,21 +17,21 @@ pub(super) fn allows(held: usize, more: usize, free: usize) -> bool {
 /// Credits come back without a name. They are held to come back in the order in which they were taken, which is how a bee
 /// works; where several bees are behind it is an estimate, and evens out.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct CreditLedger {
     /// The longest held first; none: taken before credits were scarce.
     taken: VecDeque<(Option<PortNo>, u32)>,
     held: HashMap<PortNo, u32>,
     total: u32,
 }
 
-impl Ledger {
+impl CreditLedger {
     /// Whether nothing is written in it: credits are not scarce.
     pub(super) fn is_empty(&self) -> bool {
         self.taken.is_empty()
     }
 
     /// Credits have become scarce, and `in_use` of them are with nobody in particular.
-    pub(super) fn open(&mut self, in_use: u32) {
+    pub(super) fn start(&mut self, in_use: u32) {
         self.clear();
         self.push(None, in_use);
     }
@@ -71,7 +71,7 @@ impl Ledger {
 
     /// Credits are not scarce any more.
     pub(super) fn clear(&mut self) {
-        *self = Ledger::default()
+        *self = CreditLedger::default()
     }
 
     fn push(&mut self, port: Option<PortNo>, count: u32) {
@@ -89,8 +89,8 @@ mod tests {
 
     /// Ports that take as much as they are allowed to of 1 000.
     fn divided(flooding: u32) -> (Vec<u32>, u32) {
-        let (mut ledger, mut free) = (Ledger::default(), 1_000u32);
-        ledger.open(3_000);
+        let (mut ledger, mut free) = (CreditLedger::default(), 1_000u32);
+        ledger.start(3_000);
         for _ in 0..2_000 {
             for port in (0..flooding).map(PortNo) {
                 if allows(ledger.held(port) as usize, 1, free as usize) {
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn credits_come_back_in_the_order_in_which_they_were_taken() {
         let (a, b) = (PortNo(1), PortNo(2));
-        let mut ledger = Ledger::default();
-        ledger.open(10);
+        let mut ledger = CreditLedger::default();
+        ledger.start(10);
         (0..5).for_each(|_| ledger.take(a));
         (0..3).for_each(|_| ledger.take(b));
         ledger.settle(18);

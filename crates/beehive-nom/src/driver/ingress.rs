@@ -3,8 +3,8 @@
 //! A bee that the operating system has taken off its core for some milliseconds is no overload: packets wait for that. They
 //! wait here, while the driver goes on reading what must not wait: echo, ports, flows, errors, barriers.
 
-use crate::driver::fair_share::{self, Ledger};
-use crate::driver::packet_queue::WaitingRoom;
+use crate::driver::fair_share::{self, CreditLedger};
+use crate::driver::packet_queue::PacketQueues;
 use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
@@ -29,7 +29,7 @@ impl Default for Admission {
 }
 
 /// Brings what a driver tells into the hive.
-pub(crate) struct Inlet {
+pub(crate) struct Ingress {
     io: Io,
     address: Address,
     node: Option<NodeId>,
@@ -38,26 +38,26 @@ pub(crate) struct Inlet {
     /// All credits.
     limit: u32,
     /// With no more credits than this, ports get shares of them.
-    scarce: u32,
+    scarce_below: u32,
     /// Credits that are left in this round.
-    room: u32,
-    ledger: Ledger,
-    waiting: WaitingRoom,
+    credits_left: u32,
+    ledger: CreditLedger,
+    queues: PacketQueues,
     /// Of this round, to be counted when it ends.
     tally: Tally,
     now: Time,
     window: Window,
     flooded: bool,
     /// Commands were lost, and nobody was told.
-    amiss: bool,
+    resync_needed: bool,
     /// When the node app was told last that commands were lost.
-    told: Option<Time>,
+    resync_sent: Option<Time>,
 }
 
 #[derive(Default)]
 struct Tally {
     arrived: u64,
-    waited: u64,
+    queued: u64,
     shed: u64,
 }
 
@@ -77,7 +77,7 @@ impl Window {
     }
 
     /// Whether one more probe of `port` may come in without a credit.
-    fn may_have_probe(&mut self, port: PortNo) -> bool {
+    fn allows_probe(&mut self, port: PortNo) -> bool {
         if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
             return false;
         }
@@ -87,26 +87,26 @@ impl Window {
     }
 }
 
-impl Inlet {
-    pub(crate) fn new(io: Io, counters: Arc<Counters>, admission: Admission) -> Inlet {
+impl Ingress {
+    pub(crate) fn new(io: Io, counters: Arc<Counters>, admission: Admission) -> Ingress {
         let (address, now, limit) = (io.address(), io.now(), io.credits());
-        Inlet {
+        Ingress {
             io,
             address,
             node: None,
             counters,
             admission,
             limit,
-            scarce: limit / 4,
-            room: limit,
-            ledger: Ledger::default(),
-            waiting: WaitingRoom::default(),
+            scarce_below: limit / 4,
+            credits_left: limit,
+            ledger: CreditLedger::default(),
+            queues: PacketQueues::default(),
             tally: Tally::default(),
             now,
             window: Window::open(now),
             flooded: false,
-            amiss: false,
-            told: None,
+            resync_needed: false,
+            resync_sent: None,
         }
     }
 
@@ -115,12 +115,12 @@ impl Inlet {
     }
 
     /// Waits for mail; if packets wait, also for credits to come back. Cancel-safe.
-    pub(crate) async fn stirred(&mut self) -> Option<Mail> {
-        if self.waiting.is_empty() {
+    pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
+        if self.queues.is_empty() {
             return Some(self.io.receive().await);
         }
         // with those that are free already nothing could be done
-        let returned = self.io.credits_returned(self.room + 1);
+        let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
             mail = self.io.receive() => Some(mail),
             () = returned => None,
@@ -131,25 +131,25 @@ impl Inlet {
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         self.now = now;
-        self.room = self.io.credits();
+        self.credits_left = self.io.credits();
         if !self.ledger.is_empty() {
-            self.relieve()
+            self.drain_queues()
         }
         if now.since(self.window.start) >= Duration::from_secs(1) {
-            self.turn_window()
+            self.roll_window()
         }
     }
 
     #[cold]
-    fn relieve(&mut self) {
-        self.admit_waiting();
-        self.tally.shed += self.waiting.expire(self.now, self.admission.patience);
-        if self.waiting.is_empty() && self.room > self.scarce {
+    fn drain_queues(&mut self) {
+        self.admit_queued();
+        self.tally.shed += self.queues.expire(self.now, self.admission.patience);
+        if self.queues.is_empty() && self.credits_left > self.scarce_below {
             self.ledger.clear()
         }
     }
 
-    fn turn_window(&mut self) {
+    fn roll_window(&mut self) {
         if self.window.shed > 0
             && let Some(node) = self.node
         {
@@ -163,20 +163,20 @@ impl Inlet {
     pub(crate) fn finish(&mut self) {
         // there are credits for all of it: only packets take any, and they were counted
         let _ = self.io.try_flush();
-        if !self.waiting.is_empty() {
-            self.finish_waiting()
+        if !self.queues.is_empty() {
+            self.flush_queues()
         }
         if self.tally.arrived > 0 || self.tally.shed > 0 {
-            self.count()
+            self.flush_tally()
         }
     }
 
     /// What was handed over may be done by now, and its credits back.
     #[cold]
-    fn finish_waiting(&mut self) {
+    fn flush_queues(&mut self) {
         loop {
-            self.room = self.io.credits();
-            if !self.admit_waiting() {
+            self.credits_left = self.io.credits();
+            if !self.admit_queued() {
                 return;
             }
             // admitted as far as there are credits
@@ -184,10 +184,10 @@ impl Inlet {
         }
     }
 
-    fn count(&mut self) {
-        let Tally { arrived, waited, shed } = std::mem::take(&mut self.tally);
+    fn flush_tally(&mut self) {
+        let Tally { arrived, queued, shed } = std::mem::take(&mut self.tally);
         Counters::add(&self.counters.packet_ins, arrived);
-        Counters::add(&self.counters.packet_ins_waited, waited);
+        Counters::add(&self.counters.packet_ins_waited, queued);
         Counters::add(&self.counters.packet_ins_shed, shed);
         self.window.shed += shed;
     }
@@ -198,12 +198,12 @@ impl Inlet {
     }
 
     /// The switch is lost.
-    pub(crate) fn left(&mut self) {
-        self.tally.shed += self.waiting.clear();
-        self.count();
+    pub(crate) fn node_left(&mut self) {
+        self.tally.shed += self.queues.clear();
+        self.flush_tally();
         if let Some(node) = self.node.take() {
             let driver = self.address;
-            self.control(NodeLeft { node, driver })
+            self.emit_now(NodeLeft { node, driver })
         }
     }
 
@@ -211,43 +211,43 @@ impl Inlet {
     /// what it should have, and the apps whose flows are there say which of them are wrong: so the end is right whatever
     /// was lost. Not more often than once in [`limits::REPAIR_INTERVAL`].
     #[inline]
-    pub(crate) fn look_for_losses(&mut self) {
+    pub(crate) fn check_lost_commands(&mut self) {
         let lost = self.io.take_lost();
-        if lost > 0 || self.amiss {
-            self.lost(lost)
+        if lost > 0 || self.resync_needed {
+            self.request_resync(lost)
         }
     }
 
     #[cold]
-    fn lost(&mut self, lost: u64) {
+    fn request_resync(&mut self, lost: u64) {
         Counters::add(&self.counters.commands_lost, lost);
-        self.amiss = true;
+        self.resync_needed = true;
         let Some(node) = self.node else { return };
-        if self.told.is_some_and(|told| self.now.since(told) < limits::REPAIR_INTERVAL) {
+        if self.resync_sent.is_some_and(|sent| self.now.since(sent) < limits::REPAIR_INTERVAL) {
             return;
         }
         tracing::warn!(%node, lost, "commands to this switch were lost: its flows are compared with what they should be");
-        (self.amiss, self.told) = (false, Some(self.now));
-        self.control(VerifyFlows { node })
+        (self.resync_needed, self.resync_sent) = (false, Some(self.now));
+        self.emit_now(VerifyFlows { node })
     }
 
-    /// As [`Inlet::control`], to one who asked.
-    fn tell<M: Message>(&mut self, asker: Address, message: M) {
+    /// As [`Ingress::emit_now`], to one who asked.
+    fn send_now<M: Message>(&mut self, asker: Address, message: M) {
         let _ = self.io.try_flush();
         self.io.send(asker, message);
-        self.hand_over()
+        self.flush_event()
     }
 
-    fn control<M: Message>(&mut self, message: M) {
+    fn emit_now<M: Message>(&mut self, message: M) {
         // packets that came before it go before it
         let _ = self.io.try_flush();
         self.io.emit(message);
-        self.hand_over()
+        self.flush_event()
     }
 
-    fn hand_over(&mut self) {
+    fn flush_event(&mut self) {
         if self.io.try_flush().is_ok() {
-            self.room = self.room.min(self.io.credits());
+            self.credits_left = self.credits_left.min(self.io.credits());
             return;
         }
         self.window.uncredited += 1;
@@ -255,25 +255,25 @@ impl Inlet {
         self.io.flush_control()
     }
 
-    /// A packet came up while credits are scarce: it goes in if its port has not had its share, or waits, or is shed.
+    /// A packet came up while credits are scarce_below: it goes in if its port has not had its share, or waits, or is shed.
     #[cold]
-    fn pressed(&mut self, packet: PacketIn) {
+    fn packet_in_scarce(&mut self, packet: PacketIn) {
         // a flood must not make the links look dead that it comes through: what would be torn down then is in order
         if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
-            && self.window.may_have_probe(packet.port)
+            && self.window.allows_probe(packet.port)
         {
-            return self.control(packet.detached());
+            return self.emit_now(packet.detached());
         }
         if self.ledger.is_empty() {
-            self.ledger.open(self.limit - self.room)
+            self.ledger.start(self.limit - self.credits_left)
         }
         let port = packet.port;
-        if !self.waiting.is_waited_at(port) && may_have_credit(&self.ledger, port, self.room) {
+        if !self.queues.has_queued(port) && credit_available(&self.ledger, port, self.credits_left) {
             self.ledger.take(port);
-            self.room -= 1;
+            self.credits_left -= 1;
             self.io.emit(packet.detached())
-        } else if !self.admission.patience.is_zero() && self.waiting.enter(self.now, packet) {
-            self.tally.waited += 1
+        } else if !self.admission.patience.is_zero() && self.queues.push(self.now, packet) {
+            self.tally.queued += 1
         } else {
             self.tally.shed += 1
         }
@@ -281,59 +281,60 @@ impl Inlet {
 
     /// Adds to the batch what waits, as far as there are credits. Whether there was something. To be called when everything
     /// admitted before has been handed over.
-    fn admit_waiting(&mut self) -> bool {
-        let Inlet { io, room, ledger, waiting, limit, .. } = self;
-        ledger.settle(*limit - *room);
-        let before = *room;
-        let (room, ledger) = (std::cell::Cell::from_mut(room), std::cell::RefCell::new(ledger));
-        waiting.leave(
-            |port| may_have_credit(&ledger.borrow(), port, room.get()),
+    fn admit_queued(&mut self) -> bool {
+        let Ingress { io, credits_left, ledger, queues, limit, .. } = self;
+        ledger.settle(*limit - *credits_left);
+        let before = *credits_left;
+        let (credits_left, ledger) =
+            (std::cell::Cell::from_mut(credits_left), std::cell::RefCell::new(ledger));
+        queues.drain(
+            |port| credit_available(&ledger.borrow(), port, credits_left.get()),
             |packet| {
                 ledger.borrow_mut().take(packet.port);
-                room.set(room.get() - 1);
+                credits_left.set(credits_left.get() - 1);
                 io.emit(packet)
             },
         );
-        room.get() < before
+        credits_left.get() < before
     }
 }
 
-/// Whether a port may have one of `room` credits that are left.
-fn may_have_credit(ledger: &Ledger, port: PortNo, room: u32) -> bool {
-    fair_share::allows(ledger.held(port) as usize, 1, room as usize)
+/// Whether a port may have one of `credits_left` credits that are left.
+fn credit_available(ledger: &CreditLedger, port: PortNo, credits_left: u32) -> bool {
+    fair_share::allows(ledger.held(port) as usize, 1, credits_left as usize)
 }
 
-impl Events for Inlet {
+impl Events for Ingress {
     #[inline]
     fn packet_in(&mut self, packet: PacketIn) {
         self.tally.arrived += 1;
-        if self.room <= self.scarce {
-            return self.pressed(packet);
+        if self.credits_left <= self.scarce_below {
+            return self.packet_in_scarce(packet);
         }
-        self.room -= 1;
+        self.credits_left -= 1;
         self.io.emit(packet)
     }
 
-    fn happened(&mut self, event: Event) {
+    fn event(&mut self, event: Event) {
         match event {
             Event::Joined { node, ports, knows_owners, drops_misses } => {
                 self.node = Some(node);
                 let driver = self.address;
-                self.control(NodeJoined { node, driver, ports, knows_owners, drops_misses })
+                self.emit_now(NodeJoined { node, driver, ports, knows_owners, drops_misses })
             }
-            Event::PortUp(message) => self.control(message),
+            Event::PortUp(message) => self.emit_now(message),
             Event::PortDown(message) => {
                 // what waits came in before: after this nobody may learn from it that its sender is there
-                self.tally.shed += self.waiting.forget(message.port);
-                self.control(message)
+                self.tally.shed += self.queues.drop_port(message.port);
+                self.emit_now(message)
             }
-            Event::PortChanged(message) => self.control(message),
-            Event::FlowRemoved(message) => self.control(message),
-            Event::FlowFailed(message) => self.control(message),
-            Event::FlowsConfirmed(message) => self.control(message),
-            Event::FlowsRead(FlowReading { asker: None, read }) => self.control(read),
-            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.tell(asker, read),
-            Event::Duplicate { node, refused, kept } => self.control(DuplicateNode { node, refused, kept }),
+            Event::PortChanged(message) => self.emit_now(message),
+            Event::FlowRemoved(message) => self.emit_now(message),
+            Event::FlowFailed(message) => self.emit_now(message),
+            Event::FlowsConfirmed(message) => self.emit_now(message),
+            Event::FlowsRead(FlowReading { asker: None, read }) => self.emit_now(read),
+            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.send_now(asker, read),
+            Event::Duplicate { node, refused, kept } => self.emit_now(DuplicateNode { node, refused, kept }),
         }
     }
 }

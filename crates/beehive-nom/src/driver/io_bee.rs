@@ -1,6 +1,6 @@
 //! The IO bee of one switch: from the driver into the hive, and from the hive to the driver.
 
-use crate::driver::ingress::{Admission, Inlet};
+use crate::driver::ingress::{Admission, Ingress};
 use crate::driver::{Close, Driver};
 use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};
@@ -18,27 +18,27 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     let mut io = io;
     // what a switch brings in belongs to one place: it is done on this worker, without waking another thread
     io.run_here();
-    let mut inlet = Inlet::new(io, driver.counters().clone(), admission);
-    let mut mail = Unheeded::default();
+    let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
+    let mut pending = PendingCommands::default();
     let close = loop {
         // what it cannot be told now stays where it is, within the bounds of its inbox
-        let heeds = !driver.is_full();
+        let accepts_commands = !driver.is_full();
         tokio::select! {
             biased;
             () = &mut stopping => break Close::Stopping,
             () = driver.wait() => {}
-            one = inlet.stirred(), if heeds => mail.letters.extend(one),
+            one = ingress.next_mail(), if accepts_commands => pending.queue.extend(one),
         }
-        if let Err(close) = round(&mut inlet, &mut driver, &mut mail) {
+        if let Err(close) = round(&mut ingress, &mut driver, &mut pending) {
             break close;
         }
-        if inlet.is_flooded() {
+        if ingress.is_flooded() {
             break Close::Flood;
         }
     };
-    inlet.left();
+    ingress.node_left();
     // what has been put together may still go out: an error message, say
-    let now = inlet.io().now();
+    let now = ingress.io().now();
     let _ = driver.flush(now);
     driver.end(&close).await;
     close
@@ -46,50 +46,54 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
 
 /// Mail that was fetched and has not been given to the driver.
 #[derive(Default)]
-struct Unheeded {
-    letters: VecDeque<Mail>,
-    /// Commands of the first letter that the driver has got.
+struct PendingCommands {
+    queue: VecDeque<Mail>,
+    /// Commands of the first mail that the driver has got.
     done: usize,
 }
 
 #[inline]
-fn round<D: Driver>(inlet: &mut Inlet, driver: &mut D, mail: &mut Unheeded) -> Result<(), Close> {
-    let now = inlet.io().now();
-    inlet.begin(now);
-    let taken = driver.take(now, inlet);
-    inlet.finish();
+fn round<D: Driver>(
+    ingress: &mut Ingress,
+    driver: &mut D,
+    pending: &mut PendingCommands,
+) -> Result<(), Close> {
+    let now = ingress.io().now();
+    ingress.begin(now);
+    let taken = driver.take(now, ingress);
+    ingress.finish();
     if !driver.is_full() {
-        inlet.io().receive_into(&mut mail.letters);
-        inlet.look_for_losses()
+        ingress.io().receive_into(&mut pending.queue);
+        ingress.check_lost_commands()
     }
     loop {
-        let heeded = mail.give(driver);
+        let delivered = pending.deliver(driver);
         let flushed = driver.flush(now);
         // why it ends is said by what was read, whatever becomes of writing then
         taken.as_ref().map_err(Close::clone)?;
         flushed?;
-        if heeded.is_continue() || driver.is_full() {
+        if delivered.is_continue() || driver.is_full() {
             return Ok(());
         }
     }
 }
 
-impl Unheeded {
+impl PendingCommands {
     /// Gives answers and commands to the driver, in order, until it is full.
     #[inline]
-    fn give<D: Driver>(&mut self, driver: &mut D) -> ControlFlow<()> {
-        while let Some(letter) = self.letters.pop_front() {
-            let letter = match letter.into_answers::<PacketIn>() {
+    fn deliver<D: Driver>(&mut self, driver: &mut D) -> ControlFlow<()> {
+        while let Some(mail) = self.queue.pop_front() {
+            let mail = match mail.into_answers::<PacketIn>() {
                 Ok(answers) => {
                     // an error is counted where it happened, and leaves the packet to its fate; a driver that is full
                     // drops packets
                     answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
                     continue;
                 }
-                Err(letter) => letter,
+                Err(mail) => mail,
             };
-            if obey(driver, &letter, &mut self.done).is_break() {
-                self.letters.push_front(letter);
+            if apply(driver, &mail, &mut self.done).is_break() {
+                self.queue.push_front(mail);
                 return ControlFlow::Break(());
             }
             self.done = 0
@@ -98,27 +102,27 @@ impl Unheeded {
     }
 }
 
-/// Gives the commands in a letter to the driver, but for the first that are `done`, until it is full.
+/// Gives the commands in a mail to the driver, but for the first that are `done`, until it is full.
 #[inline]
-fn obey<D: Driver>(driver: &mut D, letter: &Mail, done: &mut usize) -> ControlFlow<()> {
-    if let Some(flows) = letter.messages::<InstallFlow>() {
-        each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
-    } else if let Some(packets) = letter.messages::<SendPacket>() {
+fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
+    if let Some(flows) = mail.messages::<InstallFlow>() {
+        apply_each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
+    } else if let Some(packets) = mail.messages::<SendPacket>() {
         packets.iter().for_each(|SendPacket(packet)| driver.send(packet));
         ControlFlow::Continue(())
-    } else if let Some(withdrawals) = letter.messages::<WithdrawFlows>() {
-        each(driver, withdrawals, done, |driver, flows| driver.withdraw(flows))
-    } else if let Some(readings) = letter.messages::<ReadFlows>() {
-        each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
+    } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>() {
+        apply_each(driver, withdrawals, done, |driver, flows| driver.withdraw(flows))
+    } else if let Some(readings) = mail.messages::<ReadFlows>() {
+        apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
     } else {
-        let name = letter.name();
+        let name = mail.name();
         tracing::warn!(message = name, "a driver was sent a message that it does not take");
         ControlFlow::Continue(())
     }
 }
 
 #[inline]
-fn each<D: Driver, M>(
+fn apply_each<D: Driver, M>(
     driver: &mut D,
     commands: &[M],
     done: &mut usize,

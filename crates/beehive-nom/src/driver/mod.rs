@@ -77,7 +77,7 @@ pub trait Events {
     /// A packet came up.
     fn packet_in(&mut self, packet: PacketIn);
     /// Something happened that is never shed.
-    fn happened(&mut self, event: Event);
+    fn event(&mut self, event: Event);
 }
 
 /// What happened to a switch.
@@ -135,7 +135,7 @@ pub enum Close {
     /// The switch closed it.
     ByPeer,
     /// The switch closed it, or went silent, before it said a word: a port scan, a health check.
-    WithoutAWord,
+    NoHello,
     /// The network failed.
     Network(String),
     /// The switch was not set up within the limit of time.
@@ -143,7 +143,7 @@ pub enum Close {
     /// The switch is silent.
     Silent,
     /// The switch was silent when another one with its identity came.
-    Yielded,
+    Replaced,
     /// Another switch with its identity is there and well.
     Duplicate,
     /// No protocol version in common.
@@ -151,7 +151,7 @@ pub enum Close {
     /// The switch broke the protocol.
     Malformed(String),
     /// The switch does not read what is sent to it.
-    Unread,
+    NotReading,
     /// The switch brings in more events than can be done.
     Flood,
     /// The hive stops.
@@ -161,29 +161,29 @@ pub enum Close {
     /// The switch says to be a node that is not one of those that may connect.
     Unlisted(NodeId),
     /// Too many connections are waiting to be set up, and this one waits for longest.
-    Crowded,
+    Evicted,
 }
 
 impl std::fmt::Display for Close {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Close::ByPeer => write!(f, "the switch closed the connection"),
-            Close::WithoutAWord => write!(f, "it closed without a word"),
+            Close::NoHello => write!(f, "it closed without a word"),
             Close::Network(why) => write!(f, "{why}"),
             Close::Handshake => write!(f, "it was not set up in time"),
             Close::Silent => write!(f, "the switch does not answer any more"),
-            Close::Yielded => write!(f, "the switch was silent when it came again on another connection"),
+            Close::Replaced => write!(f, "the switch was silent when it came again on another connection"),
             Close::Duplicate => write!(f, "another switch with this identity is connected and alive"),
             Close::Version(why) => write!(f, "{why}"),
             Close::Malformed(why) => write!(f, "it broke the protocol: {why}"),
-            Close::Unread => write!(f, "the switch does not read what is sent to it"),
+            Close::NotReading => write!(f, "the switch does not read what is sent to it"),
             Close::Flood => write!(f, "the switch reports more events than can be handled"),
             Close::Stopping => write!(f, "the controller stops"),
             Close::Untrusted(why) => write!(f, "the switch is not trusted: {why}"),
             Close::Unlisted(node) => {
                 write!(f, "it says to be {node}, which is not one of those that may connect")
             }
-            Close::Crowded => write!(f, "too many connections wait to be set up"),
+            Close::Evicted => write!(f, "too many connections wait to be set up"),
         }
     }
 }

@@ -9,7 +9,7 @@ use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Address that questions of ours come from: made here, of nobody.
-pub const ASKING: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
+pub const PROBE_SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
 /// A DHCP server's port (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;
 /// Start of the options (RFC 2131, 3).
@@ -40,7 +40,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
             (station(header.source), IpAddr::V6(address))
         }
         (Some(LaxNetSlice::Ipv4(_)), Some(TransportSlice::Udp(udp))) => {
-            let (mac, address) = granted(udp)?;
+            let (mac, address) = dhcp_grant(udp)?;
             (station(mac), IpAddr::V4(address))
         }
         _ => return None,
@@ -49,7 +49,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
 }
 
 /// What a DHCP server grants to whom.
-fn granted(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
+fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     let message = udp.payload();
     let is_reply = udp.source_port() == DHCP_SERVER && message.first() == Some(&2);
     let [kind, length] = *message.get(1..3)?.first_chunk::<2>()?;
@@ -78,9 +78,9 @@ fn granted(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
 
 /// A question to `station` alone whether it has `address`; one that changes nobody's memory (RFC 5227, 1.1). None for
 /// what ARP does not know.
-pub fn question(station: Station, address: IpAddr) -> Option<Bytes> {
+pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
-    let (from, to) = (ASKING.0, station.mac().0);
+    let (from, to) = (PROBE_SOURCE.0, station.mac().0);
     let (kind, protocol) = (ArpHardwareId::ETHERNET, EtherType::IPV4);
     let unset = Ipv4Addr::UNSPECIFIED.octets();
     let arp =
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn a_question_has_no_address_of_its_own() {
         let station = Station::new(Vlan(7), MAC);
-        let frame = question(station, IpAddr::from([10, 0, 0, 7])).unwrap();
+        let frame = address_probe(station, IpAddr::from([10, 0, 0, 7])).unwrap();
         let header = Ethernet::read(&frame).unwrap();
-        assert_eq!((header.destination, header.source, header.tag.vlan()), (MAC, ASKING, Vlan(7)));
+        assert_eq!((header.destination, header.source, header.tag.vlan()), (MAC, PROBE_SOURCE, Vlan(7)));
         assert_eq!(read(&frame), None, "it claims nothing");
     }
 

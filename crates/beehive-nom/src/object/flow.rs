@@ -121,7 +121,7 @@ impl FlowMatch {
 
     /// Whether it takes a packet with this header that came in on `port`, as far as Ethernet tells: whoever matches
     /// conversations compares them too.
-    pub fn takes(&self, port: PortNo, header: &Ethernet) -> bool {
+    pub fn matches(&self, port: PortNo, header: &Ethernet) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
             wanted.is_none_or(|wanted| wanted == has)
         }

@@ -56,15 +56,16 @@ impl FoundFlow {
 
     /// Where it says that its stations are, if it is as [`AddFlow::between`] makes them: the one that it takes packets
     /// from, and the one that it leads to.
-    pub fn ends(&self) -> Option<[(Station, PortNo); 2]> {
+    pub fn endpoints(&self) -> Option<[(Station, PortNo); 2]> {
         let (m, Actions::One(Action::Output(out))) = (&self.matching, &self.actions) else { return None };
         let vlan = m.tag?.vlan();
-        let ends = [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
-        (m.ethertype.is_none() && m.conversation.is_none()).then_some(ends)
+        let endpoints =
+            [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
+        (m.ethertype.is_none() && m.conversation.is_none()).then_some(endpoints)
     }
 
     /// How long it lives yet at most, if it goes at some age.
-    pub fn left(&self) -> Duration {
+    pub fn remaining(&self) -> Duration {
         Duration::from_secs(u64::from(self.hard_s).saturating_sub(self.age_s.into()))
     }
 

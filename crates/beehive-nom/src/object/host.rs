@@ -24,12 +24,12 @@ impl Host {
     }
 
     /// Whether `address` is not one of its addresses, and there is room for it.
-    pub fn lacks(&self, address: &IpAddr) -> bool {
+    pub fn has_room_for(&self, address: &IpAddr) -> bool {
         self.addresses.len() < Self::ADDRESSES_MAX && !self.addresses.contains(address)
     }
 
     /// Makes `address` its latest. Returns whether it is new, and those that are too many now.
-    pub fn says(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
+    pub fn add_address(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
         let place = self.addresses.iter().position(|other| *other == address);
         if let Some(place) = place {
             self.addresses.remove(place);
@@ -105,10 +105,10 @@ mod tests {
         let address = |last: u8| IpAddr::from([10, 0, 0, last]);
         let mut host = Host::new(PortId { node: NodeId(1), port: PortNo(1) }, Some(address(1)));
         for last in 2..=8 {
-            assert_eq!(host.says(address(last)), (true, vec![]));
+            assert_eq!(host.add_address(address(last)), (true, vec![]));
         }
-        assert_eq!(host.says(address(1)), (false, vec![]));
-        assert_eq!(host.says(address(9)), (true, vec![address(2)]));
+        assert_eq!(host.add_address(address(1)), (false, vec![]));
+        assert_eq!(host.add_address(address(9)), (true, vec![address(2)]));
         assert_eq!(host.addresses.len(), Host::ADDRESSES_MAX);
         assert_eq!(host.addresses.last(), Some(&address(9)));
     }

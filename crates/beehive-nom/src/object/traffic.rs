@@ -94,13 +94,13 @@ impl fmt::Display for Conversation {
 #[non_exhaustive]
 pub enum Traffic {
     /// ARP, or IPv6's neighbour discovery: without it no host finds another.
-    Neighbours,
+    AddressResolution,
     /// A packet of a conversation; a first fragment too.
     Conversation(Conversation),
     /// A later fragment: it does not say its ports, which are zero here.
     Fragment(Conversation),
     /// An ICMP error about a packet of this conversation.
-    Failure(Conversation),
+    IcmpError(Conversation),
     /// Something else: neither IP nor ARP, or too broken to tell.
     Other,
 }
@@ -113,7 +113,7 @@ impl Traffic {
             let kinds =
                 (arp.hw_addr_type(), arp.proto_addr_type()) == (ArpHardwareId::ETHERNET, EtherType::IPV4);
             let sizes = (arp.hw_addr_size(), arp.proto_addr_size()) == (6, 4);
-            return if kinds && sizes { Traffic::Neighbours } else { Traffic::Other };
+            return if kinds && sizes { Traffic::AddressResolution } else { Traffic::Other };
         }
         read_internet(&packet, true)
     }
@@ -167,10 +167,10 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
                 (true, 0) | (false, 129) => conversation.destination_port = identifier,
                 (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
-                    return read_failure(about, destination);
+                    return read_icmp_error(about, destination);
                 }
                 // RFC 4861, 7.1: what has come through a router is none
-                (false, 133..=136) if hops == 255 && outermost => return Traffic::Neighbours,
+                (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
                 // one that is its own reverse would be answered by itself
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
@@ -189,11 +189,13 @@ fn fragment_offset(header: &[u8]) -> u16 {
 }
 
 /// An error that `told` hears of `about`, a packet.
-fn read_failure(about: &[u8], told: IpAddr) -> Traffic {
+fn read_icmp_error(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {
         // who has sent the packet is told, and nobody else (RFC 792; RFC 4443, 2.2)
-        Traffic::Conversation(conversation) if conversation.source == told => Traffic::Failure(conversation),
+        Traffic::Conversation(conversation) if conversation.source == told => {
+            Traffic::IcmpError(conversation)
+        }
         _ => Traffic::Other,
     }
 }
@@ -283,7 +285,7 @@ mod tests {
             etherparse::Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
         let about = udp(b"x")[14..].to_vec();
         let frame = bytes(|b| ethernet().ipv4(B, A, 64).icmpv4(unreachable).write(b, &about).unwrap());
-        assert_eq!(Traffic::read(&frame), Traffic::Failure(conversation(17, 1000, 53)));
+        assert_eq!(Traffic::read(&frame), Traffic::IcmpError(conversation(17, 1000, 53)));
     }
 
     #[test]
@@ -314,7 +316,7 @@ mod tests {
     fn address_resolution_is_of_ethernet_and_ipv4() {
         let arp =
             |kinds: [u8; 6]| Traffic::read(&[&[2; 12][..], &[8, 6], &kinds, &[0, 1], &[0; 200]].concat());
-        assert_eq!(arp([0, 1, 8, 0, 6, 4]), Traffic::Neighbours);
+        assert_eq!(arp([0, 1, 8, 0, 6, 4]), Traffic::AddressResolution);
         for other in [[0, 2, 8, 0, 6, 4], [0, 1, 8, 6, 6, 4], [0, 1, 8, 0, 60, 4], [0, 1, 8, 0, 6, 40]] {
             assert_eq!(arp(other), Traffic::Other, "{other:?}");
         }
@@ -325,7 +327,7 @@ mod tests {
         let solicit = etherparse::Icmpv6Type::Unknown { type_u8: 135, code_u8: 0, bytes5to8: [0; 4] };
         let frame =
             |hops| bytes(|b| ethernet().ipv6([1; 16], [2; 16], hops).icmpv6(solicit).write(b, b"").unwrap());
-        assert_eq!(Traffic::read(&frame(255)), Traffic::Neighbours);
+        assert_eq!(Traffic::read(&frame(255)), Traffic::AddressResolution);
         assert!(matches!(Traffic::read(&frame(254)), Traffic::Conversation(_)));
         let mut bad = udp(b"x");
         bad[14] = 0x44; // a header of 16 bytes

@@ -14,5 +14,5 @@ mod station_table;
 pub use crate::settings;
 pub use deadline::{extend, seconds};
 pub use owner::OwnsFlows;
-pub use quota_table::{AtPort, Crowd, Room};
-pub use station_table::{Heard, Stations, Terms};
+pub use quota_table::{AtPort, PortQuota, QuotaTable};
+pub use station_table::{Learned, StationLimits, StationTable};

@@ -1,32 +1,32 @@
-//! Stations: the address table of a bridge, with ageing and a limit for each port.
+//! StationTable: the address table of a bridge, with ageing and a limit for each port.
 
 use crate::object::{FoundFlow, PortNo, Station};
-use crate::parts::{Crowd, Room, extend, seconds};
+use crate::parts::{PortQuota, QuotaTable, extend, seconds};
 use beehive::{Rows, Time};
 use std::time::Duration;
 
 /// A flow and an address that it leads to do not end at the same time to the second.
-const SPARE: Duration = Duration::from_secs(2);
+const FLOW_END_SLACK: Duration = Duration::from_secs(2);
 
 /// What holds for the stations of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms {
+pub struct StationLimits {
     /// How long a station is remembered without a packet from it.
     pub age: Duration,
     /// How many there may be.
-    pub room: Room,
+    pub quota: PortQuota,
 }
 
-impl Terms {
+impl StationLimits {
     /// For stations that are remembered for `age_s` seconds: so many behind one port, and so many at a switch.
-    pub fn of(age_s: u32, per_port_max: u32, per_node_max: u32) -> Terms {
-        Terms { age: seconds(age_s), room: Room { per_port_max, per_node_max } }
+    pub fn of(age_s: u32, per_port_max: u32, per_node_max: u32) -> StationLimits {
+        StationLimits { age: seconds(age_s), quota: PortQuota { per_port_max, per_node_max } }
     }
 }
 
 /// What a packet says about the station that it is from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
+pub enum Learned {
     /// It is behind this port, as was known, or is learned now.
     Here,
     /// It was behind the other port until now. `kept`: there was room for it behind this one.
@@ -37,14 +37,14 @@ pub enum Heard {
         kept: bool,
     },
     /// There is no room for it.
-    NoRoom,
+    Full,
 }
 
-impl Heard {
+impl Learned {
     /// Whether it is known to be where it was heard.
     #[inline]
     pub fn is_known(self) -> bool {
-        matches!(self, Heard::Here | Heard::Moved { kept: true, .. })
+        matches!(self, Learned::Here | Learned::Moved { kept: true, .. })
     }
 }
 
@@ -56,67 +56,70 @@ impl Heard {
 /// ```
 /// use beehive_core::{Rows, Time};
 /// use beehive_nom::object::{Mac, PortNo, Station, Vlan};
-/// use beehive_nom::parts::{Heard, Room, Stations, Terms};
+/// use beehive_nom::parts::{Learned, PortQuota, StationTable, StationLimits};
 /// use std::time::Duration;
 ///
-/// // in an app these are `self.ports.at(node)`, `self.until.at(node)` and `self.crowds.at(node)`
-/// let (mut ports, mut until, mut crowds) = (Rows::default(), Rows::default(), Rows::default());
-/// let room = Room { per_port_max: 2, per_node_max: 1_000 };
-/// let terms = Terms { age: Duration::from_secs(300), room };
-/// let mut stations = Stations::new(&mut ports, &mut until, &mut crowds, terms, Time::ZERO);
+/// // in an app these are `self.ports.at(node)`, `self.until.at(node)` and `self.port_counts.at(node)`
+/// let (mut ports, mut until, mut port_counts) = (Rows::default(), Rows::default(), Rows::default());
+/// let quota = PortQuota { per_port_max: 2, per_node_max: 1_000 };
+/// let limits = StationLimits { age: Duration::from_secs(300), quota };
+/// let mut stations = StationTable::new(&mut ports, &mut until, &mut port_counts, limits, Time::ZERO);
 /// let host = |last| Station::new(Vlan::NONE, Mac([2, 0, 0, 0, 0, last]));
-/// assert_eq!(stations.hear(host(1), PortNo(1)), Heard::Here);
-/// assert_eq!(stations.hear(host(1), PortNo(2)), Heard::Moved { from: PortNo(1), kept: true });
+/// assert_eq!(stations.learn(host(1), PortNo(1)), Learned::Here);
+/// assert_eq!(stations.learn(host(1), PortNo(2)), Learned::Moved { from: PortNo(1), kept: true });
 /// assert_eq!(stations.port(host(1)), Some(PortNo(2)));
-/// stations.hear(host(2), PortNo(2));
-/// assert_eq!(stations.hear(host(3), PortNo(2)), Heard::NoRoom);
+/// stations.learn(host(2), PortNo(2));
+/// assert_eq!(stations.learn(host(3), PortNo(2)), Learned::Full);
 /// ```
 #[derive(Debug)]
-pub struct Stations<'a> {
+pub struct StationTable<'a> {
     ports: &'a mut Rows<Station, PortNo>,
     until: &'a mut Rows<Station, Time>,
-    crowds: &'a mut Rows<PortNo, u32>,
-    terms: Terms,
+    port_counts: &'a mut Rows<PortNo, u32>,
+    limits: StationLimits,
     now: Time,
 }
 
-impl<'a> Stations<'a> {
-    /// `ports` of stations, which `crowds` counts, and `until` when each is remembered: all of one switch, and changed
+impl<'a> StationTable<'a> {
+    /// `ports` of stations, which `port_counts` counts, and `until` when each is remembered: all of one switch, and changed
     /// together only.
     #[inline]
     pub fn new(
         ports: &'a mut Rows<Station, PortNo>,
         until: &'a mut Rows<Station, Time>,
-        crowds: &'a mut Rows<PortNo, u32>,
-        terms: Terms,
+        port_counts: &'a mut Rows<PortNo, u32>,
+        limits: StationLimits,
         now: Time,
     ) -> Self {
-        Stations { ports, until, crowds, terms, now }
+        StationTable { ports, until, port_counts, limits, now }
     }
 
     /// A packet of `station` came in on `port`. It is there from now on, if there is room.
     #[inline]
-    pub fn hear(&mut self, station: Station, port: PortNo) -> Heard {
-        let heard =
-            if self.ports.get(&station) == Some(&port) { Heard::Here } else { self.learn(station, port) };
+    pub fn learn(&mut self, station: Station, port: PortNo) -> Learned {
+        let heard = if self.ports.get(&station) == Some(&port) {
+            Learned::Here
+        } else {
+            self.relocate(station, port)
+        };
         if heard.is_known() {
-            extend(self.until, station, self.now + self.terms.age);
+            extend(self.until, station, self.now + self.limits.age);
         }
         heard
     }
 
-    fn learn(&mut self, station: Station, port: PortNo) -> Heard {
-        let mut crowd = Crowd::new(self.ports, self.crowds);
+    fn relocate(&mut self, station: Station, port: PortNo) -> Learned {
+        let mut table = QuotaTable::new(self.ports, self.port_counts);
         // it is there no longer, whether or not there is room for it here
-        let old = crowd.remove(&station);
-        let kept = crowd.put(station, port, self.terms.room);
+        let old = table.remove(&station);
+        let kept = table.put(station, port, self.limits.quota);
         if !kept {
             self.until.remove(&station);
         }
         match old {
-            Some(from) => Heard::Moved { from, kept },
-            None if kept => Heard::Here,
-            None => Heard::NoRoom,
+            Some(from) => Learned::Moved { from, kept },
+            None if kept => Learned::Here,
+            None => Learned::Full,
         }
     }
 
@@ -129,37 +132,37 @@ impl<'a> Stations<'a> {
     /// Remembers a station while a flow that leads to it may live, which is `longest`: else it could move after it is
     /// forgotten, and nobody would know that flows lead to where it was.
     #[inline]
-    pub fn keep(&mut self, station: Station, longest: Duration) {
-        extend(self.until, station, self.now + longest + SPARE);
+    pub fn keep_at_least(&mut self, station: Station, longest: Duration) {
+        extend(self.until, station, self.now + longest + FLOW_END_SLACK);
     }
 
     /// Learns from a flow between two stations that is in the switch already. False if that contradicts what is known, or
     /// there is no room, or no end to the flow: then it should go.
     pub fn adopt(&mut self, found: &FoundFlow) -> bool {
-        let Some(ends) = found.ends().filter(|_| found.hard_s != 0) else { return false };
+        let Some(ends) = found.endpoints().filter(|_| found.hard_s != 0) else { return false };
         let good = ends.iter().all(|(station, port)| match self.ports.get(station) {
             Some(known) => known == port,
-            None => Crowd::new(self.ports, self.crowds).put(*station, *port, self.terms.room),
+            None => QuotaTable::new(self.ports, self.port_counts).put(*station, *port, self.limits.quota),
         });
         for (station, _) in ends.into_iter().filter(|_| good) {
-            self.until.entry(station).or_insert(self.now + self.terms.age);
-            self.keep(station, found.left()); // it may be of other settings
+            self.until.entry(station).or_insert(self.now + self.limits.age);
+            self.keep_at_least(station, found.remaining()); // it may be of other settings
         }
         good
     }
 
     /// Forgets the stations behind a port.
     pub fn forget_port(&mut self, port: PortNo) {
-        for (station, _) in Crowd::new(self.ports, self.crowds).take_if(|_, at| *at == port) {
+        for (station, _) in QuotaTable::new(self.ports, self.port_counts).take_if(|_, at| *at == port) {
             self.until.remove(&station);
         }
     }
 
     /// Forgets the stations that were not heard for long.
-    pub fn forget_silent(&mut self) {
-        let (now, until, unknown) = (self.now, &mut *self.until, self.now + self.terms.age);
-        let mut crowd = Crowd::new(self.ports, self.crowds);
-        for (station, _) in crowd.take_if(|station, _| *until.entry(*station).or_insert(unknown) < now) {
+    pub fn expire(&mut self) {
+        let (now, until, unknown) = (self.now, &mut *self.until, self.now + self.limits.age);
+        let mut table = QuotaTable::new(self.ports, self.port_counts);
+        for (station, _) in table.take_if(|station, _| *until.entry(*station).or_insert(unknown) < now) {
             until.remove(&station);
         }
     }
@@ -168,7 +171,7 @@ impl<'a> Stations<'a> {
     pub fn clear(&mut self) {
         self.ports.clear();
         self.until.clear();
-        self.crowds.clear();
+        self.port_counts.clear();
     }
 }
 
@@ -182,15 +185,17 @@ mod tests {
     struct Table {
         ports: Rows<Station, PortNo>,
         until: Rows<Station, Time>,
-        crowds: Rows<PortNo, u32>,
+        port_counts: Rows<PortNo, u32>,
     }
 
     impl Table {
-        fn at(&mut self, seconds: u64) -> Stations<'_> {
-            let terms =
-                Terms { age: Duration::from_secs(100), room: Room { per_port_max: 2, per_node_max: 3 } };
+        fn at(&mut self, seconds: u64) -> StationTable<'_> {
+            let limits = StationLimits {
+                age: Duration::from_secs(100),
+                quota: PortQuota { per_port_max: 2, per_node_max: 3 },
+            };
             let now = Time::from_nanoseconds(seconds * 1_000_000_000);
-            Stations::new(&mut self.ports, &mut self.until, &mut self.crowds, terms, now)
+            StationTable::new(&mut self.ports, &mut self.until, &mut self.port_counts, limits, now)
         }
     }
 
@@ -201,33 +206,33 @@ mod tests {
     #[test]
     fn who_is_silent_is_forgotten_and_makes_room() {
         let mut table = Table::default();
-        table.at(0).hear(host(1), PortNo(1));
-        table.at(50).hear(host(2), PortNo(1));
-        table.at(101).forget_silent();
+        table.at(0).learn(host(1), PortNo(1));
+        table.at(50).learn(host(2), PortNo(1));
+        table.at(101).expire();
         assert_eq!((table.at(101).port(host(1)), table.at(101).port(host(2))), (None, Some(PortNo(1))));
-        assert_eq!(table.at(101).hear(host(3), PortNo(1)), Heard::Here);
-        assert_eq!(table.at(101).hear(host(4), PortNo(1)), Heard::NoRoom);
+        assert_eq!(table.at(101).learn(host(3), PortNo(1)), Learned::Here);
+        assert_eq!(table.at(101).learn(host(4), PortNo(1)), Learned::Full);
         assert_eq!(table.until.get(&host(4)), None);
         // after a fail-over nobody knows until when
         table.until = Rows::default();
-        table.at(200).forget_silent();
+        table.at(200).expire();
         assert_eq!(table.ports.len(), 2);
-        table.at(301).forget_silent();
-        assert!(table.ports.is_empty() && table.crowds.is_empty() && table.until.is_empty());
+        table.at(301).expire();
+        assert!(table.ports.is_empty() && table.port_counts.is_empty() && table.until.is_empty());
     }
 
     #[test]
     fn who_moves_to_where_there_is_no_room_is_not_where_it_was() {
         let mut table = Table::default();
         for (number, port) in [(1, 1), (2, 2), (3, 2)] {
-            assert_eq!(table.at(0).hear(host(number), PortNo(port)), Heard::Here);
+            assert_eq!(table.at(0).learn(host(number), PortNo(port)), Learned::Here);
         }
-        let heard = table.at(1).hear(host(1), PortNo(2));
-        assert_eq!(heard, Heard::Moved { from: PortNo(1), kept: false });
+        let heard = table.at(1).learn(host(1), PortNo(2));
+        assert_eq!(heard, Learned::Moved { from: PortNo(1), kept: false });
         assert!(!heard.is_known());
         assert_eq!((table.at(1).port(host(1)), table.until.get(&host(1))), (None, None));
         table.at(1).forget_port(PortNo(2));
-        assert!(table.ports.is_empty() && table.crowds.is_empty() && table.until.is_empty());
+        assert!(table.ports.is_empty() && table.port_counts.is_empty() && table.until.is_empty());
     }
 
     #[test]
@@ -264,9 +269,9 @@ mod tests {
             (table.at(0).port(host(1)), table.at(0).port(host(2))),
             (Some(PortNo(1)), Some(PortNo(2)))
         );
-        table.at(280).forget_silent(); // the flow may live until then
+        table.at(280).expire(); // the flow may live until then
         assert_eq!(table.ports.len(), 2);
-        table.at(280).hear(host(2), PortNo(3));
+        table.at(280).learn(host(2), PortNo(3));
         assert!(!table.at(280).adopt(&found), "it is elsewhere");
         assert!(!table.at(280).adopt(&FoundFlow { hard_s: 0, ..found.clone() }), "it would stay for ever");
         assert!(!table.at(280).adopt(&FoundFlow { actions: Actions::None, ..found }));

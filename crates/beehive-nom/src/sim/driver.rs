@@ -2,7 +2,7 @@
 
 use crate::driver::{Close, Counters, Driver, Events};
 use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
-use crate::sim::switch::{Saying, SimulatedSwitch};
+use crate::sim::switch::{SimulatedSwitch, Upcall};
 use beehive::Time;
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ impl Driver for SimulatedDriver {
     }
 
     fn take<E: Events>(&mut self, _: Time, events: &mut E) -> Result<(), Close> {
-        for saying in self.switch.inner.take_said() {
-            match saying {
-                Saying::Packet(packet) => events.packet_in(packet),
-                Saying::Event(event) => events.happened(event),
+        for upcall in self.switch.inner.take_upcalls() {
+            match upcall {
+                Upcall::Packet(packet) => events.packet_in(packet),
+                Upcall::Event(event) => events.event(event),
             }
         }
         if self.switch.inner.is_connected() { Ok(()) } else { Err(Close::ByPeer) }

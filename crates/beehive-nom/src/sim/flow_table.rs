@@ -66,12 +66,12 @@ impl FlowTable {
     }
 
     /// Somebody takes a flow away; whether there was one.
-    pub fn take_away(&mut self, key: FlowKey) -> bool {
+    pub fn remove_silently(&mut self, key: FlowKey) -> bool {
         !self.remove(|i| (i.flow.key() == key).then_some(FlowRemovedReason::Withdrawn)).is_empty()
     }
 
     /// Its flows as a switch tells them.
-    pub fn tell(&self, now: Time) -> Vec<FoundFlow> {
+    pub fn describe(&self, now: Time) -> Vec<FoundFlow> {
         let found = |Installed { flow, foreign, since, packets, bytes, .. }: &Installed| FoundFlow {
             table: 0,
             owner: (!foreign).then_some(flow.owner),
@@ -114,7 +114,7 @@ impl FlowTable {
     }
 
     /// What is done with a packet; none: no flow takes it.
-    pub fn take(
+    pub fn lookup(
         &mut self,
         port: PortNo,
         header: &Ethernet,
@@ -126,7 +126,7 @@ impl FlowTable {
             let matching = &i.flow.matching;
             let fits =
                 matching.conversation.is_none() || matching.conversation.as_deref() == conversation.as_ref();
-            fits && matching.takes(port, header)
+            fits && matching.matches(port, header)
         })?;
         taking.used = now;
         taking.packets += 1;
@@ -156,7 +156,7 @@ mod tests {
 
     fn taken(table: &mut FlowTable, now: Time) -> Option<Actions> {
         let header = Ethernet::read(&[0; 20]).unwrap();
-        table.take(PortNo(1), &header, None, 20, now)
+        table.lookup(PortNo(1), &header, None, 20, now)
     }
 
     #[test]

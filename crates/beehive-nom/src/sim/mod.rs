@@ -12,5 +12,5 @@ mod wire;
 pub use driver::SimulatedDriver;
 pub use flow_table::{FlowTable, Gone};
 pub use frame::frame;
-pub use switch::{SimulatedSwitch, Temper};
+pub use switch::{Behavior, SimulatedSwitch};
 pub use wire::Wire;

@@ -21,7 +21,7 @@ const FRAMES_PER_PORT_MAX: usize = 4_096;
 /// Flows that it tells at once.
 const FLOWS_PER_PART: usize = 100;
 /// What waits for the controller; more is lost, as it is in a switch.
-const SAYINGS_MAX: usize = 65_536;
+const UPCALLS_MAX: usize = 65_536;
 
 /// A switch in memory; cheap to clone.
 #[derive(Clone)]
@@ -42,24 +42,24 @@ pub(super) struct Inner {
 struct State {
     ports: BTreeMap<PortNo, Interface>,
     table: FlowTable,
-    said: VecDeque<Saying>,
+    upcalls: VecDeque<Upcall>,
     /// Everything it has said so far.
-    said_total: u64,
+    upcalls_total: u64,
     connected: bool,
     /// There is a driver for it.
     driven: bool,
     /// The driver has something in its hands.
     busy: bool,
-    temper: Temper,
+    behavior: Behavior,
     drops_misses: bool,
 }
 
 /// How a simulated switch takes what it is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Temper {
+pub enum Behavior {
     /// It does everything.
     #[default]
-    Willing,
+    Normal,
     /// It has no room for another flow.
     Full,
     /// It does not tell its flows.
@@ -76,7 +76,7 @@ struct Interface {
 }
 
 /// Something for the controller.
-pub(super) enum Saying {
+pub(super) enum Upcall {
     Packet(PacketIn),
     Event(Event),
 }
@@ -89,12 +89,12 @@ impl SimulatedSwitch {
         let state = State {
             ports: (1..=ports).map(interface).collect(),
             table: FlowTable::default(),
-            said: VecDeque::new(),
-            said_total: 0,
+            upcalls: VecDeque::new(),
+            upcalls_total: 0,
             connected: false,
             driven: false,
             busy: false,
-            temper: Temper::Willing,
+            behavior: Behavior::Normal,
             drops_misses: false,
         };
         let inner = Inner {
@@ -116,7 +116,7 @@ impl SimulatedSwitch {
             (state.connected, state.driven) = (true, true);
             state.drops_misses
         };
-        self.inner.say([Saying::Event(Event::Joined {
+        self.inner.push_upcalls([Upcall::Event(Event::Joined {
             node: self.inner.node,
             ports: self.ports(),
             knows_owners: self.inner.knows_owners,
@@ -150,8 +150,8 @@ impl SimulatedSwitch {
     }
 
     /// Packets and events that it has had for its controller so far.
-    pub fn said(&self) -> u64 {
-        self.inner.state.lock().said_total
+    pub fn upcalls_total(&self) -> u64 {
+        self.inner.state.lock().upcalls_total
     }
 
     /// What is counted about it.
@@ -185,30 +185,30 @@ impl SimulatedSwitch {
             return;
         }
         drop(state);
-        self.inner.say([Saying::Event(match up {
+        self.inner.push_upcalls([Upcall::Event(match up {
             true => Event::PortUp(PortUp { node, port: describe(port, up) }),
             false => Event::PortDown(PortDown { node, port, removed: false }),
         })])
     }
 
     /// Somebody else puts a flow in place, with no mark of ours: its owner means nothing.
-    pub fn add_by_hand(&self, flow: &Flow) {
+    pub fn install_foreign(&self, flow: &Flow) {
         self.inner.state.lock().table.install_foreign(flow, self.inner.hive.now())
     }
 
     /// A flow of ours that nobody remembers: of an earlier life.
-    pub fn keep(&self, flow: &Flow) {
+    pub fn install_leftover(&self, flow: &Flow) {
         self.inner.state.lock().table.install(flow, self.inner.hive.now())
     }
 
     /// Somebody takes a flow away, and the switch does not tell; whether there was one.
-    pub fn remove_by_hand(&self, key: FlowKey) -> bool {
-        self.inner.state.lock().table.take_away(key)
+    pub fn remove_silently(&self, key: FlowKey) -> bool {
+        self.inner.state.lock().table.remove_silently(key)
     }
 
     /// How it takes what it is told from now on.
-    pub fn set_temper(&self, temper: Temper) {
-        self.inner.state.lock().temper = temper;
+    pub fn set_behavior(&self, behavior: Behavior) {
+        self.inner.state.lock().behavior = behavior;
         self.inner.wake.notify_one()
     }
 
@@ -247,7 +247,7 @@ fn describe(number: PortNo, up: bool) -> Port {
 
 impl Inner {
     pub(super) fn is_busy(&self) -> bool {
-        self.state.lock().temper == Temper::Busy
+        self.state.lock().behavior == Behavior::Busy
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -268,10 +268,10 @@ impl Inner {
     }
 
     /// The driver takes what was said; it has it in its hands until it is [`Inner::done`].
-    pub(super) fn take_said(&self) -> VecDeque<Saying> {
+    pub(super) fn take_upcalls(&self) -> VecDeque<Upcall> {
         let mut state = self.state.lock();
         state.busy = true;
-        std::mem::take(&mut state.said)
+        std::mem::take(&mut state.upcalls)
     }
 
     /// The driver has handed over what it took, or has ended.
@@ -286,12 +286,12 @@ impl Inner {
         self.quiet.notify_waiters()
     }
 
-    fn say(&self, sayings: impl IntoIterator<Item = Saying>) {
+    fn push_upcalls(&self, upcalls: impl IntoIterator<Item = Upcall>) {
         let mut state = self.state.lock();
-        for saying in sayings {
-            if state.connected && state.said.len() < SAYINGS_MAX {
-                state.said.push_back(saying);
-                state.said_total += 1
+        for upcall in upcalls {
+            if state.connected && state.upcalls.len() < UPCALLS_MAX {
+                state.upcalls.push_back(upcall);
+                state.upcalls_total += 1
             }
         }
         drop(state);
@@ -309,25 +309,25 @@ impl Inner {
             return;
         }
         let taken = Ethernet::read(&data)
-            .and_then(|header| state.table.take(port, &header, conversation, data.len(), self.hive.now()));
+            .and_then(|header| state.table.lookup(port, &header, conversation, data.len(), self.hive.now()));
         let up = match taken {
             Some(actions) => state.process(port, &data, &actions),
             None if state.drops_misses => Vec::new(),
             None => vec![(PacketInReason::Miss, data)],
         };
         drop(state);
-        self.say(up.into_iter().map(|(reason, data)| self.packet_in(port, reason, data)))
+        self.push_upcalls(up.into_iter().map(|(reason, data)| self.packet_in(port, reason, data)))
     }
 
-    fn packet_in(&self, port: PortNo, reason: PacketInReason, data: Bytes) -> Saying {
+    fn packet_in(&self, port: PortNo, reason: PacketInReason, data: Bytes) -> Upcall {
         let length = data.len().min(usize::from(u16::MAX)) as u16;
-        Saying::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
+        Upcall::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
     }
 
     /// Whether the flow is in place.
     pub(super) fn install(&self, flow: &Flow) -> bool {
         let mut state = self.state.lock();
-        let full = state.temper == Temper::Full;
+        let full = state.behavior == Behavior::Full;
         if !full {
             state.table.install(flow, self.hive.now())
         }
@@ -336,7 +336,7 @@ impl Inner {
         if full {
             let Flow { owner, cause, .. } = *flow;
             let why = "flow_mod_failed: TABLE_FULL".to_string();
-            self.say([Saying::Event(Event::FlowFailed(FlowFailed {
+            self.push_upcalls([Upcall::Event(Event::FlowFailed(FlowFailed {
                 node,
                 owner,
                 cause,
@@ -349,13 +349,13 @@ impl Inner {
 
     /// As an answer to a barrier.
     pub(super) fn confirm(&self, flows: Vec<FlowKey>) {
-        self.say([Saying::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
+        self.push_upcalls([Upcall::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
     }
 
     pub(super) fn read_flows(&self, wanted: &ReadFlows) {
         self.expire();
         let state = self.state.lock();
-        let (flows, silent) = (state.table.tell(self.hive.now()), state.temper == Temper::Silent);
+        let (flows, silent) = (state.table.describe(self.hive.now()), state.behavior == Behavior::Silent);
         drop(state);
         if silent {
             return;
@@ -366,9 +366,9 @@ impl Inner {
         let count = parts.len();
         let reading = |(at, flows)| {
             let read = FlowsRead { node: self.node, reading: wanted.reading, last: at == count, flows };
-            Saying::Event(Event::FlowsRead(FlowReading { asker: wanted.asker, read }))
+            Upcall::Event(Event::FlowsRead(FlowReading { asker: wanted.asker, read }))
         };
-        self.say(parts.into_iter().chain([end]).enumerate().map(reading))
+        self.push_upcalls(parts.into_iter().chain([end]).enumerate().map(reading))
     }
 
     pub(super) fn withdraw(&self, flows: &WithdrawFlows) {
@@ -379,7 +379,7 @@ impl Inner {
     pub(super) fn send(&self, packet: &PacketOut) {
         if let Payload::Whole(data) = &packet.payload {
             let up = self.state.lock().process(packet.port, data, &packet.actions);
-            self.say(up.into_iter().map(|(reason, data)| self.packet_in(packet.port, reason, data)))
+            self.push_upcalls(up.into_iter().map(|(reason, data)| self.packet_in(packet.port, reason, data)))
         }
     }
 
@@ -391,10 +391,10 @@ impl Inner {
     /// As with real switches, only the end of an intended flow is reported.
     fn report(&self, gone: Vec<Gone>) {
         let node = self.node;
-        self.say(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
+        self.push_upcalls(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
             |Gone { flow, reason, packets, bytes }| {
                 let Flow { owner, priority, matching, .. } = flow;
-                Saying::Event(Event::FlowRemoved(FlowRemoved {
+                Upcall::Event(Event::FlowRemoved(FlowRemoved {
                     node,
                     owner,
                     priority,
@@ -410,7 +410,7 @@ impl Inner {
 
 impl State {
     fn is_quiet(&self) -> bool {
-        self.said.is_empty() && !self.busy && self.connected == self.driven
+        self.upcalls.is_empty() && !self.busy && self.connected == self.driven
     }
 
     /// Does `actions` to a frame; returns what goes up.

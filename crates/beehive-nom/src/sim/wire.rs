@@ -21,7 +21,7 @@ pub struct Wire {
 #[derive(Default)]
 struct State {
     carried: AtomicU64,
-    deaf: AtomicBool,
+    lossy: AtomicBool,
 }
 
 impl Wire {
@@ -46,8 +46,8 @@ impl Wire {
     }
 
     /// Loses everything from now on, or nothing any more; the ports do not notice.
-    pub fn deafen(&self, deaf: bool) {
-        self.state.deaf.store(deaf, Ordering::Relaxed)
+    pub fn set_lossy(&self, lossy: bool) {
+        self.state.lossy.store(lossy, Ordering::Relaxed)
     }
 
     /// Cuts it: both ports see their link go.
@@ -73,7 +73,7 @@ fn carry(from: &(SimulatedSwitch, PortNo), to: &(SimulatedSwitch, PortNo), state
         async move {
             let Some(mut take) = take else { return Ok(()) };
             while let Some(frame) = take.recv().await {
-                if state.deaf.load(Ordering::Relaxed) {
+                if state.lossy.load(Ordering::Relaxed) {
                     continue;
                 }
                 state.carried.fetch_add(1, Ordering::Relaxed);

@@ -79,7 +79,7 @@ async fn a_switch_that_joins_gets_as_many_flows_as_are_kept() {
         peer.introduce(version, node).await;
         peer.tell(no_flows()).await;
         let most = put_in_place(&mut peer, ALL).await.expect("stays connected");
-        assert!(most <= 2 * limits::FLOWS_PER_INSTALMENT_MAX, "{most} flows without a barrier");
+        assert!(most <= 2 * limits::FLOWS_PER_BATCH_MAX, "{most} flows without a barrier");
         nothing_was_lost(&controller);
         if version == Version::V1_0 {
             // such a switch takes away whatever is in the scope, so all of them must be put back, and not at once
@@ -106,9 +106,9 @@ async fn flows_that_are_wanted_at_once_wait_until_the_switch_has_confirmed_other
     want(&controller, (0..count).map(|number| flow(1, number))).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let installed = controller.directory.totals().flows_installed;
-    assert!(installed <= u64::from(limits::FLOWS_PER_INSTALMENT_MAX) + 1, "{installed}");
+    assert!(installed <= u64::from(limits::FLOWS_PER_BATCH_MAX) + 1, "{installed}");
     let most = put_in_place(&mut peer, count).await.expect("stays connected");
-    assert!(most <= 2 * limits::FLOWS_PER_INSTALMENT_MAX, "{most} flows without a barrier");
+    assert!(most <= 2 * limits::FLOWS_PER_BATCH_MAX, "{most} flows without a barrier");
     nothing_was_lost(&controller);
 }
 
@@ -139,7 +139,7 @@ async fn a_switch_that_is_slow_to_read_is_not_cut_off_and_what_waits_is_bounded(
 async fn a_switch_without_barriers_gets_all_of_its_flows() {
     let controller = Controller::start().await;
     let mut peer = controller.join(Version::V1_3, 1).await;
-    let count = 3 * limits::FLOWS_PER_INSTALMENT_MAX;
+    let count = 3 * limits::FLOWS_PER_BATCH_MAX;
     want(&controller, (0..count).map(|number| flow(1, number))).await;
     let came = Cell::new(0);
     while came.get() < count {

@@ -172,7 +172,7 @@ impl Events for Seen {
     fn packet_in(&mut self, _: PacketIn) {
         self.0 += 1
     }
-    fn happened(&mut self, _: Event) {
+    fn event(&mut self, _: Event) {
         self.0 += 1
     }
 }
@@ -182,7 +182,7 @@ fn ready(version: Version) -> Session {
     let mut session = Session::new(SessionSettings::default(), Default::default(), Time::ZERO, &mut out);
     let mut feed = |session: &mut Session, bytes: &[u8]| {
         let frame = Frame::whole(bytes).unwrap();
-        session.greet(frame, Time::ZERO, &mut out, &mut seen).unwrap();
+        session.handshake(frame, Time::ZERO, &mut out, &mut seen).unwrap();
     };
     feed(&mut session, &[version.wire(), 0, 0, 8, 0, 0, 0, 1]);
     feed(&mut session, &features(version, 1, u8::from(version >= Version::V1_3), 2));

@@ -29,7 +29,7 @@ pub(crate) struct Lab {
 /// Waits until nothing is under way: no timer is due, no switch has anything to say, no driver has anything in its hands,
 /// and the hive has done all that came in.
 pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSwitch]) {
-    let said = || switches.iter().map(|switch| switch.said()).sum::<u64>();
+    let said = || switches.iter().map(|switch| switch.upcalls_total()).sum::<u64>();
     loop {
         clock.settled().await;
         let before = said();

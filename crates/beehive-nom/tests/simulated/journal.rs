@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::harness::settled;
-use crate::random::Chance;
+use crate::random::SeededRng;
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Builder, Hive};
@@ -84,7 +84,7 @@ enum Step {
 /// Hosts that talk, each pair once from the same ports, so that no flow takes a frame and every frame comes up; and that
 /// move. Some of them in VLANs, some frames to everybody.
 fn script(seed: u64, steps: usize) -> Vec<Step> {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRng::new(seed);
     let mut ports: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     let mut sent = HashSet::new();
     let mut script = Vec::new();
@@ -247,7 +247,7 @@ const ROUNDS: u64 = 60;
 
 /// One life: looks whether everything is there that must be; works; dies at some moment.
 async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
-    let mut chance = Chance::new(seed * 1_000 + life);
+    let mut chance = SeededRng::new(seed * 1_000 + life);
     let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(seed * 100 + life, 40, colony.last);
     let world = World::start(learning().journal(journal.clone(), colony));

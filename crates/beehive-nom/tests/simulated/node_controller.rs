@@ -8,7 +8,7 @@ use beehive_nom::object::{
     NodeDescription, NodeId, Owner, PacketOut, PortNo, Reading, SendPacket, VerifyFlows,
 };
 use beehive_nom::parts::OwnsFlows;
-use beehive_nom::sim::{Temper, frame};
+use beehive_nom::sim::{Behavior, frame};
 use std::time::Duration;
 
 const NODE: NodeId = NodeId(1);
@@ -65,12 +65,12 @@ async fn who_comes_back_touches_nothing_that_is_right() {
         lab.away().await;
         assert_eq!(lab.states().await, [FlowState::Waiting, FlowState::Waiting]);
         let by_hand = wall(77).priority(7).flow;
-        lab.switch.add_by_hand(&by_hand);
+        lab.switch.install_foreign(&by_hand);
         let forgotten = wall(78).flow;
-        lab.switch.keep(&forgotten);
+        lab.switch.install_leftover(&forgotten);
         let of_an_app_that_is_gone = Flow { idle_s: 60, hard_s: 150, ..wall(79).flow };
-        lab.switch.keep(&of_an_app_that_is_gone);
-        assert!(lab.switch.remove_by_hand(wall(2).flow.key()));
+        lab.switch.install_leftover(&of_an_app_that_is_gone);
+        assert!(lab.switch.remove_silently(wall(2).flow.key()));
         lab.pass(5).await;
         lab.back().await;
         let expected = Reading {
@@ -121,7 +121,7 @@ async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_noth
         let lab = Lab::learning("", knows_owners).await;
         lab.away().await;
         lab.switch.set_drops_misses(true);
-        lab.switch.keep(&miss);
+        lab.switch.install_leftover(&miss);
         let told = lab.switch.counters().now();
         lab.back().await;
         let kept = Reading { complete: true, kept: 1, ..Reading::default() };
@@ -168,7 +168,7 @@ async fn what_was_heard_since_goes_before_what_a_flow_says() {
     let moved = Host { port: PortNo(3), ..b };
     assert!(lab.ping(moved, a).await);
     // as if the withdrawal had been lost
-    old.iter().for_each(|flow| lab.switch.keep(flow));
+    old.iter().for_each(|flow| lab.switch.install_leftover(flow));
     lab.verify().await;
     assert_eq!(lab.reading().await.adopted, 3);
     assert_eq!(lab.send(a, b.mac).await, [3]);
@@ -206,7 +206,7 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
         };
         let flow =
             AddFlow::between(LearningSwitch::OWNER, &packet, to.port).hard(Duration::from_secs(100)).flow;
-        lab.switch.keep(&flow);
+        lab.switch.install_leftover(&flow);
     }
     lab.away().await;
     lab.back().await;
@@ -215,7 +215,7 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
     assert_eq!(lab.send(c, b.mac).await, [2], "and so does the address");
     // a flow of ours that never ends cannot be vouched for
     let endless = Flow { hard_s: 0, idle_s: 60, ..lab.flows()[0].clone() };
-    lab.switch.keep(&endless);
+    lab.switch.install_leftover(&endless);
     lab.verify().await;
     assert!(!lab.flows().contains(&endless));
 }
@@ -224,13 +224,13 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
 async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
     let lab = Lab::learning("", true).await;
     lab.want(&wall(1)).await;
-    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    assert!(lab.switch.remove_silently(wall(1).flow.key()));
     lab.pass(5).await;
     assert!(lab.flows().is_empty(), "nobody told");
     lab.pass(60).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     // replaced by something else
-    lab.switch.add_by_hand(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
+    lab.switch.install_foreign(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
     lab.verify().await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     assert_eq!(lab.reading().await.installed, 1);
@@ -239,7 +239,7 @@ async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
 #[tokio::test]
 async fn a_flow_that_is_refused_is_reported_and_offered_again() {
     let lab = Lab::learning("", true).await;
-    lab.switch.set_temper(Temper::Full);
+    lab.switch.set_behavior(Behavior::Full);
     lab.want(&wall(1)).await;
     let why = "flow_mod_failed: TABLE_FULL".to_string();
     assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 1 }]);
@@ -249,11 +249,11 @@ async fn a_flow_that_is_refused_is_reported_and_offered_again() {
     assert_eq!((failure.owner, failure.flow.clone()), (Owner::named("firewall"), Some(wall(1).flow.key())));
     lab.pass(61).await;
     assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 2 }]);
-    lab.switch.set_temper(Temper::Willing);
+    lab.switch.set_behavior(Behavior::Normal);
     lab.pass(61).await;
     assert_eq!(lab.states().await, [FlowState::Confirmed]);
     // a soft one is reported too, and no more than are kept
-    lab.switch.set_temper(Temper::Full);
+    lab.switch.set_behavior(Behavior::Full);
     for number in 0..limits::FAILURES_PER_NODE_MAX as u16 + 5 {
         lab.hive.request(wall(number).idle(Duration::from_secs(9))).await.expect("is taken");
     }
@@ -270,7 +270,7 @@ async fn a_switch_that_does_not_tell_starts_with_what_it_should_have() {
     let (a, b) = (host(1, 1), host(2, 2));
     assert!(lab.ping(a, b).await);
     lab.want(&wall(1)).await;
-    lab.switch.set_temper(Temper::Silent);
+    lab.switch.set_behavior(Behavior::Silent);
     lab.away().await;
     lab.back().await;
     assert_eq!(lab.flows().len(), 3);
@@ -282,14 +282,14 @@ async fn a_switch_that_does_not_tell_starts_with_what_it_should_have() {
 #[tokio::test]
 async fn many_missing_flows_go_in_instalments() {
     let lab = Lab::learning("", true).await;
-    let count = limits::FLOWS_PER_INSTALMENT_MAX as u16 * 2 + 100;
+    let count = limits::FLOWS_PER_BATCH_MAX as u16 * 2 + 100;
     for number in 0..count {
         lab.hive.request(wall(number)).await.expect("is taken");
     }
     lab.settled().await;
     lab.away().await;
     for number in 0..count {
-        assert!(lab.switch.remove_by_hand(wall(number).flow.key()));
+        assert!(lab.switch.remove_silently(wall(number).flow.key()));
     }
     lab.back().await;
     assert_eq!(lab.flows().len(), usize::from(count));
@@ -302,17 +302,17 @@ async fn what_waits_goes_on_waiting_until_the_first_reading_is_over() {
     for number in 0..50 {
         lab.want(&wall(number)).await;
     }
-    lab.switch.set_temper(Temper::Silent);
+    lab.switch.set_behavior(Behavior::Silent);
     lab.away().await;
     lab.back().await;
     let installed = || u32::try_from(lab.switch.counters().now().flows_installed).expect("not so many");
-    let (before, count) = (installed(), limits::FLOWS_PER_INSTALMENT_MAX as u16 + 1_000);
+    let (before, count) = (installed(), limits::FLOWS_PER_BATCH_MAX as u16 + 1_000);
     let mut io = lab.hive.io();
     (100..100 + count).for_each(|number| io.emit(wall(number)));
     io.flush().await;
     lab.settled().await;
     // it has confirmed these by now; those from before may be as they should be
-    assert_eq!(installed() - before, limits::FLOWS_PER_INSTALMENT_MAX);
+    assert_eq!(installed() - before, limits::FLOWS_PER_BATCH_MAX);
     lab.pass(4).await;
     assert_eq!(lab.flows().len(), 50 + usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
@@ -329,7 +329,7 @@ async fn commands_that_were_lost_leave_nothing_wrong() {
         for number in 1..=3 {
             lab.want(&wall(number)).await
         }
-        lab.switch.set_temper(Temper::Busy);
+        lab.switch.set_behavior(Behavior::Busy);
         // packets of nobody fill what waits for the switch, by way of one whom nothing holds back
         let to_nobody = PacketOut::new(NODE, PortNo(3), bytes::Bytes::from_static(&[0; 60]));
         let mut pusher = lab.hive.io();
@@ -347,7 +347,7 @@ async fn commands_that_were_lost_leave_nothing_wrong() {
         lab.switch.receive(moved.port, frame(a.mac, moved.mac, moved.tag, b"I am here now"));
         lab.hive.idle().await;
         let before = lab.flows();
-        lab.switch.set_temper(Temper::Willing);
+        lab.switch.set_behavior(Behavior::Normal);
         lab.settled().await;
         assert!(lab.switch.counters().now().commands_lost >= 3, "nothing was lost: nothing is shown");
         assert_ne!(lab.flows(), before);
@@ -367,17 +367,17 @@ async fn commands_that_were_lost_leave_nothing_wrong() {
 async fn a_switch_that_does_not_tell_is_set_up_whoever_asks_again_meanwhile() {
     let lab = Lab::learning("", true).await;
     lab.want(&wall(1)).await;
-    lab.switch.set_temper(Temper::Silent);
+    lab.switch.set_behavior(Behavior::Silent);
     // wherever the sweep is that asks all of them
     for second in 0..45 {
         lab.away().await;
-        assert!(lab.switch.remove_by_hand(wall(1).flow.key()), "second {second}");
+        assert!(lab.switch.remove_silently(wall(1).flow.key()), "second {second}");
         lab.back().await;
         lab.pass(7).await;
         assert_eq!(lab.flows(), [wall(1).flow], "second {second}");
     }
     lab.away().await;
-    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    assert!(lab.switch.remove_silently(wall(1).flow.key()));
     lab.back().await;
     for _ in 0..8 {
         lab.verify().await;
@@ -392,7 +392,7 @@ async fn a_switch_that_does_not_tell_is_set_up_whoever_asks_again_meanwhile() {
 async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
     let lab = Lab::learning("", true).await;
     lab.away().await;
-    lab.switch.keep(&wall(1).flow);
+    lab.switch.install_leftover(&wall(1).flow);
     lab.back().await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     lab.want(&wall(1)).await;

@@ -1,7 +1,7 @@
 //! The apps of the controller do on all cores, while their bees merge and are moved, what a single bee would have done:
 //! given random messages and the traffic of a small network, in memory, and on a journal that refuses and dies.
 
-use crate::random::Chance;
+use crate::random::SeededRng;
 use beehive_core::journal::Colony;
 use beehive_core::testing::{TestJournal, Witness, Witnessed, shake};
 use beehive_core::{Builder, Hive, Io};
@@ -23,12 +23,12 @@ const MERGES: u64 = 4;
 const SENDERS: u64 = 4;
 const MESSAGES: u64 = 300;
 
-fn end(chance: &mut Chance) -> PortId {
+fn end(chance: &mut SeededRng) -> PortId {
     PortId { node: chance.node(), port: chance.port() }
 }
 
 /// One message of any kind that an app of this crate handles.
-fn emit(io: &mut Io, chance: &mut Chance) {
+fn emit(io: &mut Io, chance: &mut SeededRng) {
     let (node, owner, driver, port) = (chance.node(), chance.owner(), chance.driver(), chance.port());
     match chance.below(32) {
         0 => {
@@ -77,7 +77,7 @@ fn emit(io: &mut Io, chance: &mut Chance) {
 }
 
 async fn send(hive: Hive, seed: u64) {
-    let (mut io, mut chance) = (hive.io(), Chance::new(seed));
+    let (mut io, mut chance) = (hive.io(), SeededRng::new(seed));
     for _ in 0..MESSAGES / 10 {
         (0..10).for_each(|_| emit(&mut io, &mut chance));
         io.flush().await;
@@ -94,7 +94,7 @@ fn network(hive: &Hive) -> (Vec<SimulatedSwitch>, Wire) {
 }
 
 fn talk(switches: &[SimulatedSwitch], seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRng::new(seed);
     for _ in 0..60 {
         let mac = |n: u64| Mac([2, 0, 0, 0, 1, n as u8]);
         let (from, to, switch) = (chance.below(9), chance.below(9), chance.below(2) as usize);

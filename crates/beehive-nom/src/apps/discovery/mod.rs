@@ -7,7 +7,7 @@
 
 mod probe;
 
-pub use probe::{Key as ProbeKey, NoProbe, Probe};
+pub use probe::{Key as ProbeKey, Probe, ProbeError};
 
 use crate::limits;
 use crate::object::{
@@ -24,14 +24,14 @@ use std::time::Duration;
 #[app(name = "discovery", replication = 3)]
 pub struct Discovery {
     drivers: Dict<NodeId, Address>,
-    ports: Table<NodeId, PortNo, Watched>,
+    ports: Table<NodeId, PortNo, PortState>,
     /// Links that end here, by port: where they come from.
     links: Table<NodeId, PortNo, PortId>,
     /// When they were heard last. Unknown after a fail-over, and then as if that had been just now.
     #[volatile]
-    heard: Table<NodeId, PortNo, Time>,
+    last_heard: Table<NodeId, PortNo, Time>,
     #[volatile]
-    sent: Table<NodeId, PortNo, Sent>,
+    probes: Table<NodeId, PortNo, ProbeState>,
     /// When links were last looked at.
     #[volatile]
     ticked: Dict<NodeId, Time>,
@@ -59,7 +59,7 @@ impl fmt::Debug for Secret {
 
 /// A port that is up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Watched {
+struct PortState {
     since: Time,
     /// Packets of hosts came in on it, and no link was ever there.
     hosted: bool,
@@ -69,7 +69,7 @@ struct Watched {
 
 /// What goes out of a port, and comes in, since the last tick.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
-struct Sent {
+struct ProbeState {
     /// The latest probes, the newest first, as far as they were not answered.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
     /// When the port that is heard here heard this one last.
@@ -94,15 +94,15 @@ struct Confirmed(Link);
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Older probes make no link. One that is there already is kept by any probe that is not older than [`LOST`]: on a machine
+/// Older probes make no link. One that is there already is kept by any probe that is not older than [`LINK_TIMEOUT`]: on a machine
 /// that has too much to do answers are late for seconds, and a tree that is in order must not be torn down for that.
-const AGE_MAX: Duration = Duration::from_secs(1);
+const PROBE_AGE_MAX: Duration = Duration::from_secs(1);
 /// A link that was not heard for so long is down.
-const LOST: Duration = Duration::from_secs(4);
+const LINK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Later than this a tick is late.
-const LATE: Duration = Duration::from_secs(2);
+const TICK_LATE: Duration = Duration::from_secs(2);
 /// What comes in so soon after a port came up may be from a switch that is not known yet.
-const SETTLING: Duration = Duration::from_secs(3);
+const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[handlers]
 impl Discovery {
@@ -115,7 +115,7 @@ impl Discovery {
         let ports = self.ports.at(msg.node);
         ports.clear();
         for port in msg.ports.iter().filter(|port| port.up) {
-            ports.insert(port.number, Watched { since: ctx.now(), hosted: false, linked: false });
+            ports.insert(port.number, PortState { since: ctx.now(), hosted: false, linked: false });
         }
         self.probe_all(msg.node, ctx);
     }
@@ -124,16 +124,16 @@ impl Discovery {
     fn port_up(&mut self, msg: &PortUp, ctx: &mut Ctx) {
         self.ports
             .at(msg.node)
-            .insert(msg.port.number, Watched { since: ctx.now(), hosted: false, linked: false });
+            .insert(msg.port.number, PortState { since: ctx.now(), hosted: false, linked: false });
         self.probe(msg.node, msg.port.number, ctx);
     }
 
     #[rcv(sharded)]
     fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
         self.ports.at(msg.node).remove(&msg.port);
-        self.sent.at(msg.node).remove(&msg.port);
+        self.probes.at(msg.node).remove(&msg.port);
         if let Some(from) = self.links.at(msg.node).remove(&msg.port) {
-            self.lose(Link { from, to: PortId { node: msg.node, port: msg.port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: msg.node, port: msg.port } }, ctx);
         }
     }
 
@@ -144,31 +144,33 @@ impl Discovery {
         }
         self.drivers.remove(&msg.node);
         self.ports.at(msg.node).clear();
-        self.sent.at(msg.node).clear();
-        self.heard.at(msg.node).clear();
+        self.probes.at(msg.node).clear();
+        self.last_heard.at(msg.node).clear();
         self.ticked.remove(&msg.node);
         for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
-            self.lose(Link { from, to: PortId { node: msg.node, port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: msg.node, port } }, ctx);
         }
     }
 
     #[every("1s", each = ports)]
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let heard = self.heard.at(*node);
+        let heard = self.last_heard.at(*node);
         // a pause of our own does not count against links: what came in meanwhile may be read after this
         let last = self.ticked.entry(*node).or_insert(now);
-        let pause = now.since(*last).saturating_sub(LATE);
+        let pause = now.since(*last).saturating_sub(TICK_LATE);
         *last = now;
         if pause > Duration::ZERO {
             for port in self.links.at(*node).keys() {
                 heard.entry(*port).and_modify(|heard| *heard = now.min(*heard + pause));
             }
         }
-        let silent =
-            self.links.at(*node).take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LOST);
+        let silent = self
+            .links
+            .at(*node)
+            .take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LINK_TIMEOUT);
         for (port, from) in silent {
-            self.lose(Link { from, to: PortId { node: *node, port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: *node, port } }, ctx);
         }
         self.probe_all(*node, ctx);
     }
@@ -185,63 +187,66 @@ impl Discovery {
             return;
         }
         let nonce = ctx.rng().next_u64();
-        let sent = self.sent.at(node).entry(port).or_default();
-        sent.nonces.rotate_right(1);
-        sent.nonces[0] = Some(nonce);
-        sent.received = 0;
+        let probes = self.probes.at(node).entry(port).or_default();
+        probes.nonces.rotate_right(1);
+        probes.nonces[0] = Some(nonce);
+        probes.received = 0;
         let from = PortId { node, port };
-        let frame = Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LOST.as_secs() as u16);
+        let frame =
+            Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LINK_TIMEOUT.as_secs() as u16);
         ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
     }
 
     #[rcv(sharded, observes)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
         let now = ctx.now();
-        let Some(watched) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
+        let Some(state) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
         if msg.ethernet().is_none_or(|header| header.ethertype != LLDP) {
-            if !watched.hosted && !watched.linked && now.since(watched.since) >= SETTLING {
-                watched.hosted = true;
+            if !state.hosted && !state.linked && now.since(state.since) >= SETTLE_TIME {
+                state.hosted = true;
             }
             return;
         }
-        let sent = self.sent.at(msg.node).entry(msg.port).or_default();
-        sent.received += 1;
-        if sent.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
+        let probes = self.probes.at(msg.node).entry(msg.port).or_default();
+        probes.received += 1;
+        if probes.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
             return;
         }
         let to = PortId { node: msg.node, port: msg.port };
         let probe = match Probe::read(&msg.data, &self.config.key()) {
             Ok(probe) => probe,
-            Err(NoProbe::Forged) => return tracing::warn!(port = %to, "a forged probe came in"),
-            Err(NoProbe::Foreign) => return,
+            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "a forged probe came in"),
+            Err(ProbeError::Foreign) => return,
         };
         let known = self.links.at(msg.node).get(&msg.port) == Some(&probe.from);
-        if now.since(probe.at) > if known { LOST } else { AGE_MAX } || probe.at > now + AGE_MAX {
+        if now.since(probe.at) > if known { LINK_TIMEOUT } else { PROBE_AGE_MAX }
+            || probe.at > now + PROBE_AGE_MAX
+        {
             return tracing::warn!(port = %to, "an old probe came in: somebody replays them, or we are behind");
         }
         let link = Link { from: probe.from, to };
-        ctx.emit(Confirm { link, nonce: probe.nonce, hosted: watched.hosted })
+        ctx.emit(Confirm { link, nonce: probe.nonce, hosted: state.hosted })
     }
 
     /// At the sender's cell.
     #[rcv(sharded)]
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
-        let Some(sent) = self.sent.at(from.node).get_mut(&from.port) else { return };
+        let Some(probes) = self.probes.at(from.node).get_mut(&from.port) else { return };
         let heard = self.links.at(from.node).get(&from.port);
         let known = heard == Some(&to);
         if known {
-            sent.mutual = Some(ctx.now());
-        } else if heard.is_some() && sent.mutual.is_some_and(|last| ctx.now().since(last) < LOST) {
+            probes.mutual = Some(ctx.now());
+        } else if heard.is_some() && probes.mutual.is_some_and(|last| ctx.now().since(last) < LINK_TIMEOUT) {
             return tracing::debug!(link = %msg.link, "no link: another switch is behind that port");
         }
-        let Some(nonce) = sent.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
+        let Some(nonce) = probes.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
             tracing::debug!(link = %msg.link, "a probe came a second time");
             return;
         };
         *nonce = None;
-        let Some(watched) = self.ports.at(from.node).get(&from.port) else { return };
-        if watched.hosted && msg.hosted && !known {
+        let Some(state) = self.ports.at(from.node).get(&from.port) else { return };
+        if state.hosted && msg.hosted && !known {
             tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
             return;
         }
@@ -252,7 +257,7 @@ impl Discovery {
     #[rcv(sharded)]
     fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
         match self.ports.at(link.to.node).get_mut(&link.to.port) {
-            Some(watched) if !watched.linked => watched.linked = true,
+            Some(state) if !state.linked => state.linked = true,
             Some(_) => {}
             None => return, // down since
         }
@@ -261,7 +266,7 @@ impl Discovery {
             // the one that is there stays while it is heard: else links would change with every probe
             return tracing::warn!(%link, %other, "no link: more than one switch is behind that port");
         }
-        self.heard.at(link.to.node).insert(link.to.port, ctx.now());
+        self.last_heard.at(link.to.node).insert(link.to.port, ctx.now());
         if links.insert(link.to.port, link.from).is_some() {
             return;
         }
@@ -280,7 +285,7 @@ impl Discovery {
         }
     }
 
-    fn lose(&mut self, link: Link, ctx: &mut Ctx) {
+    fn link_lost(&mut self, link: Link, ctx: &mut Ctx) {
         tracing::info!(%link, "a link is lost");
         ctx.emit(LinkDown(link));
         ctx.emit(PeerLost(link.reversed()));

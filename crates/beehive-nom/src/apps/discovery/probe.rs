@@ -36,7 +36,7 @@ pub struct Probe {
 
 /// Why a frame is no probe of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoProbe {
+pub enum ProbeError {
     /// Somebody else's LLDP, or nothing sensible.
     Foreign,
     /// It says to be one, and the hash is wrong.
@@ -92,8 +92,8 @@ impl Probe {
     /// # Errors
     ///
     /// Somebody else's LLDP; or one that says to be ours and is not.
-    pub fn read(frame: &[u8], key: &Key) -> Result<Probe, NoProbe> {
-        let mut rest = frame.get(14..).ok_or(NoProbe::Foreign)?;
+    pub fn read(frame: &[u8], key: &Key) -> Result<Probe, ProbeError> {
+        let mut rest = frame.get(14..).ok_or(ProbeError::Foreign)?;
         // every element takes two bytes at least, so this ends
         while let Some(([high, low], after)) = rest.split_first_chunk::<2>() {
             let (kind, length) = (high >> 1, usize::from(high & 1) << 8 | usize::from(*low));
@@ -105,15 +105,15 @@ impl Probe {
                 _ => {}
             }
         }
-        Err(NoProbe::Foreign)
+        Err(ProbeError::Foreign)
     }
 
-    fn verify(ours: &[u8], key: &Key) -> Result<Probe, NoProbe> {
-        let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(NoProbe::Forged)?;
-        let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(NoProbe::Forged)?;
+    fn verify(ours: &[u8], key: &Key) -> Result<Probe, ProbeError> {
+        let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(ProbeError::Forged)?;
+        let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(ProbeError::Forged)?;
         // takes the same time whatever differs
         if blake3::keyed_hash(&key.0, signed) != *hash {
-            return Err(NoProbe::Forged);
+            return Err(ProbeError::Forged);
         }
         let mut part = &signed[..];
         use bytes::Buf;
@@ -143,7 +143,7 @@ mod tests {
         let frame = probe().frame(&key, 3);
         assert!(frame.len() <= 160);
         assert_eq!(Probe::read(&frame, &key), Ok(probe()));
-        assert_eq!(Probe::read(&frame, &other), Err(NoProbe::Forged));
+        assert_eq!(Probe::read(&frame, &other), Err(ProbeError::Forged));
         let header = crate::object::Ethernet::read(&frame).unwrap();
         assert!(header.ethertype == LLDP && !header.is_bridged());
     }
@@ -156,7 +156,7 @@ mod tests {
         for at in start..start + SIGNED + blake3::OUT_LEN {
             let mut forged = frame.to_vec();
             forged[at] ^= 1;
-            assert_eq!(Probe::read(&forged, &key), Err(NoProbe::Forged), "byte {at}");
+            assert_eq!(Probe::read(&forged, &key), Err(ProbeError::Forged), "byte {at}");
         }
         for length in 0..frame.len() - 2 {
             assert!(Probe::read(&frame[..length], &key).is_err());

@@ -17,7 +17,7 @@ use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Conversation, DelFlows, Ethernet, FlowMatch, FlowScope, FlowsFound,
     NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
 };
-use crate::parts::{AtPort, Crowd, OwnsFlows, Room, seconds};
+use crate::parts::{AtPort, OwnsFlows, PortQuota, QuotaTable, seconds};
 use beehive::{
     Address, App, Config, Ctx, Dict, Error, Key, Message, Reconfigured, Rows, Table, Time, handlers,
 };
@@ -29,7 +29,7 @@ pub const GUARD: u16 = 1_000;
 /// The priority of the flows of an open conversation.
 pub const OPEN: u16 = 1_100;
 /// Between a packet and the flow that it leads to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
 /// Decides which conversations take place.
 #[derive(App)]
@@ -39,13 +39,13 @@ pub struct Firewall {
     policy: Dict<Rulebook, Policy>,
     nodes: Table<Rulebook, NodeId, ()>,
     /// The rules as a switch goes by them.
-    gates: Dict<NodeId, Gate>,
+    node_policies: Dict<NodeId, NodePolicy>,
     /// What is open, in the direction of its first packet.
     open: Table<NodeId, Conversation, Open>,
-    crowds: Table<NodeId, PortNo, u32>,
+    port_counts: Table<NodeId, PortNo, u32>,
     /// Directions that are open and wait for the app behind to say where they lead.
     #[volatile]
-    waiting: Table<NodeId, (FlowMatch, Conversation), ()>,
+    pending: Table<NodeId, (FlowMatch, Conversation), ()>,
     config: Config<FirewallSettings>,
 }
 
@@ -87,7 +87,7 @@ struct AskPolicy(NodeId);
 
 /// A switch has gone.
 #[derive(Message, Clone, Copy, Debug)]
-struct Leaves(NodeId);
+struct NodeGone(NodeId);
 
 /// The rules for a switch.
 #[derive(Message, Clone, Debug)]
@@ -97,7 +97,7 @@ struct PolicyFor {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Gate {
+struct NodePolicy {
     policy: Policy,
     /// See [`NodeJoined::knows_owners`]; who does not knows no flows for IPv6 either.
     knows_owners: bool,
@@ -126,17 +126,17 @@ impl Firewall {
         if policy.rules.len() > limits::FIREWALL_RULES_MAX {
             return Err(Error::new("more rules than a firewall takes"));
         }
-        self.put_in_force(policy.clone(), ctx);
+        self.enforce(policy.clone(), ctx);
         Ok(())
     }
 
     /// What the settings say now replaces what was set otherwise.
     #[rcv(centralized)]
     fn reconfigured(&mut self, _: &Reconfigured, ctx: &mut Ctx) {
-        self.put_in_force(self.config.policy(), ctx)
+        self.enforce(self.config.policy(), ctx)
     }
 
-    fn put_in_force(&mut self, policy: Policy, ctx: &mut Ctx) {
+    fn enforce(&mut self, policy: Policy, ctx: &mut Ctx) {
         for node in self.nodes.at(Rulebook).keys() {
             ctx.emit(PolicyFor { node: *node, policy: policy.clone() });
         }
@@ -151,14 +151,15 @@ impl Firewall {
     }
 
     #[rcv(centralized)]
-    fn leaves(&mut self, Leaves(node): &Leaves) {
+    fn node_gone(&mut self, NodeGone(node): &NodeGone) {
         self.nodes.at(Rulebook).remove(node);
     }
 
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         let policy = Policy::default(); // denies everything
-        self.gates.put(msg.node, Gate { policy, knows_owners: msg.knows_owners, driver: msg.driver });
+        self.node_policies
+            .put(msg.node, NodePolicy { policy, knows_owners: msg.knows_owners, driver: msg.driver });
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         let guard = AddFlow::new(msg.node, Self::OWNER, FlowMatch::ANY, up).priority(GUARD);
         ctx.emit(guard.because::<NodeJoined>());
@@ -169,12 +170,12 @@ impl Firewall {
     /// Its flows lead where the app behind wanted packets then, which may be wrong when it comes back.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
-        if self.gates.get(&msg.node).is_none_or(|gate| gate.driver != msg.driver) {
+        if self.node_policies.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
             return; // a newer one has it already
         }
-        self.gates.remove(&msg.node);
-        self.waiting.at(msg.node).clear();
-        ctx.emit(Leaves(msg.node));
+        self.node_policies.remove(&msg.node);
+        self.pending.at(msg.node).clear();
+        ctx.emit(NodeGone(msg.node));
         let all = self.open.at(msg.node);
         let led: Vec<_> = all.iter().filter(|(_, open)| !open.flows.is_empty()).map(|(c, _)| *c).collect();
         for spoken in led {
@@ -187,7 +188,7 @@ impl Firewall {
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let all = self.open.at(msg.node);
         let known = |flow: &FlowMatch| {
-            let key = flow.conversation.as_deref().and_then(|spoken| opened(all, *spoken));
+            let key = flow.conversation.as_deref().and_then(|spoken| find_open(all, *spoken));
             key.and_then(|key| all.get(&key)).is_some_and(|open| open.flows.contains(flow))
         };
         for found in msg.flows.iter().filter(|found| msg.owner == Self::OWNER && !known(&found.matching)) {
@@ -198,10 +199,10 @@ impl Firewall {
     /// Whoever would not be let in by the new rules is thrown out.
     #[rcv(sharded)]
     fn policy_for(&mut self, msg: &PolicyFor, ctx: &mut Ctx) {
-        let Some(gate) = self.gates.get_mut(&msg.node) else { return };
-        gate.policy = msg.policy.clone();
-        let mut crowd = Crowd::new(self.open.at(msg.node), self.crowds.at(msg.node));
-        for (conversation, open) in crowd.take_if(|c, _| !msg.policy.allows(c)) {
+        let Some(node) = self.node_policies.get_mut(&msg.node) else { return };
+        node.policy = msg.policy.clone();
+        let mut table = QuotaTable::new(self.open.at(msg.node), self.port_counts.at(msg.node));
+        for (conversation, open) in table.take_if(|c, _| !msg.policy.allows(c)) {
             tracing::info!(node = %msg.node, %conversation, "a conversation ends: the rules have changed");
             open.withdraw(msg.node, ctx);
         }
@@ -216,40 +217,42 @@ impl Firewall {
     }
 
     fn passes(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
-        let Some(gate) = self.gates.get(&msg.node) else { return false };
+        let Some(node) = self.node_policies.get(&msg.node) else { return false };
         let open = self.open.at(msg.node);
         let spoken = match Traffic::read(&msg.data) {
-            Traffic::Neighbours => return true,
+            Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
-            Traffic::Failure(about) => return opened(open, about).is_some(),
+            Traffic::IcmpError(about) => return find_open(open, about).is_some(),
             // no host makes anything of it without the first one, which says its ports
-            Traffic::Fragment(part) => return may_be_part(open, part) || may_be_part(open, part.reversed()),
+            Traffic::Fragment(part) => {
+                return may_be_fragment(open, part) || may_be_fragment(open, part.reversed());
+            }
             Traffic::Other => return false,
         };
-        let until = ctx.now() + 2 * seconds(self.config.idle_s) + PATIENCE;
+        let until = ctx.now() + 2 * seconds(self.config.idle_s) + FLOW_SETUP_SLACK;
         if let Some(open) = open.get_mut(&spoken) {
             open.until = until;
         } else if let Some(open) = open.get_mut(&spoken.reversed()) {
             open.until = until;
         } else {
             let FirewallSettings { open_per_port_max, open_per_node_max, .. } = *self.config;
-            let room = Room { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
+            let quota = PortQuota { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
             let new = Open { until, port: msg.port, flows: Vec::new() };
-            let mut crowd = Crowd::new(open, self.crowds.at(msg.node));
-            if !gate.policy.allows(&spoken) || !crowd.put(spoken, new, room) {
+            let mut table = QuotaTable::new(open, self.port_counts.at(msg.node));
+            if !node.policy.allows(&spoken) || !table.put(spoken, new, quota) {
                 return false;
             }
         }
-        let tells = |header: Ethernet| header.ethertype == spoken.ethertype();
+        let same_type = |header: Ethernet| header.ethertype == spoken.ethertype();
         if spoken.has_ports()
-            && (spoken.source.is_ipv4() || gate.knows_owners)
-            && msg.ethernet().is_some_and(tells)
+            && (spoken.source.is_ipv4() || node.knows_owners)
+            && msg.ethernet().is_some_and(same_type)
         {
-            let waiting = self.waiting.at(msg.node);
-            if waiting.len() >= limits::FIREWALL_WAITING_MAX {
-                waiting.clear(); // their next packets wait again
+            let pending = self.pending.at(msg.node);
+            if pending.len() >= limits::FIREWALL_PENDING_MAX {
+                pending.clear(); // their next packets wait again
             }
-            waiting.insert((FlowMatch::like(msg), spoken), ());
+            pending.insert((FlowMatch::like(msg), spoken), ());
         }
         true
     }
@@ -260,17 +263,18 @@ impl Firewall {
         if msg.flow.owner == Self::OWNER {
             return;
         }
-        let lane = &msg.flow.matching;
-        let (waiting, all) = (self.waiting.at(msg.node), self.open.at(msg.node));
+        let ethernet_match = &msg.flow.matching;
+        let (pending, all) = (self.pending.at(msg.node), self.open.at(msg.node));
         let (flow_age, actions) = (seconds(self.config.idle_s), &msg.flow.actions);
-        let first = (lane.clone(), Conversation::MIN);
-        let behind = waiting.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == lane);
+        let first = (ethernet_match.clone(), Conversation::MIN);
+        let behind =
+            pending.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == ethernet_match);
         for key in behind.cloned().collect::<Vec<_>>() {
-            waiting.remove(&key);
+            pending.remove(&key);
             let spoken = key.1;
-            let Some(begun) = opened(all, spoken) else { continue }; // over since
+            let Some(begun) = find_open(all, spoken) else { continue }; // over since
             let Some(open) = all.get_mut(&begun) else { continue };
-            let matching = FlowMatch { conversation: Some(spoken.into()), ..lane.clone() };
+            let matching = FlowMatch { conversation: Some(spoken.into()), ..ethernet_match.clone() };
             if !open.flows.contains(&matching) {
                 open.flows.push(matching.clone());
             }
@@ -291,7 +295,9 @@ impl Firewall {
             return ctx.emit(DelFlows { owner: Self::OWNER, ..msg.clone() });
         }
         let follows = |flow: &&FlowMatch| match &msg.scope {
-            FlowScope::Exactly(_, lane) => FlowMatch { conversation: None, ..(*flow).clone() } == *lane,
+            FlowScope::Exactly(_, ethernet_match) => {
+                FlowMatch { conversation: None, ..(*flow).clone() } == *ethernet_match
+            }
             _ => true,
         };
         let flows = self.open.at(msg.node).values().flat_map(|open| &open.flows);
@@ -303,8 +309,8 @@ impl Firewall {
     #[every("5s", each = open)]
     fn age(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let mut crowd = Crowd::new(self.open.at(*node), self.crowds.at(*node));
-        for (_, open) in crowd.take_if(|_, open| open.until < now) {
+        let mut table = QuotaTable::new(self.open.at(*node), self.port_counts.at(*node));
+        for (_, open) in table.take_if(|_, open| open.until < now) {
             open.withdraw(*node, ctx);
         }
     }
@@ -322,12 +328,12 @@ fn withdrawal(node: NodeId, flow: FlowMatch) -> DelFlows {
 }
 
 /// The conversation that is open and that `spoken` is a direction of, by its first direction.
-fn opened(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
+fn find_open(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
     [spoken, spoken.reversed()].into_iter().find(|direction| open.contains(direction))
 }
 
 /// Whether a conversation is open that `part`, which says no ports, may belong to.
-fn may_be_part(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
+fn may_be_fragment(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
     let same = |c: &Conversation| {
         (c.source, c.destination, c.protocol) == (part.source, part.destination, part.protocol)
     };

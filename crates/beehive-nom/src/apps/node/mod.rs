@@ -39,7 +39,7 @@ pub struct NodeController {
     /// Intended flows that it was told of since it confirmed some: no more than are told at once. Unknown after a
     /// fail-over, and then none.
     #[volatile]
-    bursts: Dict<NodeId, u32>,
+    unconfirmed: Dict<NodeId, u32>,
     /// What it refused.
     #[volatile]
     failures: Table<NodeId, u64, FlowFailure>,
@@ -55,14 +55,14 @@ struct Node {
     /// Parts of that reading so far.
     parts: u64,
     /// Parts that had come when it was to be read again.
-    noted: u64,
+    parts_at_sweep: u64,
     /// Whether apps have had time to say which flows they want, and that they answer for soft ones. They hear of a switch
     /// when we do, and may be slower than the switch is to tell its flows.
     claims_are_in: bool,
     /// Whether there are flows that nobody has wanted, or answered for, so far.
-    is_unclaimed: bool,
+    has_unclaimed: bool,
     /// Whether flows wait until the switch has confirmed others.
-    is_behind: bool,
+    has_backlog: bool,
 }
 
 /// A flow that a switch should have.
@@ -89,7 +89,7 @@ pub struct ReadingOverdue {
 }
 
 /// Refusals that follow each other within this time are logged once.
-const LOGGED_ONCE_WITHIN: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[handlers]
 impl NodeController {
@@ -103,10 +103,10 @@ impl NodeController {
             drops_misses: msg.drops_misses,
             reading: Reading { number, ..Reading::default() },
             parts: 0,
-            noted: 0,
+            parts_at_sweep: 0,
             claims_are_in: false,
-            is_unclaimed: false,
-            is_behind: false,
+            has_unclaimed: false,
+            has_backlog: false,
         };
         let ports = self.ports.at(msg.node);
         ports.clear();
@@ -114,12 +114,12 @@ impl NodeController {
             ports.insert(port.number, ());
         }
         self.seen.at(msg.node).clear();
-        self.bursts.remove(&msg.node);
+        self.unconfirmed.remove(&msg.node);
         // before the switch tells its flows: it may have this one
-        node.miss_flow(self.flows.at(msg.node));
+        node.ensure_miss_flow(self.flows.at(msg.node));
         let reading = node.read(ctx);
         self.nodes.put(msg.node, node);
-        ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading, parts: 0 });
+        ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading, parts: 0 });
     }
 
     #[rcv(sharded)]
@@ -132,7 +132,7 @@ impl NodeController {
         self.ports.at(msg.node).clear();
         self.adopters.at(msg.node).clear();
         self.seen.at(msg.node).clear();
-        self.bursts.remove(&msg.node);
+        self.unconfirmed.remove(&msg.node);
         let flows = self.flows.at(msg.node);
         // what is wanted because it came is wanted anew when it does: nothing is kept of switches that come once, under
         // whatever number
@@ -140,9 +140,9 @@ impl NodeController {
         if flows.is_empty() {
             self.failures.at(msg.node).clear()
         }
-        let told: Vec<_> =
+        let sent: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
-        for key in told {
+        for key in sent {
             set_state(flows, &key, FlowState::Waiting)
         }
     }
@@ -166,7 +166,7 @@ impl NodeController {
         adopters.insert(msg.owner, ());
         if !self.nodes.contains(&msg.node) {
             // it may be about to join, or have left meanwhile, and then nobody else forgets this
-            ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
+            ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl NodeController {
         }
         let (flow, state) = (msg.flow.clone(), FlowState::Waiting);
         flows.insert(key.clone(), Intended { flow, state, sent: 0, refusals: 0 });
-        self.tell(msg.node, &key, ctx);
+        self.install_one(msg.node, &key, ctx);
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl NodeController {
             // the switch has taken away what others want, too
             let lost = flows.iter().filter(|(_, intended)| msg.scope.contains(&intended.flow));
             for key in lost.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-                expect_again(flows, &key, node.reading.number)
+                mark_missing(flows, &key, node.reading.number)
             }
             self.install(msg.node, ctx)
         }
@@ -227,8 +227,8 @@ impl NodeController {
         let key = (msg.priority, msg.matching.clone());
         let flows = self.flows.at(msg.node);
         if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.owner) {
-            expect_again(flows, &key, node.reading.number);
-            self.tell(msg.node, &key, ctx)
+            mark_missing(flows, &key, node.reading.number);
+            self.install_one(msg.node, &key, ctx)
         }
     }
 
@@ -242,8 +242,8 @@ impl NodeController {
                 set_state(flows, key, FlowState::Confirmed)
             }
         }
-        self.bursts.remove(&msg.node);
-        if node.is_behind {
+        self.unconfirmed.remove(&msg.node);
+        if node.has_backlog {
             self.install(msg.node, ctx)
         }
     }
@@ -252,7 +252,7 @@ impl NodeController {
     fn flow_failed(&mut self, msg: &FlowFailed, ctx: &mut Ctx) {
         let failures = self.failures.at(msg.node);
         let before = failures.last().map(|(number, failure)| (*number, failure.at, failure.why == msg.why));
-        let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOGGED_ONCE_WITHIN);
+        let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOG_INTERVAL);
         if !logged {
             tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "a switch refuses a flow");
         }
@@ -306,7 +306,7 @@ impl NodeController {
                     node.reading.adopted += 1;
                     adopted.entry(owner).or_default().push(found.clone())
                 }
-                Verdict::Unclaimed(_) if !node.claims_are_in => node.is_unclaimed = true,
+                Verdict::Unclaimed(_) if !node.claims_are_in => node.has_unclaimed = true,
                 Verdict::Stray(owner) | Verdict::Unclaimed(owner) => {
                     node.reading.withdrawn += 1;
                     let scope = FlowScope::Exactly(found.priority, found.matching.clone());
@@ -321,22 +321,22 @@ impl NodeController {
         if !msg.last {
             return;
         }
-        node.miss_flow(flows);
+        node.ensure_miss_flow(flows);
         let missing =
             |(key, intended): &(&FlowKey, &Intended)| intended.sent < msg.reading && !seen.contains(*key);
         let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| key.clone()).collect();
         node.reading.installed = missing.len() as u64;
         node.reading.complete = true;
         node.claims_are_in = true;
-        if std::mem::take(&mut node.is_unclaimed) {
-            ctx.after(limits::CLAIM_PATIENCE, VerifyFlows { node: msg.node })
+        if std::mem::take(&mut node.has_unclaimed) {
+            ctx.after(limits::ADOPTION_TIMEOUT, VerifyFlows { node: msg.node })
         }
         seen.clear();
         for key in missing {
             set_state(flows, &key, FlowState::Waiting)
         }
         let Reading { kept, adopted, installed, withdrawn, foreign, .. } = node.reading;
-        self.bursts.remove(&msg.node);
+        self.unconfirmed.remove(&msg.node);
         self.install(msg.node, ctx);
         if installed + withdrawn > 0 {
             tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "flows were put right");
@@ -353,13 +353,13 @@ impl NodeController {
         if node.parts > msg.parts {
             // it has much to tell
             let parts = node.parts;
-            return ctx.after(limits::READING_PATIENCE, ReadingOverdue { parts, ..*msg });
+            return ctx.after(limits::READING_TIMEOUT, ReadingOverdue { parts, ..*msg });
         }
         tracing::warn!(node = %msg.node, "the switch does not tell its flows: all of ours are withdrawn and put in place again");
         (node.reading.complete, node.claims_are_in) = (true, true);
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);
-        node.miss_flow(flows);
+        node.ensure_miss_flow(flows);
         let all: Vec<FlowKey> = flows.keys().cloned().collect();
         for key in all {
             set_state(flows, &key, FlowState::Waiting)
@@ -371,7 +371,7 @@ impl NodeController {
     #[every("40s", each = nodes)]
     fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let Some(controlled) = self.nodes.get_mut(node) else { return };
-        if !controlled.is_telling() {
+        if !controlled.must_finish_reading() {
             self.seen.at(*node).clear();
             controlled.read(ctx);
         }
@@ -384,7 +384,7 @@ impl NodeController {
         };
         if !node.claims_are_in {
             // it starts with the reading under way, which is to end
-            ctx.after(limits::CLAIM_PATIENCE, *msg);
+            ctx.after(limits::ADOPTION_TIMEOUT, *msg);
             return Ok(());
         }
         self.seen.at(msg.node).clear();
@@ -409,14 +409,14 @@ impl NodeController {
     }
 
     /// Tells a switch that is there of a flow; if it has been told much already, that flow waits.
-    fn tell(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
+    fn install_one(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
         let Some(Node { driver, reading, .. }) = self.nodes.get(&node) else { return };
-        let burst = self.bursts.entry(node).or_insert(0);
-        if *burst < limits::FLOWS_PER_INSTALMENT_MAX {
-            *burst += 1;
-            send(*driver, reading.number, self.flows.at(node), key, ctx)
-        } else if let Some(node) = self.nodes.get_mut(&node).filter(|node| !node.is_behind) {
-            node.is_behind = true
+        let unconfirmed = self.unconfirmed.entry(node).or_insert(0);
+        if *unconfirmed < limits::FLOWS_PER_BATCH_MAX {
+            *unconfirmed += 1;
+            send_flow(*driver, reading.number, self.flows.at(node), key, ctx)
+        } else if let Some(node) = self.nodes.get_mut(&node).filter(|node| !node.has_backlog) {
+            node.has_backlog = true
         }
     }
 
@@ -426,23 +426,29 @@ impl NodeController {
             return;
         }
         let flows = self.flows.at(node);
-        let burst = self.bursts.entry(node).or_insert(0);
-        let room = limits::FLOWS_PER_INSTALMENT_MAX.saturating_sub(*burst);
+        let unconfirmed = self.unconfirmed.entry(node).or_insert(0);
+        let room = limits::FLOWS_PER_BATCH_MAX.saturating_sub(*unconfirmed);
         let waiting = flows.iter().filter(|(_, intended)| intended.state == FlowState::Waiting);
         let mut some: Vec<FlowKey> = waiting.map(|(key, _)| key.clone()).take(room as usize + 1).collect();
-        let is_behind = some.len() > room as usize;
+        let has_backlog = some.len() > room as usize;
         some.truncate(room as usize);
-        *burst += some.len() as u32;
+        *unconfirmed += some.len() as u32;
         let Some(node) = self.nodes.get_mut(&node) else { return };
-        node.is_behind = is_behind;
+        node.has_backlog = has_backlog;
         for key in &some {
-            send(node.driver, node.reading.number, flows, key, ctx)
+            send_flow(node.driver, node.reading.number, flows, key, ctx)
         }
     }
 }
 
 /// Tells a switch of an intended flow, with what was read last.
-fn send(driver: Address, reading: u64, flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, ctx: &mut Ctx) {
+fn send_flow(
+    driver: Address,
+    reading: u64,
+    flows: &mut Rows<FlowKey, Intended>,
+    key: &FlowKey,
+    ctx: &mut Ctx,
+) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Sent, reading);
         ctx.send(driver, InstallFlow(intended.flow.clone()));
@@ -455,22 +461,22 @@ impl Node {
         // a number that no reading had on an earlier connection, or in an earlier life
         let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
         self.reading = Reading { number, ..Reading::default() };
-        (self.parts, self.noted) = (0, 0);
+        (self.parts, self.parts_at_sweep) = (0, 0);
         ctx.send(self.driver, ReadFlows { reading: number, asker: None });
         number
     }
 
     /// Whether a reading under way must not be begun anew: the first one, which ends in any case, and one that goes on.
-    fn is_telling(&mut self) -> bool {
-        let goes_on = self.parts > std::mem::replace(&mut self.noted, self.parts);
+    fn must_finish_reading(&mut self) -> bool {
+        let goes_on = self.parts > std::mem::replace(&mut self.parts_at_sweep, self.parts);
         !self.claims_are_in || goes_on && !self.reading.complete
     }
 
     /// Puts the flow that brings packets up among those that it should have, unless an app wants something else there.
-    fn miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
+    fn ensure_miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
         if !self.drops_misses {
             // it came back with another protocol
-            return Node::forget_miss_flow(flows);
+            return Node::remove_miss_flow(flows);
         }
         let key = MISS_FLOW.key();
         if !flows.contains(&key) {
@@ -480,7 +486,7 @@ impl Node {
     }
 
     /// Leaves it alone where an app wants something else.
-    fn forget_miss_flow(flows: &mut Rows<FlowKey, Intended>) {
+    fn remove_miss_flow(flows: &mut Rows<FlowKey, Intended>) {
         let key = MISS_FLOW.key();
         if flows.get(&key).is_some_and(|intended| intended.flow.owner == NodeController::OWNER) {
             flows.remove(&key);
@@ -500,7 +506,7 @@ const MISS_FLOW: Flow = Flow {
 };
 
 /// A flow has gone from the switch: what is told in the reading under way may be from before that.
-fn expect_again(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
+fn mark_missing(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Waiting, reading)
     }

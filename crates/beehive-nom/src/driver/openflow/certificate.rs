@@ -25,7 +25,7 @@ pub(super) fn names(der: &[u8]) -> Vec<String> {
 /// Whether `name` is of `node`: one of its words, which end at whatever is neither a letter nor a digit, is the node's
 /// number in 16 hexadecimal digits. So `00000000000000a1`, `00000000000000a1.switches.example` and
 /// `switch 00000000000000A1` are.
-pub(super) fn is_of(name: &str, node: NodeId) -> bool {
+pub(super) fn names_node(name: &str, node: NodeId) -> bool {
     let wanted = node.to_string();
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.eq_ignore_ascii_case(&wanted))
 }
@@ -43,12 +43,12 @@ mod tests {
             "switch 00000000000000a1 id:6f2a",
             "urn:dpid:00000000000000a1",
         ] {
-            assert!(is_of(name, node), "{name}");
+            assert!(names_node(name, node), "{name}");
         }
         for name in
             ["", "a1", "000000000000000a1", "x00000000000000a1", "00000000000000a2", "0000:00000000:00a1"]
         {
-            assert!(!is_of(name, node), "{name}");
+            assert!(!names_node(name, node), "{name}");
         }
     }
 

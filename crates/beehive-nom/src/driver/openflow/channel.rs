@@ -10,7 +10,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// What a wait on a channel brought.
 #[derive(Debug)]
-pub enum Moved {
+pub enum ChannelEvent {
     /// So many bytes were read; none: the other side has closed it.
     Read(io::Result<usize>),
     /// It may take more bytes now.
@@ -22,14 +22,14 @@ pub enum Moved {
 /// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) says that the other side is not to be trusted: it has the
 /// wrong certificate, or none, or does not speak what is spoken here. Others say that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits until something was read into `input`, if `hears`, no more than there is room for; or until it may be
-    /// written, if `writes`. Cancel-safe: what was read is in `input`.
-    fn moved(
+    /// Waits until something was read into `input`, if `want_read`, no more than there is room for; or until it may be
+    /// written, if `want_write`. Cancel-safe: what was read is in `input`.
+    fn next_event(
         &mut self,
         input: &mut BytesMut,
-        hears: bool,
-        writes: bool,
-    ) -> impl Future<Output = Moved> + Send;
+        want_read: bool,
+        want_write: bool,
+    ) -> impl Future<Output = ChannelEvent> + Send;
 
     /// Takes as many of `bytes` as it can without waiting.
     ///
@@ -46,7 +46,7 @@ pub trait Channel: Send + 'static {
     /// # Errors
     ///
     /// What it has shown is another node's.
-    fn vouches(&self, node: NodeId) -> Result<(), String>;
+    fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 
 /// TCP as it is: whoever is let in may say to be anybody.
@@ -66,12 +66,12 @@ impl Plain {
 
 impl Channel for Plain {
     #[inline]
-    async fn moved(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> Moved {
+    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
         let Plain { read, write } = self;
         tokio::select! {
             biased;
-            result = read.read_buf(input), if hears => Moved::Read(result),
-            _ = write.writable(), if writes => Moved::Writable,
+            result = read.read_buf(input), if want_read => ChannelEvent::Read(result),
+            _ = write.writable(), if want_write => ChannelEvent::Writable,
             else => pending().await,
         }
     }
@@ -88,7 +88,7 @@ impl Channel for Plain {
         while self.read.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}
     }
 
-    fn vouches(&self, _node: NodeId) -> Result<(), String> {
+    fn authorize(&self, _node: NodeId) -> Result<(), String> {
         Ok(())
     }
 }

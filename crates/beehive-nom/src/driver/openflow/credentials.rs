@@ -16,13 +16,13 @@ pub const KEY: &str = "key.pem";
 /// Whoever signs the certificates of switches, in PEM.
 pub const SWITCHES_CA: &str = "ca.pem";
 
-/// How often it is looked whether the files have changed.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is checked whether the files have changed.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a file that are read at most.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What is the matter with what a switch sent in place of TLS, or in it, in words.
-pub(super) fn fault(error: &std::io::Error) -> String {
+pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
@@ -37,7 +37,7 @@ pub(super) fn fault(error: &std::io::Error) -> String {
 pub struct Credentials {
     folder: PathBuf,
     /// Whether the certificate of a switch has to name it.
-    binds: bool,
+    binds_node: bool,
     current: Mutex<Current>,
 }
 
@@ -45,37 +45,37 @@ pub struct Credentials {
 struct Current {
     config: Arc<ServerConfig>,
     stamps: Stamps,
-    looked: Instant,
+    checked: Instant,
 }
 
 /// When each file was changed, and how long it was.
 type Stamps = [Option<(SystemTime, u64)>; 3];
 
 impl Credentials {
-    /// Reads them from `folder`: [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`]. `binds`: the certificate of a switch has to
+    /// Reads them from `folder`: [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`]. `binds_node`: the certificate of a switch has to
     /// name the node that it says to be.
     ///
     /// # Errors
     ///
     /// A file is missing or is not what it should be; in words for whoever put it there.
-    pub fn read(folder: &Path, binds: bool) -> Result<Credentials, String> {
+    pub fn read(folder: &Path, binds_node: bool) -> Result<Credentials, String> {
         let stamps = stamps(folder);
         let config = Arc::new(load(folder)?);
-        let current = Mutex::new(Current { config, stamps, looked: Instant::now() });
-        Ok(Credentials { folder: folder.to_path_buf(), binds, current })
+        let current = Mutex::new(Current { config, stamps, checked: Instant::now() });
+        Ok(Credentials { folder: folder.to_path_buf(), binds_node, current })
     }
 
     /// Whether the certificate of a switch has to name it.
-    pub fn binds(&self) -> bool {
-        self.binds
+    pub fn binds_node(&self) -> bool {
+        self.binds_node
     }
 
     /// What holds for a connection that begins now. Files that have changed are read again, at most once a second; if they
     /// are no good, what held before goes on holding.
     pub fn current(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock();
-        if current.looked.elapsed() >= LOOK_INTERVAL {
-            current.looked = Instant::now();
+        if current.checked.elapsed() >= CHECK_INTERVAL {
+            current.checked = Instant::now();
             let stamps = stamps(&self.folder);
             if stamps != current.stamps {
                 current.stamps = stamps;
@@ -162,12 +162,12 @@ mod tests {
             let mut acceptor = rustls::server::Acceptor::default();
             acceptor.read_tls(&mut &bytes[..]).expect("bytes are read");
             let (error, _) = acceptor.accept().expect_err("this is no handshake");
-            fault(&Error::new(ErrorKind::InvalidData, error))
+            describe_tls_error(&Error::new(ErrorKind::InvalidData, error))
         };
         // an OpenFlow hello
         assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
         // an alert where a greeting should be
         assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("is no TLS"));
-        assert_eq!(fault(&Error::other("something else")), "something else");
+        assert_eq!(describe_tls_error(&Error::other("something else")), "something else");
     }
 }

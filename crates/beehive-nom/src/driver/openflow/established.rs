@@ -1,7 +1,7 @@
 //! What a switch says once it is set up. Packets first: there are many of them.
 
-use crate::driver::openflow::handshake::words;
-use crate::driver::openflow::sent_flows::Sent;
+use crate::driver::openflow::handshake::describe_error;
+use crate::driver::openflow::sent_flows::SentFlow;
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Event, Events};
@@ -43,7 +43,7 @@ impl Session {
             result = if header.message_type == PACKET_IN && header.version == self.version.wire() {
                 self.packet_in(frame, chunk, out, events)
             } else {
-                self.other(frame, out, events)
+                self.control_message(frame, out, events)
             };
             if result.is_err() {
                 break;
@@ -85,7 +85,7 @@ impl Session {
     }
 
     #[inline(never)]
-    fn other<E: Events>(
+    fn control_message<E: Events>(
         &mut self,
         frame: Frame<'_>,
         out: &mut BytesMut,
@@ -100,19 +100,19 @@ impl Session {
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_SPARE {
-                    return Err(Close::Unread);
+                if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_RESERVE {
+                    return Err(Close::NotReading);
                 }
                 // a frame's data fits into a frame
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::EchoReply(_) => {}
             Message::BarrierReply => {
-                if let Some(flows) = self.commands.confirmed(frame.xid()) {
-                    events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
+                if let Some(flows) = self.sent_flows.confirmed(frame.xid()) {
+                    events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
                 }
             }
-            Message::FlowStatisticsReply(part) => self.flows_told(frame.xid(), &part, events)?,
+            Message::FlowStatisticsReply(part) => self.flow_statistics(frame.xid(), &part, events)?,
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
             Message::Error(error) => self.error(frame.xid(), &error, events),
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Keeps a change of a port. None: it means nothing. Else whether it was up before.
-    pub(super) fn note_port(&mut self, status: &PortStatus) -> Option<bool> {
+    pub(super) fn apply_port_status(&mut self, status: &PortStatus) -> Option<bool> {
         let number = wire::port_from(status.port.number);
         let known = self.ports.contains_key(&number);
         let odd = !PortNo::is_single(number)
@@ -144,7 +144,7 @@ impl Session {
     }
 
     fn port_status<E: Events>(&mut self, status: &PortStatus, events: &mut E) {
-        let Some(was_up) = self.note_port(status) else { return };
+        let Some(was_up) = self.apply_port_status(status) else { return };
         let (node, port) = (self.node, wire::port(&status.port));
         let removed = status.reason == PortReason::Delete;
         let event = match (was_up, port.up && !removed) {
@@ -153,7 +153,7 @@ impl Session {
             (false, false) if removed => Event::PortDown(PortDown { node, port: port.number, removed }),
             (_, _) => Event::PortChanged(PortChanged { node, port }),
         };
-        events.happened(event)
+        events.event(event)
     }
 
     fn flow_removed<E: Events>(&mut self, removed: &any::FlowRemoved, events: &mut E) {
@@ -161,7 +161,7 @@ impl Session {
             return Counters::add(&self.counters.messages_ignored, 1);
         };
         Counters::add(&self.counters.flows_removed, 1);
-        events.happened(Event::FlowRemoved(FlowRemoved {
+        events.event(Event::FlowRemoved(FlowRemoved {
             node: self.node,
             owner,
             priority: removed.priority,
@@ -174,7 +174,7 @@ impl Session {
 
     fn error<E: Events>(&mut self, xid: u32, error: &ErrorMessage<'_>, events: &mut E) {
         Counters::add(&self.counters.errors, 1);
-        self.note_flood_refused(error);
+        self.check_flood_refused(error);
         let why = match (
             error_type_name(self.version, error.error_type),
             error_code_name(self.version, error.error_type, error.code),
@@ -182,21 +182,21 @@ impl Session {
             // as everybody knows it
             (Some(kind), Some("permission")) => format!("{kind}: EPERM"),
             (Some(kind), Some(code)) => format!("{kind}: {}", code.to_ascii_uppercase()),
-            _ => words(error),
+            _ => describe_error(error),
         };
         tracing::debug!(node = %self.node, why, "the switch reports an error");
         if self.reading_refused(xid) {
             tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
             return;
         }
-        if self.commands.barrier_refused(xid) {
+        if self.sent_flows.barrier_refused(xid) {
             let flows = Vec::new();
-            events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
+            events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
             return;
         }
-        if let Some(Sent { owner, cause, flow, .. }) = self.commands.refused(xid) {
+        if let Some(SentFlow { owner, cause, flow, .. }) = self.sent_flows.refused(xid) {
             let flow = Some(flow);
-            events.happened(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
+            events.event(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
             return;
         }
         // it is too long ago, or was a withdrawal. The error quotes the message that it is about; where the cookie is in
@@ -212,7 +212,7 @@ impl Session {
             && let Some(owner) = wire::owner(cookie)
         {
             let (node, cause) = (self.node, wire::cause(cookie));
-            events.happened(Event::FlowFailed(FlowFailed { node, owner, cause, flow: None, why }))
+            events.event(Event::FlowFailed(FlowFailed { node, owner, cause, flow: None, why }))
         }
     }
 }

@@ -15,18 +15,18 @@ const BAD_OUT_PORT: (u16, u16) = (2, 4);
 
 impl Session {
     /// Takes note of an error: whether it says that the switch floods nothing.
-    pub(super) fn note_flood_refused(&mut self, error: &ErrorMessage<'_>) {
+    pub(super) fn check_flood_refused(&mut self, error: &ErrorMessage<'_>) {
         let refused =
             (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
-        if refused && self.flooded && !self.floods_by_list {
+        if refused && self.flooded && !self.floods_by_port_list {
             tracing::info!(node = %self.node, "the switch does not flood by itself: it is told the ports");
-            self.floods_by_list = true
+            self.floods_by_port_list = true
         }
     }
 
     /// The actions of a packet with every port named that it is flooded to.
     #[cold]
-    pub(super) fn spread(&self, packet: &PacketOut) -> Actions {
+    pub(super) fn flood_to_ports(&self, packet: &PacketOut) -> Actions {
         let mut actions = Vec::new();
         for action in packet.actions.as_slice() {
             if *action != Action::Output(PortNo::FLOOD) {
@@ -84,7 +84,7 @@ mod tests {
 
     fn refusal(session: &mut Session, code: u16) {
         let quoted = [4, PACKET_OUT, 0, 8, 0, 0, 0, 1];
-        session.note_flood_refused(&ErrorMessage { error_type: 2, code, data: &quoted });
+        session.check_flood_refused(&ErrorMessage { error_type: 2, code, data: &quoted });
     }
 
     #[test]

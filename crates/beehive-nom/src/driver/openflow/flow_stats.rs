@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// A reading that the switch has not told the end of.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingReading {
     xid: u32,
     wanted: ReadFlows,
     parts: u32,
@@ -26,13 +26,13 @@ impl Session {
         }
         let xid = self.xid();
         match FlowStatisticsRequest::ALL.encode_into(self.version, xid, out) {
-            Ok(()) => self.readings.push(Pending { xid, wanted: *wanted, parts: 0 }),
+            Ok(()) => self.readings.push(PendingReading { xid, wanted: *wanted, parts: 0 }),
             Err(error) => tracing::warn!(node = %self.node, %error, "flows cannot be asked for"),
         }
     }
 
     /// Takes a part of the answer.
-    pub(super) fn flows_told<E: Events>(
+    pub(super) fn flow_statistics<E: Events>(
         &mut self,
         xid: u32,
         part: &FlowStatistics<'_>,
@@ -52,9 +52,9 @@ impl Session {
             self.readings.remove(at);
         }
         // checked before
-        let flows = part.entries.iter().flatten().map(|entry| found(&entry)).collect();
+        let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
-        events.happened(Event::FlowsRead(FlowReading { asker, read }));
+        events.event(Event::FlowsRead(FlowReading { asker, read }));
         Ok(())
     }
 
@@ -66,12 +66,12 @@ impl Session {
     }
 }
 
-fn found(entry: &FlowEntry<'_>) -> FoundFlow {
+fn found_flow(entry: &FlowEntry<'_>) -> FoundFlow {
     let (owner, cause) = match wire::owner(entry.cookie) {
         Some(owner) => (Some(owner), wire::cause(entry.cookie)),
         None => (None, Cause::UNKNOWN),
     };
-    let mut more = match_words(&entry.match_fields);
+    let mut more = unsupported_fields(&entry.match_fields);
     let actions = actions(entry, &mut more);
     FoundFlow {
         table: entry.table_id,
@@ -91,7 +91,7 @@ fn found(entry: &FlowEntry<'_>) -> FoundFlow {
 }
 
 /// Adds `word` to a list in words.
-fn add(words: &mut String, word: std::fmt::Arguments<'_>) {
+fn push_item(words: &mut String, word: std::fmt::Arguments<'_>) {
     // writing to a string cannot fail
     let _ = write!(words, "{}{word}", if words.is_empty() { "" } else { "," });
 }
@@ -101,39 +101,39 @@ fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
     for action in entry.actions.iter().flatten() {
         match wire::action_from(&action) {
             Some(action) => list.push(action),
-            None => add(more, format_args!("{action:?}")),
+            None => push_item(more, format_args!("{action:?}")),
         }
     }
     if let Some(table) = entry.goto_table {
-        add(more, format_args!("goto_table={table}"))
+        push_item(more, format_args!("goto_table={table}"))
     }
     if entry.other_instructions > 0 {
-        add(more, format_args!("{} more instructions", entry.other_instructions))
+        push_item(more, format_args!("{} more instructions", entry.other_instructions))
     }
     list.into()
 }
 
 /// What of a match has no place in [`FlowMatch`](crate::object::FlowMatch).
-fn match_words(m: &any::Match) -> String {
+fn unsupported_fields(m: &any::Match) -> String {
     let mut words = String::new();
     macro_rules! field {
         ($name:literal, $value:expr) => {
             if let Some(value) = $value {
-                add(&mut words, format_args!("{}={value}", $name))
+                push_item(&mut words, format_args!("{}={value}", $name))
             }
         };
     }
     macro_rules! masked {
         ($name:literal, $value:expr) => {
             if let Some(masked) = $value {
-                add(&mut words, format_args!("{}={}/{}", $name, masked.value, masked.mask))
+                push_item(&mut words, format_args!("{}={}/{}", $name, masked.value, masked.mask))
             }
         };
     }
     masked!("eth_src", m.eth_src.filter(|masked| !masked.is_exact()));
     masked!("eth_dst", m.eth_dst.filter(|masked| !masked.is_exact()));
     if m.vlan == Some(VlanMatch::Tagged) {
-        add(&mut words, format_args!("vlan=any"))
+        push_item(&mut words, format_args!("vlan=any"))
     }
     field!("vlan_priority", m.vlan_priority);
     if wire::conversation_from(m).is_none() {
@@ -152,7 +152,7 @@ fn match_words(m: &any::Match) -> String {
     field!("icmp_type", m.icmp_type);
     field!("icmp_code", m.icmp_code);
     if m.other > 0 {
-        add(&mut words, format_args!("{} more fields", m.other))
+        push_item(&mut words, format_args!("{} more fields", m.other))
     }
     words
 }

@@ -16,7 +16,7 @@ impl Session {
     /// # Errors
     ///
     /// The switch speaks no version of ours, or not OpenFlow, or out of turn. What it is told about that is in `out`.
-    pub fn greet<E: Events>(
+    pub fn handshake<E: Events>(
         &mut self,
         frame: Frame<'_>,
         now: Time,
@@ -25,7 +25,7 @@ impl Session {
     ) -> Result<Step, Close> {
         Counters::add(&self.counters.messages, 1);
         if self.phase == Phase::Hello {
-            return self.greet_hello(frame, out);
+            return self.handle_hello(frame, out);
         }
         if frame.header().version != self.version.wire() {
             return Err(self.wrong_version(frame, out));
@@ -45,8 +45,8 @@ impl Session {
             }
             Message::FeaturesReply(features) => return self.features(&features, frame.xid()),
             Message::PortStatus(status) => {
-                if self.early.len() < limits::PORTS_PER_NODE_MAX {
-                    self.early.push(status)
+                if self.early_port_status.len() < limits::PORTS_PER_NODE_MAX {
+                    self.early_port_status.push(status)
                 }
             }
             Message::PortDescriptionReply(description) => self.description(&description, frame.xid())?,
@@ -73,7 +73,7 @@ impl Session {
     /// # Errors
     ///
     /// It is none.
-    pub fn foresee(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
+    pub fn check_partial_frame(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
         let [version, kind, high, low, ..] = *start else { return Ok(()) };
         let length = usize::from(u16::from_be_bytes([high, low]));
         let hello = version != 0 && kind <= 1 && length <= limits::HELLO_BYTES_MAX;
@@ -86,15 +86,15 @@ impl Session {
         Err(Close::Malformed("it did not begin with a hello".into()))
     }
 
-    fn greet_hello(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Result<Step, Close> {
+    fn handle_hello(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Result<Step, Close> {
         let hello = match Message::parse(frame) {
             Ok(Message::Hello(hello)) => hello,
             Ok(Message::Error(error)) => {
-                return Err(Close::Version(format!("the switch refuses: {}", words(&error))));
+                return Err(Close::Version(format!("the switch refuses: {}", describe_error(&error))));
             }
-            Ok(_) => return Err(self.out_of_turn(frame, "it did not begin with a hello", out)),
+            Ok(_) => return Err(self.unexpected_message(frame, "it did not begin with a hello", out)),
             Err(error) if frame.header().message_type == 0 => return Err(self.malformed(frame, error, out)),
-            Err(_) => return Err(self.out_of_turn(frame, "it did not begin with a hello", out)),
+            Err(_) => return Err(self.unexpected_message(frame, "it did not begin with a hello", out)),
         };
         let Some(version) = hello.negotiate(self.settings.versions) else {
             return Err(self.no_version_in_common(&hello, frame.xid(), out));
@@ -121,7 +121,7 @@ impl Session {
     }
 
     #[cold]
-    fn out_of_turn(&mut self, frame: Frame<'_>, why: &str, out: &mut BytesMut) -> Close {
+    fn unexpected_message(&mut self, frame: Frame<'_>, why: &str, out: &mut BytesMut) -> Close {
         // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
@@ -205,13 +205,16 @@ impl Session {
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
-                return Err(Close::Malformed(format!("it does not say its features: {}", words(error))));
+                return Err(Close::Malformed(format!(
+                    "it does not say its features: {}",
+                    describe_error(error)
+                )));
             }
             Phase::Setup { ports, .. } if *ports == Some(xid) => *ports = None,
             Phase::Setup { barrier, .. } if *barrier == Some(xid) => *barrier = None,
             _ => {}
         }
-        tracing::warn!(node = %self.node, error = words(error), "the switch refuses a part of its set-up");
+        tracing::warn!(node = %self.node, error = describe_error(error), "the switch refuses a part of its set-up");
         Ok(())
     }
 }
@@ -222,8 +225,8 @@ fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
 }
 
 /// An error in words.
-pub(super) fn words(error: &ErrorMessage<'_>) -> String {
-    let words = error.data.get(..limits::ERROR_WORDS_MAX).unwrap_or(error.data);
+pub(super) fn describe_error(error: &ErrorMessage<'_>) -> String {
+    let words = error.data.get(..limits::ERROR_TEXT_BYTES_MAX).unwrap_or(error.data);
     if error.error_type == ErrorMessage::HELLO_FAILED && !words.is_empty() {
         return words.escape_ascii().to_string();
     }

@@ -58,7 +58,7 @@ impl Keepalive {
     }
 
     /// The outcome of the probe, once there is one: whether the switch has said anything since.
-    pub(super) fn probed(&mut self, now: Time) -> Option<bool> {
+    pub(super) fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         let probed = self.probed?;
         let alive = self.heard > probed;
         if !alive && now.since(probed) < self.interval {
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn a_probe_ends_with_a_word_or_with_silence() {
         let mut k = Keepalive::new(S, 3, at(0));
-        assert_eq!(k.probed(at(5)), None);
+        assert_eq!(k.probe_outcome(at(5)), None);
         assert!(k.probe(at(10)) && !k.probe(at(11)));
-        assert_eq!(k.probed(at(500)), None);
+        assert_eq!(k.probe_outcome(at(500)), None);
         k.heard(at(501));
-        assert_eq!(k.probed(at(502)), Some(true));
-        assert_eq!(k.probed(at(503)), None);
+        assert_eq!(k.probe_outcome(at(502)), Some(true));
+        assert_eq!(k.probe_outcome(at(503)), None);
         assert!(k.probe(at(600)));
         assert_eq!(k.deadline(), at(1501));
-        assert_eq!(k.probed(at(1600)), Some(false));
+        assert_eq!(k.probe_outcome(at(1600)), Some(false));
     }
 }

@@ -182,7 +182,7 @@ impl Listener {
         let _ = stream.set_nodelay(true);
         match credentials {
             None => self.spawn(Plain::new(stream), peer),
-            Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds()) {
+            Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds_node()) {
                 Ok(channel) => self.spawn(channel, peer),
                 Err(error) => tracing::error!(%peer, %error, "no TLS with these certificates"),
             },
@@ -202,7 +202,7 @@ impl Listener {
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
                 let connection = Connection::new(&hive, channel, entry, settings.session, counters);
-                drive(io, connection.holding(slot).within(access), settings.admission).await;
+                drive(io, connection.with_slot(slot).with_access(access), settings.admission).await;
                 Ok(())
             }
         });

@@ -22,7 +22,7 @@ mod tls;
 mod wire;
 
 pub use access::Access;
-pub use channel::{Channel, Moved, Plain};
+pub use channel::{Channel, ChannelEvent, Plain};
 pub use connection::Connection;
 pub use credentials::{CERTIFICATE, Credentials, KEY, SWITCHES_CA};
 pub use listener::{ListenError, Listener, ListenerSettings};

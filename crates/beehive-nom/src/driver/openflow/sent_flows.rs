@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// A flow that was sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentFlow {
     xid: u32,
     pub(super) owner: Owner,
     pub(super) cause: Cause,
@@ -17,9 +17,9 @@ pub(super) struct Sent {
 
 /// Flows under way to the switch.
 #[derive(Debug, Default)]
-pub(super) struct Commands {
+pub(super) struct SentFlows {
     /// The latest flows; the oldest is overwritten.
-    recent: Vec<Sent>,
+    recent: Vec<SentFlow>,
     /// Where the next one goes.
     next: usize,
     /// Intended flows that no barrier has confirmed, in the order in which they were sent; none: refused.
@@ -28,23 +28,23 @@ pub(super) struct Commands {
     barrier: Option<u32>,
 }
 
-impl Commands {
+impl SentFlows {
     /// A flow has been put together under the number `xid`.
     #[inline]
     pub(super) fn sent(&mut self, xid: u32, flow: &Flow) {
-        let sent = Sent { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
+        let sent = SentFlow { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = sent,
             None => self.recent.push(sent),
         }
-        self.next = (self.next + 1) % limits::FLOWS_REMEMBERED; // a power of two
+        self.next = (self.next + 1) % limits::SENT_FLOWS_MAX; // a power of two
         if !flow.is_soft() {
-            self.expect(xid, flow.key())
+            self.expect_confirmation(xid, flow.key())
         }
     }
 
     #[cold]
-    fn expect(&mut self, xid: u32, flow: FlowKey) {
+    fn expect_confirmation(&mut self, xid: u32, flow: FlowKey) {
         if self.unconfirmed.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
             // a switch that answers no barriers: its flows are confirmed when they are read
             self.unconfirmed.pop_front();
@@ -84,7 +84,7 @@ impl Commands {
     }
 
     /// The message `xid` was refused: the flow in it, if it is remembered.
-    pub(super) fn refused(&mut self, xid: u32) -> Option<Sent> {
+    pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
             && *sent == xid
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_barrier_confirms_what_was_sent_before_it_and_was_not_refused() {
         for start in [1, u32::MAX - 1] {
-            let mut commands = Commands::default();
+            let mut commands = SentFlows::default();
             let xid = |n: u32| start.wrapping_add(n);
             (0..3).for_each(|n| commands.sent(xid(n), &flow(n as u16)));
             assert!(commands.wants_barrier());
@@ -129,23 +129,23 @@ mod tests {
 
     #[test]
     fn soft_flows_are_remembered_but_not_confirmed() {
-        let mut commands = Commands::default();
+        let mut commands = SentFlows::default();
         let soft = |n: u32| {
             let mut flow = flow(n as u16);
             flow.idle_s = 5;
             flow
         };
-        let count = limits::FLOWS_REMEMBERED as u32 + 10;
+        let count = limits::SENT_FLOWS_MAX as u32 + 10;
         (0..count).for_each(|n| commands.sent(n, &soft(n)));
         assert!(!commands.wants_barrier());
         assert_eq!(commands.refused(count - 1).map(|sent| sent.flow.0), Some(count as u16 - 1));
         assert_eq!(commands.refused(5), None, "too long ago");
-        assert_eq!(commands.recent.len(), limits::FLOWS_REMEMBERED);
+        assert_eq!(commands.recent.len(), limits::SENT_FLOWS_MAX);
     }
 
     #[test]
     fn a_switch_without_barriers_holds_nothing_up() {
-        let mut commands = Commands::default();
+        let mut commands = SentFlows::default();
         commands.sent(1, &flow(1));
         commands.barrier(2);
         assert!(!commands.barrier_refused(1) && commands.barrier_refused(2));

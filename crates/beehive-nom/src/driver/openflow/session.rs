@@ -1,9 +1,9 @@
 //! The OpenFlow protocol with one switch, without input or output: frames and time in, bytes and events out.
 
 use crate::driver::openflow::buffers::Buffers;
-use crate::driver::openflow::flow_stats::Pending;
+use crate::driver::openflow::flow_stats::PendingReading;
 use crate::driver::openflow::keepalive::Keepalive;
-use crate::driver::openflow::sent_flows::Commands;
+use crate::driver::openflow::sent_flows::SentFlows;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
 use crate::object::{Action, Actions, Flow, NodeId, PacketOut, Payload, Port, PortNo, WithdrawFlows};
@@ -85,16 +85,16 @@ pub struct Session {
     pub(super) auxiliary: bool,
     pub(super) ports: BTreeMap<PortNo, Port>,
     /// Changes of ports that came before their description.
-    pub(super) early: Vec<any::PortStatus>,
+    pub(super) early_port_status: Vec<any::PortStatus>,
     pub(super) buffers: Buffers,
     pub(super) keepalive: Keepalive,
     pub(super) ports_changed: bool,
-    pub(super) commands: Commands,
+    pub(super) sent_flows: SentFlows,
     /// Readings of flows under way, the oldest first.
-    pub(super) readings: Vec<Pending>,
+    pub(super) readings: Vec<PendingReading>,
     /// Whether a packet was flooded, and whether the switch has refused that.
     pub(super) flooded: bool,
-    pub(super) floods_by_list: bool,
+    pub(super) floods_by_port_list: bool,
     next_xid: u32,
     /// Packets and flows put together since they were last counted.
     tally: Tally,
@@ -118,14 +118,14 @@ impl Session {
             node: NodeId(0),
             auxiliary: false,
             ports: BTreeMap::new(),
-            early: Vec::new(),
+            early_port_status: Vec::new(),
             buffers: Buffers::default(),
             keepalive: Keepalive::new(settings.echo_interval, settings.echo_misses, now),
             ports_changed: false,
-            commands: Commands::default(),
+            sent_flows: SentFlows::default(),
             readings: Vec::new(),
             flooded: false,
-            floods_by_list: false,
+            floods_by_port_list: false,
             next_xid: 1,
             tally: Tally::default(),
         };
@@ -181,9 +181,7 @@ impl Session {
     pub fn deadline(&self) -> Time {
         match self.phase {
             Phase::Ready => self.keepalive.deadline(),
-            Phase::Setup { since, .. } => {
-                (since + BARRIER_PATIENCE).min(self.began + self.settings.handshake)
-            }
+            Phase::Setup { since, .. } => (since + BARRIER_TIMEOUT).min(self.began + self.settings.handshake),
             _ => self.began + self.settings.handshake,
         }
     }
@@ -197,25 +195,25 @@ impl Session {
         match self.phase {
             Phase::Ready => {
                 if self.keepalive.tick(now)? {
-                    self.ask_echo(out)
+                    self.send_echo_request(out)
                 }
                 Ok(())
             }
             // a switch that never answers barriers is served all the same
-            Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_PATIENCE => {
+            Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
                 tracing::debug!(node = %self.node, "the switch has not answered a barrier");
                 self.become_ready(now, events);
                 Ok(())
             }
             _ if now.since(self.began) >= self.settings.handshake => Err(match self.phase {
-                Phase::Hello => Close::WithoutAWord,
+                Phase::Hello => Close::NoHello,
                 _ => Close::Handshake,
             }),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn ask_echo(&mut self, out: &mut BytesMut) {
+    pub(super) fn send_echo_request(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
         // cannot fail: it has no data
         let _ = any::Echo { data: &[] }.encode_request_into(self.version, xid, out);
@@ -225,24 +223,24 @@ impl Session {
     /// Asks the switch at once whether it is there, since another one says to be it.
     pub fn probe(&mut self, now: Time, out: &mut BytesMut) {
         if self.keepalive.probe(now) {
-            self.ask_echo(out)
+            self.send_echo_request(out)
         }
     }
 
     /// Whether the switch has said anything since it was probed; none: it is not being probed, or may still answer.
-    pub fn probed(&mut self, now: Time) -> Option<bool> {
-        self.keepalive.probed(now)
+    pub fn probe_outcome(&mut self, now: Time) -> Option<bool> {
+        self.keepalive.probe_outcome(now)
     }
 
     pub(super) fn become_ready<E: Events>(&mut self, now: Time, events: &mut E) {
         self.phase = Phase::Ready;
         self.keepalive = Keepalive::new(self.settings.echo_interval, self.settings.echo_misses, now);
-        for status in std::mem::take(&mut self.early) {
-            self.note_port(&status);
+        for status in std::mem::take(&mut self.early_port_status) {
+            self.apply_port_status(&status);
         }
         self.ports_changed = true;
         if !self.auxiliary {
-            events.happened(Event::Joined {
+            events.event(Event::Joined {
                 node: self.node,
                 ports: self.ports(),
                 knows_owners: self.version != Version::V1_0,
@@ -262,7 +260,7 @@ impl Session {
 
     /// Says that the switch is not let in, whatever it says.
     #[cold]
-    pub fn forbid(&mut self, out: &mut BytesMut) {
+    pub fn send_permission_error(&mut self, out: &mut BytesMut) {
         // bad request, not permitted (the same numbers in both versions)
         let answer = beehive_of::Answer { error_type: 1, code: 5 };
         let xid = self.xid();
@@ -272,7 +270,7 @@ impl Session {
 
     /// Says that bytes cannot be split into frames, and why the connection ends.
     #[cold]
-    pub fn unframed(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
+    pub fn framing_error(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
         let xid = bytes.get(4..8).and_then(|x| x.first_chunk::<4>()).map_or(0, |x| u32::from_be_bytes(*x));
         let answer = ErrorMessage::answering(error.answer(self.version), bytes);
         let _ = answer.encode_into(self.version, xid, out);
@@ -288,26 +286,26 @@ impl Session {
         match wire::install(flow, self.version, xid, out) {
             Ok(()) => {
                 self.tally.installed += 1;
-                self.commands.sent(xid, flow)
+                self.sent_flows.sent(xid, flow)
             }
-            Err(error) => self.refuse("a flow", error),
+            Err(error) => self.cannot_encode("a flow", error),
         }
     }
 
     /// Asks to be told when the intended flows that were put together are in place, if there are any.
     #[inline]
-    pub fn ask_confirmation(&mut self, out: &mut BytesMut) {
-        if self.commands.wants_barrier() {
-            self.ask_barrier(out)
+    pub fn request_confirmation(&mut self, out: &mut BytesMut) {
+        if self.sent_flows.wants_barrier() {
+            self.send_barrier(out)
         }
     }
 
     #[cold]
-    fn ask_barrier(&mut self, out: &mut BytesMut) {
+    fn send_barrier(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
         // cannot fail: it has a fixed length
         let _ = any::Message::BarrierRequest.encode_into(self.version, xid, out);
-        self.commands.barrier(xid)
+        self.sent_flows.barrier(xid)
     }
 
     /// Takes flows away.
@@ -315,7 +313,7 @@ impl Session {
         let xid = self.xid();
         match wire::withdraw(flows, self.version, xid, out) {
             Ok(()) => Counters::add(&self.counters.flows_withdrawn, 1),
-            Err(error) => self.refuse("a withdrawal of flows", error),
+            Err(error) => self.cannot_encode("a withdrawal of flows", error),
         }
     }
 
@@ -345,8 +343,8 @@ impl Session {
         let mut packet = packet;
         if packet.actions == FLOOD {
             self.flooded = true;
-            if self.floods_by_list {
-                spread = PacketOut { actions: self.spread(packet), ..packet.clone() };
+            if self.floods_by_port_list {
+                spread = PacketOut { actions: self.flood_to_ports(packet), ..packet.clone() };
                 packet = &spread;
                 if packet.actions == Actions::None && buffer.is_none() {
                     return; // nobody to flood it to
@@ -355,19 +353,19 @@ impl Session {
         }
         match wire::packet_out(packet, buffer, data, self.version, xid, out) {
             Ok(()) => self.tally.packet_outs += 1,
-            Err(error) => self.refuse("a packet", error),
+            Err(error) => self.cannot_encode("a packet", error),
         }
     }
 
     #[cold]
-    fn refuse(&mut self, what: &str, error: beehive_of::EncodeError) {
+    fn cannot_encode(&mut self, what: &str, error: beehive_of::EncodeError) {
         Counters::add(&self.counters.commands_refused, 1);
         tracing::warn!(node = %self.node, %error, "{what} cannot be expressed in the version that the switch speaks");
     }
 
     /// Brings the counters up to date.
     #[inline]
-    pub fn count(&mut self) {
+    pub fn flush_tally(&mut self) {
         let Tally { packet_outs, installed } = std::mem::take(&mut self.tally);
         Counters::add(&self.counters.packet_outs, packet_outs);
         Counters::add(&self.counters.flows_installed, installed);
@@ -378,4 +376,4 @@ impl Session {
 const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
 /// How long an answer to the barrier of the handshake is waited for.
-pub(super) const BARRIER_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const BARRIER_TIMEOUT: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@
 //! is said before it is over waits inside, within [`BUFFERED_BYTES_MAX`].
 
 use crate::driver::openflow::certificate;
-use crate::driver::openflow::channel::{Channel, Moved};
+use crate::driver::openflow::channel::{Channel, ChannelEvent};
 use crate::object::NodeId;
 use bytes::BytesMut;
 use rustls::{ServerConfig, ServerConnection};
@@ -23,19 +23,19 @@ pub struct Tls {
     tcp: TcpStream,
     tls: ServerConnection,
     /// Whether the certificate has to name the node.
-    binds: bool,
+    binds_node: bool,
 }
 
 impl Tls {
-    /// Over a connection that was accepted. `binds`: the certificate has to name the node that the switch says to be.
+    /// Over a connection that was accepted. `binds_node`: the certificate has to name the node that the switch says to be.
     ///
     /// # Errors
     ///
     /// The settings are not good for any connection.
-    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds: bool) -> io::Result<Tls> {
+    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds_node: bool) -> io::Result<Tls> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(BUFFERED_BYTES_MAX));
-        Ok(Tls { tcp, tls, binds })
+        Ok(Tls { tcp, tls, binds_node })
     }
 
     /// Moves what has been decrypted to `input`, as far as there is room. None: there is nothing now.
@@ -92,15 +92,20 @@ impl Tls {
         Ok(())
     }
 
-    async fn round(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> io::Result<Moved> {
+    async fn round(
+        &mut self,
+        input: &mut BytesMut,
+        want_read: bool,
+        want_write: bool,
+    ) -> io::Result<ChannelEvent> {
         loop {
-            if hears && let Some(result) = self.decrypted(input) {
-                return result.map(|bytes| Moved::Read(Ok(bytes)));
+            if want_read && let Some(result) = self.decrypted(input) {
+                return result.map(|bytes| ChannelEvent::Read(Ok(bytes)));
             }
             let pushes = self.tls.wants_write();
             // what is said during the handshake waits for the other side's words, not for room
-            let writes = writes && !self.tls.is_handshaking();
-            let interest = match (hears, pushes || writes) {
+            let want_write = want_write && !self.tls.is_handshaking();
+            let interest = match (want_read, pushes || want_write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
                 (true, false) => Interest::READABLE,
                 (false, true) => Interest::WRITABLE,
@@ -109,12 +114,12 @@ impl Tls {
             let ready = self.tcp.ready(interest).await?;
             if ready.is_writable() {
                 match self.push() {
-                    Ok(()) if writes => return Ok(Moved::Writable),
+                    Ok(()) if want_write => return Ok(ChannelEvent::Writable),
                     Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
                     _ => {}
                 }
             }
-            if hears && (ready.is_readable() || ready.is_read_closed()) {
+            if want_read && (ready.is_readable() || ready.is_read_closed()) {
                 self.pull()?;
             }
         }
@@ -122,8 +127,8 @@ impl Tls {
 }
 
 impl Channel for Tls {
-    async fn moved(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> Moved {
-        self.round(input, hears, writes).await.unwrap_or_else(|error| Moved::Read(Err(error)))
+    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
+        self.round(input, want_read, want_write).await.unwrap_or_else(|error| ChannelEvent::Read(Err(error)))
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -156,14 +161,14 @@ impl Channel for Tls {
         while tokio::io::AsyncReadExt::read(&mut self.tcp, &mut rest).await.is_ok_and(|bytes| bytes > 0) {}
     }
 
-    fn vouches(&self, node: NodeId) -> Result<(), String> {
-        if !self.binds {
+    fn authorize(&self, node: NodeId) -> Result<(), String> {
+        if !self.binds_node {
             return Ok(());
         }
         let shown = self.tls.peer_certificates().and_then(<[_]>::first);
         // who has shown none was not let in
         let names = shown.map(|der| certificate::names(der)).unwrap_or_default();
-        match names.iter().any(|name| certificate::is_of(name, node)) {
+        match names.iter().any(|name| certificate::names_node(name, node)) {
             true => Ok(()),
             false => Err(format!("its certificate is not that of {node}; it is of {}", names.join(", "))),
         }

@@ -258,7 +258,7 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     let mut stray = open(&network).remove(0);
     stray.matching.conversation =
         stray.matching.conversation.map(|c| Conversation { source_port: 1, ..*c }.into());
-    network.switch(1).keep(&stray);
+    network.switch(1).install_leftover(&stray);
     let before = network.counters(1).packet_outs;
     network.pass(900).await; // it is asked each minute
     assert_eq!(open(&network).len(), 2, "{:?}", open(&network));

@@ -291,7 +291,9 @@ async fn flows_that_lead_elsewhere_are_withdrawn_when_they_are_found() {
     assert!(network.reaches(a, c).await);
     let flows = network.switch(3).flows();
     let good = flows.into_iter().find(|f| f.matching.destination == Some(c.mac())).expect("a flow");
-    network.switch(3).keep(&Flow { actions: Actions::One(Action::Output(PortNo(5))), ..good.clone() });
+    network
+        .switch(3)
+        .install_leftover(&Flow { actions: Actions::One(Action::Output(PortNo(5))), ..good.clone() });
     network.hive.request(VerifyFlows { node: NodeId(3) }).await.expect("is there");
     network.settled().await;
     assert!(network.reaches(a, c).await);

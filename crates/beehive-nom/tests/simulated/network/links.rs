@@ -90,10 +90,10 @@ async fn a_link_that_is_not_heard_any_more_is_lost() {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     assert_eq!(links(&network).await.len(), 2);
     // ports stay up, and nothing passes: the switch in between has failed
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     network.pass(60).await;
     assert_eq!(links(&network).await, []);
-    network.wires[0].deafen(false);
+    network.wires[0].set_lossy(false);
     network.pass(15).await;
     assert_eq!(links(&network).await.len(), 2);
 }
@@ -103,11 +103,11 @@ async fn a_link_that_was_lost_comes_back_though_hosts_talk_over_it() {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     network.pass(40).await;
     assert_eq!(links(&network).await.len(), 2);
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     network.pass(60).await;
     assert_eq!(links(&network).await, []);
     // what flows forward goes on coming in at both ends
-    network.wires[0].deafen(false);
+    network.wires[0].set_lossy(false);
     let (one, other) = (host(1, 1, 9), host(2, 2, 8));
     for from in [one, other] {
         network.switch(from.node).receive(PortNo(from.port), from.arp(other));
@@ -126,7 +126,7 @@ async fn a_pause_of_ours_does_not_count_against_links() {
     }
     let (links, changes) = network.hive.request(Which).await.expect("answers");
     assert_eq!((links.len(), changes), (2, 2), "links were lost and found again");
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     network.pass(70).await;
     assert_eq!(network.hive.request(Which).await.expect("answers").0, [], "and one that is silent is lost");
 }
@@ -135,7 +135,7 @@ async fn a_pause_of_ours_does_not_count_against_links() {
 async fn changes_with_late_answers(delay: usize) -> (usize, u64) {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     network.pass(20).await;
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     let mut under_way = std::collections::VecDeque::new();
     for _ in 0..15 {
         network.clear();

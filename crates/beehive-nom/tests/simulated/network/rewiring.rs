@@ -6,7 +6,7 @@ use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch, 
 use beehive_nom::object::{
     LLDP, Link, LinkDown, LinkUp, ListLinks, NodeId, PortId, PortNo, PortRole, PortRoleChanged,
 };
-use beehive_nom::sim::Temper;
+use beehive_nom::sim::Behavior;
 use bytes::Bytes;
 
 /// What every port is for, as was said last.
@@ -171,7 +171,7 @@ async fn nothing_is_kept_of_switches_that_came_once() {
         for node in 1..=40 {
             let (a, b) = (host(node, 7, 1), host(node, 6, 2));
             network.send(a, &a.arp(b)).await;
-            network.switch(node).set_temper(if node % 2 == 0 { Temper::Full } else { Temper::Willing });
+            network.switch(node).set_behavior(if node % 2 == 0 { Behavior::Full } else { Behavior::Normal });
             network.send(b, &b.udp(1, a, 2)).await;
         }
         network.switches.iter().for_each(|switch| switch.disconnect());
