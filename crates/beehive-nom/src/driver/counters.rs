@@ -1,4 +1,4 @@
-//! What is counted about the switches: written by one driver, read by anybody.
+//! Counters of switch connections: each is written by one driver and can be read by any thread.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +9,24 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters { $($(#[doc = $doc])* pub $name: AtomicU64,)* }
 
-        /// [`Counters`] as they were at one moment.
+        /// A copy of [`Counters`] at one moment.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct CountersNow { $($(#[doc = $doc])* pub $name: u64,)* }
 
         impl Counters {
-            /// As they are now.
+            /// Returns the current values.
             pub fn now(&self) -> CountersNow {
                 CountersNow { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
         }
 
         impl CountersNow {
-            /// Adds those of another connection.
+            /// Adds the values of another connection.
             pub fn add(&mut self, other: &CountersNow) {
                 $(self.$name += other.$name;)*
             }
 
-            /// Each with its name and meaning.
+            /// Returns each counter with its name and description.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*].into_iter()
             }
@@ -84,7 +84,7 @@ counters! {
 }
 
 impl Counters {
-    /// Adds to one of them. There is one writer, so no read-modify-write is needed.
+    /// Adds to a counter. There is only one writer, so a load and a store suffice.
     #[inline(always)]
     pub fn add(counter: &AtomicU64, count: u64) {
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);

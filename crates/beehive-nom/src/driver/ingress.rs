@@ -1,7 +1,9 @@
-//! The way in: packets under credits, waiting for a moment when there are none, then shed; everything else always.
+//! Admits the messages of a switch to the hive: packets need credits, wait in queues while there are none,
+//! and are then shed; all other events are always admitted.
 //!
-//! A bee that the operating system has taken off its core for some milliseconds is no overload: packets wait for that. They
-//! wait here, while the driver goes on reading what must not wait: echo, ports, flows, errors, barriers.
+//! A bee whose thread the operating system has preempted for some milliseconds is not overloaded, so packets
+//! wait for it. Meanwhile the driver goes on reading messages that must not wait: echoes, ports, flows,
+//! errors, barriers.
 
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
@@ -13,12 +15,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What can be set about how packets come in.
+/// Settings of packet admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// How long a packet may wait at its driver when the hive is behind, before it is dropped. Default 200 ms: a thread is
-    /// taken off its core for 10 ms on a busy machine, and for 100 ms in a container that has used up its share of the
-    /// processor. Only packets of the same port wait behind it. Zero: none waits.
+    /// Maximum time that a packet waits in its driver while the hive is behind, before it is dropped. Default
+    /// 200 ms: on a busy machine a thread is preempted for 10 ms, and in a container that has used up its CPU
+    /// quota for 100 ms. A waiting packet delays only packets of the same port. Zero disables queueing.
     pub patience: Duration,
 }
 
@@ -28,29 +30,29 @@ impl Default for Admission {
     }
 }
 
-/// Brings what a driver tells into the hive.
+/// Passes the events of a driver to the hive.
 pub(crate) struct Ingress {
     io: Io,
     address: Address,
     node: Option<NodeId>,
     counters: Arc<Counters>,
     admission: Admission,
-    /// All credits.
+    /// Total number of credits of this IO bee.
     limit: u32,
-    /// With no more credits than this, ports get shares of them.
+    /// Number of free credits at which ports start to be limited to fair shares.
     scarce_below: u32,
-    /// Credits that are left in this round.
+    /// Number of free credits left in this round.
     credits_left: u32,
     ledger: CreditLedger,
     queues: PacketQueues,
-    /// Of this round, to be counted when it ends.
+    /// Counts of this round; added to the counters when the round ends.
     tally: Tally,
     now: Time,
     window: Window,
     flooded: bool,
-    /// Commands were lost, and nobody was told.
+    /// Whether commands were lost and no [`VerifyFlows`] has been sent since.
     resync_needed: bool,
-    /// When the node app was told last that commands were lost.
+    /// Time of the latest [`VerifyFlows`].
     resync_sent: Option<Time>,
 }
 
@@ -61,13 +63,13 @@ struct Tally {
     shed: u64,
 }
 
-/// What happened in the second that runs.
+/// Counts of the current second.
 struct Window {
     start: Time,
-    /// Events that found no credit.
+    /// Number of events that found no free credit.
     uncredited: u32,
     shed: u64,
-    /// Probes that came in though there was no credit for a packet of their port.
+    /// LLDP probes that were admitted by port although the port had no credit.
     probes: HashMap<PortNo, u32>,
 }
 
@@ -76,7 +78,7 @@ impl Window {
         Window { start, uncredited: 0, shed: 0, probes: HashMap::new() }
     }
 
-    /// Whether one more probe of `port` may come in without a credit.
+    /// Counts a probe of `port` and returns whether it may be admitted without a credit.
     fn allows_probe(&mut self, port: PortNo) -> bool {
         if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
             return false;
@@ -114,12 +116,12 @@ impl Ingress {
         &mut self.io
     }
 
-    /// Waits for mail; if packets wait, also for credits to come back. Cancel-safe.
+    /// Waits for mail and, if packets are queued, for credits to return. Cancel-safe.
     pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
         if self.queues.is_empty() {
             return Some(self.io.receive().await);
         }
-        // with those that are free already nothing could be done
+        // wait for one more than are free now: with those, no packet could be admitted
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
             mail = self.io.receive() => Some(mail),
@@ -127,7 +129,7 @@ impl Ingress {
         }
     }
 
-    /// Starts a round: as much may come in as there are credits for, first what waits.
+    /// Starts a round: reads the number of free credits and admits queued packets first.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         self.now = now;
@@ -158,10 +160,10 @@ impl Ingress {
         self.window = Window::open(self.now)
     }
 
-    /// Ends a round: hands over what came in.
+    /// Ends a round: hands the admitted messages to the hive.
     #[inline]
     pub(crate) fn finish(&mut self) {
-        // there are credits for all of it: only packets take any, and they were counted
+        // cannot fail: only packets take credits, and a credit was counted for each of them
         let _ = self.io.try_flush();
         if !self.queues.is_empty() {
             self.flush_queues()
@@ -171,7 +173,7 @@ impl Ingress {
         }
     }
 
-    /// What was handed over may be done by now, and its credits back.
+    /// Handlers may have finished by now and returned their credits, so more queued packets can be admitted.
     #[cold]
     fn flush_queues(&mut self) {
         loop {
@@ -179,7 +181,7 @@ impl Ingress {
             if !self.admit_queued() {
                 return;
             }
-            // admitted as far as there are credits
+            // cannot fail: only as many packets as there are credits were admitted
             let _ = self.io.try_flush();
         }
     }
@@ -192,12 +194,12 @@ impl Ingress {
         self.window.shed += shed;
     }
 
-    /// Whether more events came in than can be done.
+    /// Returns whether the switch has sent more events than [`limits::EVENTS_UNCREDITED_PER_SECOND_MAX`].
     pub(crate) fn is_flooded(&self) -> bool {
         self.flooded
     }
 
-    /// The switch is lost.
+    /// Drops the queued packets and announces that the switch has left.
     pub(crate) fn node_left(&mut self) {
         self.tally.shed += self.queues.clear();
         self.flush_tally();
@@ -207,9 +209,9 @@ impl Ingress {
         }
     }
 
-    /// Looks whether commands to this driver were lost. If so, the node app is asked to compare what the switch has with
-    /// what it should have, and the apps whose flows are there say which of them are wrong: so the end is right whatever
-    /// was lost. Not more often than once in [`limits::REPAIR_INTERVAL`].
+    /// Checks whether the inbox of this IO bee overflowed. If so, asks the node app to compare the flows of
+    /// the switch with the intended ones, and thereby the apps to check their own flows; the final state is
+    /// right whatever was lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
     #[inline]
     pub(crate) fn check_lost_commands(&mut self) {
         let lost = self.io.take_lost();
@@ -231,7 +233,7 @@ impl Ingress {
         self.emit_now(VerifyFlows { node })
     }
 
-    /// As [`Ingress::emit_now`], to one who asked.
+    /// Like [`Ingress::emit_now`], but sends the message to the IO bee that asked for it.
     fn send_now<M: Message>(&mut self, asker: Address, message: M) {
         let _ = self.io.try_flush();
         self.io.send(asker, message);
@@ -239,7 +241,7 @@ impl Ingress {
     }
 
     fn emit_now<M: Message>(&mut self, message: M) {
-        // packets that came before it go before it
+        // flush packets that arrived earlier first, to keep the order
         let _ = self.io.try_flush();
         self.io.emit(message);
         self.flush_event()
@@ -255,10 +257,12 @@ impl Ingress {
         self.io.flush_control()
     }
 
-    /// A packet came up while credits are scarce_below: it goes in if its port has not had its share, or waits, or is shed.
+    /// Handles a packet while credits are scarce: admits it if its port has not used up its share, or else
+    /// queues or sheds it.
     #[cold]
     fn packet_in_scarce(&mut self, packet: PacketIn) {
-        // a flood must not make the links look dead that it comes through: what would be torn down then is in order
+        // a flood must not make the links that it comes through look dead: the topology would then change for
+        // no reason
         if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
             && self.window.allows_probe(packet.port)
         {
@@ -279,8 +283,8 @@ impl Ingress {
         }
     }
 
-    /// Adds to the batch what waits, as far as there are credits. Whether there was something. To be called when everything
-    /// admitted before has been handed over.
+    /// Adds queued packets to the batch, as far as there are credits. Returns whether there was one. Call it
+    /// only when everything admitted before has been handed over.
     fn admit_queued(&mut self) -> bool {
         let Ingress { io, credits_left, ledger, queues, limit, .. } = self;
         ledger.settle(*limit - *credits_left);
@@ -299,7 +303,7 @@ impl Ingress {
     }
 }
 
-/// Whether a port may have one of `credits_left` credits that are left.
+/// Returns whether a port may take one of the `credits_left` free credits.
 fn credit_available(ledger: &CreditLedger, port: PortNo, credits_left: u32) -> bool {
     fair_share::allows(ledger.held(port) as usize, 1, credits_left as usize)
 }
@@ -324,7 +328,8 @@ impl Events for Ingress {
             }
             Event::PortUp(message) => self.emit_now(message),
             Event::PortDown(message) => {
-                // what waits came in before: after this nobody may learn from it that its sender is there
+                // queued packets arrived before this event; no app may learn from them afterwards that their
+                // senders are at this port
                 self.tally.shed += self.queues.drop_port(message.port);
                 self.emit_now(message)
             }

@@ -1,4 +1,4 @@
-//! The IO bee of one switch: from the driver into the hive, and from the hive to the driver.
+//! Runs the IO bee of one switch: moves messages from the driver to the hive and from the hive to the driver.
 
 use crate::driver::ingress::{Admission, Ingress};
 use crate::driver::{Close, Driver};
@@ -7,21 +7,22 @@ use beehive::{Io, Mail};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Drives a switch until its connection ends or the hive stops. Returns why it ended.
+/// Drives a switch until its connection ends or the hive stops. Returns the reason.
 ///
-/// One round: take what the switch said, hand it over, give the driver all answers and commands that have come by
-/// then, write once. What is handed over runs as soon as this task waits; its answers wake the next round.
+/// Each round processes the input of the switch, hands it to the hive, gives the driver all answers and
+/// commands that have arrived by then, and writes once. The messages handed over run as soon as this task
+/// waits; their answers wake the next round.
 pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
-    // what a switch brings in belongs to one place: it is done on this worker, without waking another thread
+    // run the handlers of this switch's messages on this worker, so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
     let mut pending = PendingCommands::default();
     let close = loop {
-        // what it cannot be told now stays where it is, within the bounds of its inbox
+        // while the driver is full, commands stay in the bounded inbox of this IO bee
         let accepts_commands = !driver.is_full();
         tokio::select! {
             biased;
@@ -37,18 +38,18 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
         }
     };
     ingress.node_left();
-    // what has been put together may still go out: an error message, say
+    // pending output, such as an error message, may still be sent
     let now = ingress.io().now();
     let _ = driver.flush(now);
     driver.end(&close).await;
     close
 }
 
-/// Mail that was fetched and has not been given to the driver.
+/// Mail that was received and not yet given to the driver.
 #[derive(Default)]
 struct PendingCommands {
     queue: VecDeque<Mail>,
-    /// Commands of the first mail that the driver has got.
+    /// Number of commands in the first mail that the driver has already taken.
     done: usize,
 }
 
@@ -69,7 +70,7 @@ fn round<D: Driver>(
     loop {
         let delivered = pending.deliver(driver);
         let flushed = driver.flush(now);
-        // why it ends is said by what was read, whatever becomes of writing then
+        // an error in the input explains the end better than a write error that follows from it
         taken.as_ref().map_err(Close::clone)?;
         flushed?;
         if delivered.is_continue() || driver.is_full() {
@@ -85,8 +86,8 @@ impl PendingCommands {
         while let Some(mail) = self.queue.pop_front() {
             let mail = match mail.into_answers::<PacketIn>() {
                 Ok(answers) => {
-                    // an error is counted where it happened, and leaves the packet to its fate; a driver that is full
-                    // drops packets
+                    // an error was counted by the handler, and its packet stays unanswered; a full driver
+                    // drops packet-outs
                     answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
                     continue;
                 }
@@ -102,7 +103,7 @@ impl PendingCommands {
     }
 }
 
-/// Gives the commands in a mail to the driver, but for the first that are `done`, until it is full.
+/// Gives the commands of one mail to the driver until it is full, skipping the first `done`.
 #[inline]
 fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
     if let Some(flows) = mail.messages::<InstallFlow>() {

@@ -1,4 +1,5 @@
-//! Where packets wait that the hive has no credit for: for a short time, in a bounded space, each port in its own queue.
+//! Queues packets that the hive has no credit for: for a short time, within a byte limit, with one queue per
+//! port.
 
 use crate::driver::fair_share;
 use crate::limits;
@@ -8,11 +9,11 @@ use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Packets that wait, by port; they leave in rotation, a packet of each port.
+/// Queued packets by port; they are taken round-robin, one packet from each port.
 #[derive(Debug, Default)]
 pub(super) struct PacketQueues {
     by_port: HashMap<PortNo, Queue>,
-    /// The ports that have packets here; whose turn it is first.
+    /// Ports with queued packets, in round-robin order; the next one is first.
     rotation: VecDeque<PortNo>,
     bytes: usize,
     packets: u64,
@@ -20,29 +21,29 @@ pub(super) struct PacketQueues {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The one that came first is first.
+    /// Packets with their arrival times, oldest first.
     packets: VecDeque<(Time, PacketIn)>,
     bytes: usize,
 }
 
-/// The bytes that a packet is held to take.
+/// Returns the number of bytes that a queued packet is accounted with.
 fn cost(packet: &PacketIn) -> usize {
     packet.data.len() + limits::QUEUED_PACKET_OVERHEAD_BYTES
 }
 
 impl PacketQueues {
-    /// Whether nothing waits.
+    /// Returns whether no packet is queued.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Whether a packet of `port` would have to wait behind another one.
+    /// Returns whether packets of `port` are queued, so that a new one would have to wait behind them.
     pub(super) fn has_queued(&self, port: PortNo) -> bool {
         self.by_port.contains_key(&port)
     }
 
-    /// Lets a packet wait. Refused, and dropped, if its port has had its share of the space.
+    /// Queues a packet. Returns false, and drops the packet, if its port has used up its share of the space.
     pub(super) fn push(&mut self, now: Time, packet: PacketIn) -> bool {
         let (port, cost) = (packet.port, cost(&packet));
         let held = self.by_port.get(&port).map_or(0, |queue| queue.bytes);
@@ -60,9 +61,10 @@ impl PacketQueues {
         true
     }
 
-    /// Has packets leave, in rotation, to `admit`, which says of a port whether it may have a credit; until no port may.
+    /// Takes queued packets round-robin and passes them to `admit`, until `may`, which decides whether a port
+    /// may take a credit, has refused every port.
     pub(super) fn drain(&mut self, mut may: impl FnMut(PortNo) -> bool, mut admit: impl FnMut(PacketIn)) {
-        // ports in a row that may not
+        // number of consecutive ports that were refused
         let mut refused = 0;
         while refused < self.rotation.len()
             && let Some(port) = self.rotation.pop_front()
@@ -82,7 +84,7 @@ impl PacketQueues {
         }
     }
 
-    /// Drops what has waited for longer than `patience`; how many.
+    /// Drops the packets that have waited for longer than `patience`. Returns their number.
     pub(super) fn expire(&mut self, now: Time, patience: Duration) -> u64 {
         let before = self.packets;
         for _ in 0..self.rotation.len() {
@@ -100,7 +102,7 @@ impl PacketQueues {
         before - self.packets
     }
 
-    /// Drops what waits at `port`; how many.
+    /// Drops the queued packets of `port`. Returns their number.
     pub(super) fn drop_port(&mut self, port: PortNo) -> u64 {
         let Some(queue) = self.by_port.remove(&port) else { return 0 };
         self.rotation.retain(|other| *other != port);
@@ -109,12 +111,12 @@ impl PacketQueues {
         queue.packets.len() as u64
     }
 
-    /// Drops everything; how many.
+    /// Drops all queued packets. Returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         std::mem::take(self).packets
     }
 
-    /// The packet of `port` that has waited for longest, and whether it was the last of them.
+    /// Takes the oldest packet of `port`, and returns with it whether it was the last one.
     fn take(&mut self, port: PortNo) -> Option<(PacketIn, bool)> {
         let queue = self.by_port.get_mut(&port)?;
         let (_, packet) = queue.packets.pop_front()?;
@@ -131,7 +133,8 @@ impl PacketQueues {
 }
 
 impl PacketIn {
-    /// With bytes of its own: a packet that stays for longer must not keep the whole chunk that it was read with.
+    /// Copies the data of the packet. A packet that is kept for longer must not keep the whole chunk alive
+    /// that it was read with.
     pub(super) fn detached(self) -> PacketIn {
         PacketIn { data: Bytes::copy_from_slice(&self.data), ..self }
     }
@@ -204,7 +207,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done to it, what went in has come out, was dropped and counted, or waits.
+        /// After any sequence of operations, each accepted packet is either queued, or was admitted or
+        /// dropped and counted.
         #[test]
         fn nothing_is_lost_uncounted(steps in proptest::collection::vec((0..5u8, 1..6u32, 0..3_000usize), 0..200)) {
             let mut queues = PacketQueues::default();

@@ -1,4 +1,5 @@
-//! Which address a host says to have: in ARP, in IPv6's neighbour discovery, and in what a DHCP server grants it.
+//! Extracts the address that a host announces: in ARP, in IPv6 neighbour discovery, or as granted by a DHCP
+//! server.
 
 use crate::object::{Ethernet, Mac, Station};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -8,14 +9,14 @@ use etherparse::{
 use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Address that questions of ours come from: made here, of nobody.
+/// Source address of ARP probes from the controller: locally administered, so no host has it.
 pub const PROBE_SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
-/// A DHCP server's port (RFC 2131, 4.1).
+/// UDP port of DHCP servers (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;
-/// Start of the options (RFC 2131, 3).
+/// Magic cookie before the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// A host and the address that it says to have in `frame`, or that it is granted there.
+/// Returns a host and the address that it announces in `frame` or that a DHCP server grants it there.
 pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
@@ -24,16 +25,17 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
         (Some(LaxNetSlice::Arp(arp)), _) => {
             let mac = Mac(*arp.sender_hw_addr().first_chunk()?);
             let address = Ipv4Addr::from(*arp.sender_protocol_addr().first_chunk::<4>()?);
-            // whoever speaks for somebody else is not believed
+            // ignore ARP on behalf of another host
             (mac == header.source).then_some((station(mac), IpAddr::V4(address)))?
         }
         (Some(LaxNetSlice::Ipv6(ip)), Some(TransportSlice::Icmpv6(icmp)))
             if ip.header().hop_limit() == 255 =>
         {
             let address = match icmp.type_u8() {
-                // a solicitation, while an address is tried out from no address (RFC 4862, 5.4.2)
+                // a solicitation; during duplicate address detection, its source is unspecified (RFC 4862,
+                // 5.4.2)
                 135 => ip.header().source_addr(),
-                // an advertisement: the target is the sender's (RFC 4861, 4.4)
+                // an advertisement: the target is the sender's address (RFC 4861, 4.4)
                 136 => (*icmp.payload().first_chunk::<16>()?).into(),
                 _ => return None,
             };
@@ -48,7 +50,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     (!claim.1.is_unspecified() && !claim.1.is_multicast() && !claim.0.mac().is_multicast()).then_some(claim)
 }
 
-/// What a DHCP server grants to whom.
+/// Returns the host and the address in a DHCP acknowledgement.
 fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     let message = udp.payload();
     let is_reply = udp.source_port() == DHCP_SERVER && message.first() == Some(&2);
@@ -56,7 +58,7 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     if !is_reply || (kind, length) != (1, 6) || message.get(236..240)? != DHCP_COOKIE {
         return None;
     }
-    // option 53 says which reply it is: 5 grants. Every round takes a byte at least, so this ends.
+    // option 53 is the message type, and 5 is an acknowledgement; each iteration consumes at least one byte
     let mut options = message.get(240..)?;
     while let Some((code, rest)) = options.split_first() {
         match code {
@@ -76,8 +78,8 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     None
 }
 
-/// A question to `station` alone whether it has `address`; one that changes nobody's memory (RFC 5227, 1.1). None for
-/// what ARP does not know.
+/// Builds a unicast ARP probe that asks `station` whether it has `address`; it changes no ARP cache (RFC
+/// 5227, 1.1). Returns `None` for IPv6, which does not use ARP.
 pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
     let (from, to) = (PROBE_SOURCE.0, station.mac().0);

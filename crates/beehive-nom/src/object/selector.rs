@@ -1,4 +1,4 @@
-//! Which conversations are meant, as people write it: `"tcp"`, `80`, `"80-90"`. In a log it is shorter.
+//! Parses protocols and ports in settings: `"tcp"`, `80`, `"80-90"`. Logs use a compact encoding.
 
 use crate::object::Conversation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -7,14 +7,14 @@ use std::fmt;
 /// A protocol by name or number: `"tcp"`, `"udp"`, `"icmp"` or `47`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// ICMP, for IPv4 or IPv6.
+    /// ICMP or ICMPv6.
     Icmp,
-    /// The one with this number.
+    /// The protocol with this number.
     Number(u8),
 }
 
 impl Protocol {
-    /// Whether `conversation` is of it.
+    /// Returns whether `conversation` uses this protocol.
     pub fn is_of(self, conversation: &Conversation) -> bool {
         match self {
             Protocol::Icmp => matches!(conversation.protocol, Conversation::ICMP | Conversation::ICMPV6),
@@ -23,17 +23,17 @@ impl Protocol {
     }
 }
 
-/// Ports in a row, the first and the last among them: `80` or `"80-90"`.
+/// An inclusive range of ports: `80` or `"80-90"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ports {
-    /// The first.
+    /// The first port.
     pub first: u16,
-    /// The last.
+    /// The last port.
     pub last: u16,
 }
 
 impl Ports {
-    /// Whether `port` is one of them.
+    /// Returns whether `port` is in the range.
     pub fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
@@ -100,7 +100,7 @@ impl TryFrom<Written> for Ports {
     }
 }
 
-/// Text for people, and else a pair of numbers.
+/// Encodes a type as text in human-readable formats, and as numbers in others.
 macro_rules! as_people_write {
     ($kind:ident, $pair:ty, $to:expr, $from:expr) => {
         impl Serialize for $kind {

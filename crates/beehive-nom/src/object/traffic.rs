@@ -1,4 +1,4 @@
-//! What a packet carries above Ethernet: which conversation it belongs to.
+//! Determines which conversation (five-tuple) a packet belongs to.
 
 use super::selector::Protocol;
 use etherparse::{ArpHardwareId, EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
@@ -8,33 +8,33 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// One direction of a conversation between two hosts: addresses, protocol and ports (the five-tuple).
 ///
-/// Protocols without ports have zero for both. An ICMP question has its identifier as source port and zero as
-/// destination port, its answer the other way round: so an answer is the reverse of its question, and no question is
-/// the reverse of another one.
+/// Both ports are zero for protocols without ports. An ICMP echo request has its identifier as source port
+/// and zero as destination port, and its reply the other way round. So a reply is the reverse of its request,
+/// and no request is the reverse of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Conversation {
-    /// Who speaks.
+    /// The sender.
     pub source: IpAddr,
-    /// To whom.
+    /// The receiver.
     pub destination: IpAddr,
-    /// The protocol's number: 6 is TCP, 17 is UDP.
+    /// The IP protocol number: 6 is TCP, 17 is UDP.
     pub protocol: u8,
-    /// The port that it comes from.
+    /// The source port.
     pub source_port: u16,
-    /// The port that it goes to.
+    /// The destination port.
     pub destination_port: u16,
 }
 
 impl Conversation {
-    /// The number of ICMP.
+    /// Protocol number of ICMP.
     pub const ICMP: u8 = 1;
-    /// The number of TCP.
+    /// Protocol number of TCP.
     pub const TCP: u8 = 6;
-    /// The number of UDP.
+    /// Protocol number of UDP.
     pub const UDP: u8 = 17;
-    /// The number of ICMPv6.
+    /// Protocol number of ICMPv6.
     pub const ICMPV6: u8 = 58;
-    /// Comes before all others.
+    /// The smallest value, for range queries.
     pub const MIN: Conversation = Conversation {
         source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -43,7 +43,7 @@ impl Conversation {
         destination_port: 0,
     };
 
-    /// The other direction.
+    /// Returns the other direction.
     pub const fn reversed(self) -> Conversation {
         Conversation {
             source: self.destination,
@@ -54,12 +54,12 @@ impl Conversation {
         }
     }
 
-    /// Whether a switch can tell its packets by addresses and ports.
+    /// Returns whether its protocol has ports, so that a flow can match it.
     pub const fn has_ports(&self) -> bool {
         matches!(self.protocol, Self::TCP | Self::UDP)
     }
 
-    /// The Ethernet type that it travels in.
+    /// Returns the Ethernet type of its packets.
     pub const fn ethertype(&self) -> u16 {
         match self.source {
             IpAddr::V4(_) => EtherType::IPV4.0,
@@ -89,24 +89,25 @@ impl fmt::Display for Conversation {
     }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// ARP, or IPv6's neighbour discovery: without it no host finds another.
+    /// ARP, or IPv6 neighbour discovery: without these, hosts cannot find each other.
     AddressResolution,
-    /// A packet of a conversation; a first fragment too.
+    /// A packet of a conversation, or the first fragment of one.
     Conversation(Conversation),
-    /// A later fragment: it does not say its ports, which are zero here.
+    /// A later fragment; it does not carry the ports, which are zero here.
     Fragment(Conversation),
     /// An ICMP error about a packet of this conversation.
     IcmpError(Conversation),
-    /// Something else: neither IP nor ARP, or too broken to tell.
+    /// Anything else: neither IP nor ARP, or malformed.
     Other,
 }
 
 impl Traffic {
-    /// What is in an Ethernet frame, or in its start. Whatever the bytes are, this ends, and reads none beyond them.
+    /// Classifies an Ethernet frame, which may be truncated. It terminates on any input and never reads out
+    /// of bounds.
     pub fn read(frame: &[u8]) -> Traffic {
         let Ok(packet) = LaxSlicedPacket::from_ethernet(frame) else { return Traffic::Other };
         if let Some(LaxNetSlice::Arp(arp)) = &packet.net {
@@ -119,7 +120,7 @@ impl Traffic {
     }
 }
 
-/// `outermost`: not the packet that an ICMP error is about.
+/// Classifies an IP packet. `outermost` is false for the packet quoted in an ICMP error.
 fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     let (source, destination, hops, offset, payload): (IpAddr, IpAddr, _, _, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
@@ -161,7 +162,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
             else {
                 return Traffic::Other;
             };
-            // zero is the other side's
+            // zero marks the other side
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
@@ -169,9 +170,10 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
                     return read_icmp_error(about, destination);
                 }
-                // RFC 4861, 7.1: what has come through a router is none
+                // RFC 4861, 7.1: a packet with a lower hop limit has passed a router and is not neighbour
+                // discovery
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
-                // one that is its own reverse would be answered by itself
+                // use different ports: a conversation equal to its own reverse would count as its own reply
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
         }
@@ -181,18 +183,18 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     Traffic::Conversation(conversation)
 }
 
-/// Where a fragment begins, in eights of bytes: the upper 13 bits of the second word (RFC 8200, 4.5). etherparse 0.19 takes
-/// others, and says of a first fragment that it is a later one.
+/// Returns the offset of a fragment in units of eight bytes: the upper 13 bits of the second word (RFC 8200,
+/// 4.5). etherparse 0.19 uses other bits, and mistakes first fragments for later ones.
 fn fragment_offset(header: &[u8]) -> u16 {
     let word = header.get(2..4).and_then(|word| word.first_chunk::<2>());
     word.map_or(0, |word| u16::from_be_bytes(*word) >> 3)
 }
 
-/// An error that `told` hears of `about`, a packet.
+/// Classifies an ICMP error that was sent to `told` about the packet `about`.
 fn read_icmp_error(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {
-        // who has sent the packet is told, and nobody else (RFC 792; RFC 4443, 2.2)
+        // only the sender of the packet receives the error (RFC 792; RFC 4443, 2.2)
         Traffic::Conversation(conversation) if conversation.source == told => {
             Traffic::IcmpError(conversation)
         }

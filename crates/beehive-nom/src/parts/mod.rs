@@ -1,8 +1,8 @@
-//! What apps are made of besides objects: the address table of a bridge, tables with a limit for each
-//! port, deadlines, settings with ranges, the mark on an app's flows.
+//! Building blocks of apps: a bridge's address table, tables with a quota for each port, deadlines, settings
+//! with ranges, and the owner of an app's flows.
 //!
-//! They are plain data and functions over [`Rows`](beehive::Rows): an app keeps its dictionaries, so its map is derived as
-//! ever, and hands the rows of one cell over.
+//! They are plain data and functions over [`Rows`](beehive::Rows). An app keeps its own dictionaries, so its
+//! map is derived as usual, and passes the rows of one cell to them.
 
 mod deadline;
 mod owner;

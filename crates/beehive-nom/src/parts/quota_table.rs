@@ -1,15 +1,16 @@
-//! Crowds: a table of what is behind the ports of a switch, so much behind each port at most.
+//! A table of entries behind the ports of a switch, with a quota for each port.
 //!
-//! Whoever keeps something for every address that a packet names needs a limit, or one host that forges addresses fills
-//! the memory and the switch's tables. One limit for the whole switch is not enough: then the forger takes everybody's
-//! place. With one for each port, other ports do not notice.
+//! An app that stores something for every address in a packet needs a limit; otherwise one host that forges
+//! addresses fills the memory and the switch's flow tables. A single limit for the switch is not enough, as
+//! the attacker would use up the space of all others. With a quota for each port, other ports are not
+//! affected.
 
 use crate::object::PortNo;
 use beehive::{RowKey, Rows, Value};
 
-/// What is behind a port.
+/// A value that belongs to a port.
 pub trait AtPort {
-    /// Which one.
+    /// Returns the port.
     fn port(&self) -> PortNo;
 }
 
@@ -20,16 +21,16 @@ impl AtPort for PortNo {
     }
 }
 
-/// How much room there is.
+/// Limits on the number of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortQuota {
-    /// Rows behind one port.
+    /// Maximum number of rows behind one port.
     pub per_port_max: u32,
-    /// Rows at one switch.
+    /// Maximum number of rows at one switch.
     pub per_node_max: u32,
 }
 
-/// The rows of a switch, each behind a port, and how many are behind each.
+/// The rows of a switch, each behind a port, and the number of rows behind each port.
 ///
 /// ```
 /// use beehive_core::Rows;
@@ -54,14 +55,14 @@ pub struct QuotaTable<'a, K, V> {
 }
 
 impl<'a, K: RowKey, V: Value + AtPort> QuotaTable<'a, K, V> {
-    /// `rows`, of which `port_counts` counts those behind each port. Both belong to the same switch, and are changed together
-    /// only.
+    /// Creates the table from `rows` and from `port_counts`, which counts the rows behind each port. Both
+    /// must belong to the same switch and be changed through this type only.
     #[inline]
     pub fn new(rows: &'a mut Rows<K, V>, port_counts: &'a mut Rows<PortNo, u32>) -> Self {
         QuotaTable { rows, port_counts }
     }
 
-    /// Puts `value` in the place of `key`. False if there is no room behind its port; then all stays as it is.
+    /// Inserts or replaces the value of `key`. Returns false and changes nothing if a quota is used up.
     pub fn put(&mut self, key: K, value: V, quota: PortQuota) -> bool {
         let (port, old) = (value.port(), self.rows.get(&key).map(AtPort::port));
         if old != Some(port) {
@@ -77,14 +78,14 @@ impl<'a, K: RowKey, V: Value + AtPort> QuotaTable<'a, K, V> {
         true
     }
 
-    /// Removes `key`.
+    /// Removes `key` and returns its value.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let value = self.rows.remove(key)?;
         self.uncount(value.port());
         Some(value)
     }
 
-    /// Removes the rows for which `take` is true and returns them; asks in order.
+    /// Removes the rows for which `take` returns true, and returns them. Calls `take` in key order.
     pub fn take_if(&mut self, take: impl FnMut(&K, &V) -> bool) -> Vec<(K, V)> {
         let taken = self.rows.take_if(take);
         taken.iter().for_each(|(_, value)| self.uncount(value.port()));

@@ -1,12 +1,12 @@
-//! Settings of apps: each with its default and its range, said once.
+//! Declares the settings of apps, each with its default and its range in one place.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Declares the settings of an app: a struct for [`Config`](beehive::Config), each field with its default and, in brackets,
-/// the range that it can be in.
+/// Declares the settings of an app: a struct for [`Config`](beehive::Config). Each field has a default and,
+/// in brackets, an optional range.
 ///
-/// Keys that are left out have their defaults, a key that there is not is refused, and so is a number out of range: what
-/// makes no sense does not become another number. Default and range are written into the documentation too. The crate
+/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is silently
+/// adjusted. The macro adds default and range to the documentation of each field. The crate that uses it
 /// needs `serde`.
 ///
 /// ```
@@ -74,7 +74,7 @@ macro_rules! settings {
     (@value $value:ident, $least:literal, $most:literal) => { $value.0 };
 }
 
-/// A number from `LEAST` to `MOST`, as it is written.
+/// A number that must be from `LEAST` to `MOST` when it is deserialized.
 #[derive(Clone, Copy, Debug)]
 pub struct Within<T, const LEAST: i64, const MOST: i64>(pub T);
 

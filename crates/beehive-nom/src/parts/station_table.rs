@@ -1,57 +1,58 @@
-//! StationTable: the address table of a bridge, with ageing and a limit for each port.
+//! The address table of a bridge, with ageing and a quota for each port.
 
 use crate::object::{FoundFlow, PortNo, Station};
 use crate::parts::{PortQuota, QuotaTable, extend, seconds};
 use beehive::{Rows, Time};
 use std::time::Duration;
 
-/// A flow and an address that it leads to do not end at the same time to the second.
+/// Margin by which an address outlives the flows that lead to it, as their ends are not precise to the
+/// second.
 const FLOW_END_SLACK: Duration = Duration::from_secs(2);
 
-/// What holds for the stations of a switch.
+/// Limits of a station table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StationLimits {
-    /// How long a station is remembered without a packet from it.
+    /// Time after the latest packet of a station when it is forgotten.
     pub age: Duration,
-    /// How many there may be.
+    /// Maximum number of stations.
     pub quota: PortQuota,
 }
 
 impl StationLimits {
-    /// For stations that are remembered for `age_s` seconds: so many behind one port, and so many at a switch.
+    /// Creates limits from settings: the age in seconds, and the numbers of stations per port and per switch.
     pub fn of(age_s: u32, per_port_max: u32, per_node_max: u32) -> StationLimits {
         StationLimits { age: seconds(age_s), quota: PortQuota { per_port_max, per_node_max } }
     }
 }
 
-/// What a packet says about the station that it is from.
+/// What a packet reveals about the station that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
-    /// It is behind this port, as was known, or is learned now.
+    /// The station is behind this port; it was known, or was learned now.
     Here,
-    /// It was behind the other port until now. `kept`: there was room for it behind this one.
+    /// The station was behind another port.
     Moved {
-        /// Behind which.
+        /// The previous port.
         from: PortNo,
-        /// Whether it is known to be here now.
+        /// Whether it was learned behind the new port; false if the quota of that port is used up.
         kept: bool,
     },
-    /// There is no room for it.
+    /// The station is unknown, and a quota is used up.
     Full,
 }
 
 impl Learned {
-    /// Whether it is known to be where it was heard.
+    /// Returns whether the table now has the station behind the port of the packet.
     #[inline]
     pub fn is_known(self) -> bool {
         matches!(self, Learned::Here | Learned::Moved { kept: true, .. })
     }
 }
 
-/// The stations of one switch: behind which port each is, and until when it is remembered.
+/// The stations of one switch: the port of each, and the time until which it is remembered.
 ///
-/// A deadline that is not known (after a fail-over, if deadlines are `#[volatile]`) is as if the station had been heard
-/// just now.
+/// A station with an unknown deadline (after a fail-over, if deadlines are `#[volatile]`) is treated as if
+/// its latest packet had arrived just now.
 ///
 /// ```
 /// use beehive_core::{Rows, Time};
@@ -81,8 +82,8 @@ pub struct StationTable<'a> {
 }
 
 impl<'a> StationTable<'a> {
-    /// `ports` of stations, which `port_counts` counts, and `until` when each is remembered: all of one switch, and changed
-    /// together only.
+    /// Creates the table from the `ports` of stations, the number of stations behind each port, and the
+    /// deadlines `until`. All must belong to the same switch and be changed through this type only.
     #[inline]
     pub fn new(
         ports: &'a mut Rows<Station, PortNo>,
@@ -94,7 +95,8 @@ impl<'a> StationTable<'a> {
         StationTable { ports, until, port_counts, limits, now }
     }
 
-    /// A packet of `station` came in on `port`. It is there from now on, if there is room.
+    /// Learns from a packet of `station` that came in on `port`. The station is behind this port from now on,
+    /// unless the quota is used up.
     #[inline]
     pub fn learn(&mut self, station: Station, port: PortNo) -> Learned {
         let heard = if self.ports.get(&station) == Some(&port) {
@@ -110,7 +112,7 @@ impl<'a> StationTable<'a> {
 
     fn relocate(&mut self, station: Station, port: PortNo) -> Learned {
         let mut table = QuotaTable::new(self.ports, self.port_counts);
-        // it is there no longer, whether or not there is room for it here
+        // it has left the old port, whether or not it can be learned here
         let old = table.remove(&station);
         let kept = table.put(station, port, self.limits.quota);
         if !kept {
@@ -123,21 +125,22 @@ impl<'a> StationTable<'a> {
         }
     }
 
-    /// The port that a station is behind.
+    /// Returns the port that a station is behind.
     #[inline]
     pub fn port(&self, station: Station) -> Option<PortNo> {
         self.ports.get(&station).copied()
     }
 
-    /// Remembers a station while a flow that leads to it may live, which is `longest`: else it could move after it is
-    /// forgotten, and nobody would know that flows lead to where it was.
+    /// Remembers a station for at least `longest`, the remaining lifetime of a flow that leads to it.
+    /// Otherwise the station could move after it was forgotten, and the flow would keep leading to its old
+    /// port.
     #[inline]
     pub fn keep_at_least(&mut self, station: Station, longest: Duration) {
         extend(self.until, station, self.now + longest + FLOW_END_SLACK);
     }
 
-    /// Learns from a flow between two stations that is in the switch already. False if that contradicts what is known, or
-    /// there is no room, or no end to the flow: then it should go.
+    /// Learns from a flow between two stations that is already in the switch. Returns false if the flow
+    /// should be withdrawn: it contradicts the table, a quota is used up, or it has no hard timeout.
     pub fn adopt(&mut self, found: &FoundFlow) -> bool {
         let Some(ends) = found.endpoints().filter(|_| found.hard_s != 0) else { return false };
         let good = ends.iter().all(|(station, port)| match self.ports.get(station) {
@@ -146,7 +149,7 @@ impl<'a> StationTable<'a> {
         });
         for (station, _) in ends.into_iter().filter(|_| good) {
             self.until.entry(station).or_insert(self.now + self.limits.age);
-            self.keep_at_least(station, found.remaining()); // it may be of other settings
+            self.keep_at_least(station, found.remaining()); // the flow may have been made with other settings
         }
         good
     }
@@ -158,7 +161,7 @@ impl<'a> StationTable<'a> {
         }
     }
 
-    /// Forgets the stations that were not heard for long.
+    /// Forgets the stations whose deadlines have passed.
     pub fn expire(&mut self) {
         let (now, until, unknown) = (self.now, &mut *self.until, self.now + self.limits.age);
         let mut table = QuotaTable::new(self.ports, self.port_counts);
@@ -167,7 +170,7 @@ impl<'a> StationTable<'a> {
         }
     }
 
-    /// Forgets all.
+    /// Forgets all stations.
     pub fn clear(&mut self) {
         self.ports.clear();
         self.until.clear();
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(table.at(101).learn(host(3), PortNo(1)), Learned::Here);
         assert_eq!(table.at(101).learn(host(4), PortNo(1)), Learned::Full);
         assert_eq!(table.until.get(&host(4)), None);
-        // after a fail-over nobody knows until when
+        // after a fail-over the deadlines are unknown
         table.until = Rows::default();
         table.at(200).expire();
         assert_eq!(table.ports.len(), 2);

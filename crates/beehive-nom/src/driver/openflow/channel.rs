@@ -1,4 +1,4 @@
-//! What a connection runs over: bytes in, bytes out, and whether the other side has shown who it is.
+//! Defines the transport of a connection: reads and writes bytes, and authenticates the peer.
 
 use crate::object::NodeId;
 use bytes::BytesMut;
@@ -8,22 +8,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// What a wait on a channel brought.
+/// The result of waiting on a channel.
 #[derive(Debug)]
 pub enum ChannelEvent {
-    /// So many bytes were read; none: the other side has closed it.
+    /// The number of bytes read; 0 if the peer has closed the connection.
     Read(io::Result<usize>),
-    /// It may take more bytes now.
+    /// The channel may accept more bytes.
     Writable,
 }
 
-/// A connection to a switch, as bytes.
+/// A byte stream to a switch.
 ///
-/// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) says that the other side is not to be trusted: it has the
-/// wrong certificate, or none, or does not speak what is spoken here. Others say that the network failed.
+/// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) means that the peer is not trusted: it has no
+/// certificate or the wrong one, or does not speak TLS. All other errors mean that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits until something was read into `input`, if `want_read`, no more than there is room for; or until it may be
-    /// written, if `want_write`. Cancel-safe: what was read is in `input`.
+    /// Waits until bytes have been read into the free capacity of `input`, if `want_read`, or until the
+    /// channel is writable, if `want_write`. Cancel-safe: bytes that were read are in `input`.
     fn next_event(
         &mut self,
         input: &mut BytesMut,
@@ -31,25 +31,27 @@ pub trait Channel: Send + 'static {
         want_write: bool,
     ) -> impl Future<Output = ChannelEvent> + Send;
 
-    /// Takes as many of `bytes` as it can without waiting.
+    /// Writes as many of `bytes` as possible without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is none; else the connection is over.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is none; any other error means that the connection
+    /// has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Lets what was written arrive: says that no more comes, and reads on until the other side has closed it too.
+    /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
+    /// all output.
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Whether the other side may say to be the node `node`; else why not.
+    /// Checks that the peer is allowed to claim the node id `node`.
     ///
     /// # Errors
     ///
-    /// What it has shown is another node's.
+    /// The certificate of the peer names another node, or none.
     fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 
-/// TCP as it is: whoever is let in may say to be anybody.
+/// Plain TCP. A peer may claim any node id.
 #[derive(Debug)]
 pub struct Plain {
     read: OwnedReadHalf,
@@ -57,7 +59,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Over a connection that was accepted.
+    /// Creates the channel of an accepted connection.
     pub fn new(stream: TcpStream) -> Plain {
         let (read, write) = stream.into_split();
         Plain { read, write }
@@ -82,7 +84,7 @@ impl Channel for Plain {
     }
 
     async fn finish(&mut self) {
-        // whatever fails now, there is no more to be done for it
+        // the connection ends here in any case, so errors are ignored
         let _ = self.write.shutdown().await;
         let mut rest = [0; 1024];
         while self.read.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}

@@ -1,4 +1,4 @@
-//! A session over a connection: one large read, one write a round.
+//! Runs an OpenFlow session over a channel, with one large read and one write per round.
 
 use crate::driver::directory::{Claim, Entry, ProbeOutcome};
 use crate::driver::openflow::access::Access;
@@ -19,31 +19,31 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
-/// How long the last words may take to leave.
+/// Time that the final message may take to be sent before the connection is closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A switch at the other end of a connection: TCP as it is, or with TLS.
+/// The connection to one switch, over plain TCP or TLS.
 pub struct Connection<C = Plain> {
     hive: Hive,
     channel: C,
     session: Session,
     counters: Arc<Counters>,
     entry: Entry,
-    /// Its place among those that are not yet set up.
+    /// The handshake slot; `None` once the switch is set up.
     slot: Option<Slot>,
     input: BytesMut,
     output: BytesMut,
-    /// Bytes that the next read may bring, if there is that much to read.
+    /// Target size of the next read, in bytes; grows with the traffic.
     read_target: usize,
-    /// Bytes that it may bring as there is room.
+    /// Free capacity of the input buffer at the latest read, in bytes.
     read_capacity: usize,
-    /// What the last wait brought.
+    /// The result of the latest wait.
     wait_result: WaitResult,
     /// Bytes read since the task last yielded.
     read_since_yield: usize,
     timer: Pin<Box<Sleep>>,
     timer_at: Time,
-    /// Since when the switch has taken nothing of what waits for it.
+    /// Time since which the switch has accepted no byte of the pending output.
     stalled_since: Option<Time>,
     dispute: Option<Dispute>,
     access: Arc<Access>,
@@ -57,7 +57,7 @@ struct WaitResult {
     verdict: Option<ProbeOutcome>,
 }
 
-/// Another connection says to be the same node, and is being probed.
+/// A pending conflict with another connection that holds the same node and is being probed.
 struct Dispute {
     node: NodeId,
     kept: String,
@@ -65,7 +65,7 @@ struct Dispute {
 }
 
 impl<C: Channel> Connection<C> {
-    /// A connection that was accepted.
+    /// Creates the driver of an accepted connection.
     pub fn new(
         hive: &Hive,
         channel: C,
@@ -97,13 +97,13 @@ impl<C: Channel> Connection<C> {
         }
     }
 
-    /// Lets in only who may.
+    /// Sets the access list.
     pub(super) fn with_access(mut self, access: Arc<Access>) -> Connection<C> {
         self.access = access;
         self
     }
 
-    /// Holds a place among those that are not yet set up, until it is.
+    /// Sets the handshake slot, which is held until the switch is set up.
     pub(super) fn with_slot(mut self, slot: Slot) -> Connection<C> {
         self.slot = Some(slot);
         self
@@ -121,8 +121,8 @@ impl<C: Channel> Connection<C> {
                 }
                 Ok(())
             }
-            // whoever closes without having read our greeting resets the connection; one that closes in the middle of a
-            // handshake of TLS has not said a word either
+            // a peer that closes without having read our hello resets the connection, and one that closes
+            // during the TLS handshake causes an unexpected end of file: neither has sent a message
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
                     && self.has_sent_nothing() =>
@@ -136,13 +136,13 @@ impl<C: Channel> Connection<C> {
         }
     }
 
-    /// It has not shown who it is.
+    /// Counts a peer that could not prove its identity, and returns the reason to close.
     fn untrusted(&self, why: String) -> Close {
         Counters::add(&self.counters.untrusted, 1);
         Close::Untrusted(why)
     }
 
-    /// Whether it may be this node: by the list of those that may be, and by what it has shown.
+    /// Checks that the access list and the certificate of the peer allow it to be `node`.
     fn authorize(&mut self, node: NodeId) -> Result<(), Close> {
         let refused = if !self.access.admits_node(node) {
             Counters::add(&self.counters.unlisted, 1);
@@ -156,12 +156,12 @@ impl<C: Channel> Connection<C> {
         Err(refused)
     }
 
-    /// Whether the switch has said nothing yet.
+    /// Returns whether the peer has sent nothing yet.
     fn has_sent_nothing(&self) -> bool {
         self.session.protocol().is_empty() && self.input.is_empty()
     }
 
-    /// Takes the frames that are complete.
+    /// Handles the complete frames in the input buffer.
     fn process_frames<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
         while !self.session.is_ready() {
             if self.dispute.is_some() {
@@ -239,7 +239,8 @@ impl<C: Channel> Connection<C> {
         Close::Duplicate
     }
 
-    /// What became of probes, ours and others'.
+    /// Handles the outcomes of probes: the one that this connection waits for, and the one of this connection
+    /// itself.
     fn resolve_probes<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
         if let Some(verdict) = self.wait_result.verdict.take()
             && let Some(Dispute { node, kept, .. }) = self.dispute.take()
@@ -260,7 +261,7 @@ impl<C: Channel> Connection<C> {
         Ok(())
     }
 
-    /// Gives memory back that a burst took.
+    /// Frees buffer memory that a burst has allocated.
     fn shrink(&mut self) {
         self.read_target = limits::READ_BYTES_FIRST;
         if self.input.is_empty() && self.input.capacity() > limits::READ_BYTES_FIRST {
@@ -282,14 +283,15 @@ impl<C: Channel> Driver for Connection<C> {
             self.read_since_yield = 0;
             tokio::task::yield_now().await
         }
-        // the timer is late rather than often set: what is read moves the deadline, the timer looks when it rings
+        // the timer is set rarely and may fire early: input moves the deadline, which is compared again when
+        // the timer fires
         let deadline = self.session.deadline();
         if self.timer.is_elapsed() || deadline < self.timer_at {
             let ahead = deadline.since(self.hive.now());
             self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.timer_at = deadline;
         }
-        // packets under way share the buffer: what is left of it is used up before another one is made
+        // packets in flight share the buffer: use up its free space before allocating another one
         if self.input.capacity() - self.input.len() < (self.read_target / 4).max(limits::READ_BYTES_FIRST / 2)
         {
             self.input.reserve(self.read_target)
@@ -305,13 +307,13 @@ impl<C: Channel> Driver for Connection<C> {
         };
         let verdict = async {
             match dispute {
-                // one that is dropped is one that is gone
+                // a dropped sender means that the other connection is gone
                 Some(dispute) => (&mut dispute.verdict).await.unwrap_or(ProbeOutcome::Gone),
                 None => std::future::pending().await,
             }
         };
         let known = wait_result.verdict.is_some();
-        // who is not known to be who it says is not is_capped to the end: what it says stays with it
+        // bound the input of a peer whose identity is in conflict: the rest stays in the socket
         let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
         tokio::select! {
             biased;
@@ -338,7 +340,7 @@ impl<C: Channel> Driver for Connection<C> {
         let resolved = self.wait_result.verdict.is_some();
         self.resolve_probes(now, events)?;
         if resolved {
-            // what came while the identity was in dispute
+            // handle the input that arrived during the conflict
             self.process_frames(now, events)?
         }
         if self.timer.is_elapsed() {
@@ -400,7 +402,7 @@ impl<C: Channel> Driver for Connection<C> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *self.stalled_since.get_or_insert(now);
-                    // however much that is: it was put together faster than any switch reads
+                    // independent of the amount of output, which is produced faster than any switch reads
                     if now.since(since) >= limits::BACKLOG_STALL_TIMEOUT {
                         return Err(Close::NotReading);
                     }
@@ -420,7 +422,7 @@ impl<C: Channel> Driver for Connection<C> {
             Close::NoHello => tracing::debug!(address, %close, "a connection is over"),
             Close::Stopping => tracing::debug!(%node, address, "a switch is let go"),
             _ if self.session.is_ready() => tracing::info!(%node, address, %close, "a switch has left"),
-            // whoever is not let in comes again, and again
+            // log at powers of two only: a refused peer connects again and again
             Close::Untrusted(_) | Close::Unlisted(_) => {
                 let refused = self.access.refused();
                 if refused.is_power_of_two() {
@@ -441,7 +443,7 @@ impl<C: Channel> Driver for Connection<C> {
                 | Close::Unlisted(_)
         );
         if has_final_message {
-            // so that they arrive before the end of the connection: a reset would overtake them
+            // wait until the final message has arrived: a reset would discard it
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }
     }

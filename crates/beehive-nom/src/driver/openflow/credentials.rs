@@ -1,4 +1,4 @@
-//! What the controller shows to switches over TLS, and whom it trusts: files in a folder, read again when they change.
+//! Loads the certificates of the controller for TLS from a folder, and reloads them when the files change.
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The controller's certificate, and those of whoever signed it but for the last, in PEM.
+/// The file with the controller's certificate and the intermediate certificates, without the root, in PEM.
 pub const CERTIFICATE: &str = "cert.pem";
-/// Its private key, in PEM.
+/// The file with the private key of that certificate, in PEM.
 pub const KEY: &str = "key.pem";
-/// Whoever signs the certificates of switches, in PEM.
+/// The file with the CA certificates that sign the certificates of switches, in PEM.
 pub const SWITCHES_CA: &str = "ca.pem";
 
-/// How often it is checked whether the files have changed.
+/// Minimum time between two checks for changed files.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of a file that are read at most.
+/// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What is the matter with what a switch sent in place of TLS, or in it, in words.
+/// Describes a TLS error, in particular a peer that does not speak TLS.
 pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
@@ -32,11 +32,11 @@ pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     }
 }
 
-/// The credentials of a controller, in a folder.
+/// The TLS credentials of a controller, loaded from a folder.
 #[derive(Debug)]
 pub struct Credentials {
     folder: PathBuf,
-    /// Whether the certificate of a switch has to name it.
+    /// Whether the certificate of a switch has to name the node id that the switch reports.
     binds_node: bool,
     current: Mutex<Current>,
 }
@@ -48,16 +48,16 @@ struct Current {
     checked: Instant,
 }
 
-/// When each file was changed, and how long it was.
+/// Modification time and length of each file; `None` if the file cannot be read.
 type Stamps = [Option<(SystemTime, u64)>; 3];
 
 impl Credentials {
-    /// Reads them from `folder`: [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`]. `binds_node`: the certificate of a switch has to
-    /// name the node that it says to be.
+    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, the certificate
+    /// of a switch has to name the node id that the switch reports.
     ///
     /// # Errors
     ///
-    /// A file is missing or is not what it should be; in words for whoever put it there.
+    /// A file is missing or invalid. The text names the file and the reason.
     pub fn read(folder: &Path, binds_node: bool) -> Result<Credentials, String> {
         let stamps = stamps(folder);
         let config = Arc::new(load(folder)?);
@@ -65,13 +65,13 @@ impl Credentials {
         Ok(Credentials { folder: folder.to_path_buf(), binds_node, current })
     }
 
-    /// Whether the certificate of a switch has to name it.
+    /// Returns whether the certificate of a switch has to name the node id that the switch reports.
     pub fn binds_node(&self) -> bool {
         self.binds_node
     }
 
-    /// What holds for a connection that begins now. Files that have changed are read again, at most once a second; if they
-    /// are no good, what held before goes on holding.
+    /// Returns the configuration for a new connection. Reloads files that have changed, at most once a
+    /// second; if they are invalid, the previous configuration stays in force.
     pub fn current(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock();
         if current.checked.elapsed() >= CHECK_INTERVAL {
@@ -145,7 +145,8 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
     let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = versions.map_err(words)?.with_client_cert_verifier(verifier);
     let mut config = builder.with_single_cert(own, key).map_err(words)?;
-    // a switch shows its certificate each time: one that is not trusted any more does not come back by an old ticket
+    // no resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
+    // ticket
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
@@ -166,7 +167,7 @@ mod tests {
         };
         // an OpenFlow hello
         assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
-        // an alert where a greeting should be
+        // an alert in place of a client hello
         assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("is no TLS"));
         assert_eq!(describe_tls_error(&Error::other("something else")), "something else");
     }

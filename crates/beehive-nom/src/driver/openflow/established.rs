@@ -1,4 +1,5 @@
-//! What a switch says once it is set up. Packets first: there are many of them.
+//! Handles the messages of a switch that is set up. Packet-ins have a fast path: they are by far the most
+//! frequent.
 
 use crate::driver::openflow::handshake::describe_error;
 use crate::driver::openflow::sent_flows::SentFlow;
@@ -14,17 +15,18 @@ use beehive_of::any::{self, Echo, ErrorMessage, Message, PortReason, PortStatus}
 use beehive_of::{Frame, Frames, Version, error_code_name, error_type_name};
 use bytes::{Bytes, BytesMut};
 
-/// Type of a packet-in, in both versions.
+/// Message type of a packet-in, in all versions.
 const PACKET_IN: u8 = 10;
-/// Type of a flow modification, in both versions.
+/// Message type of a flow modification, in all versions.
 const FLOW_MOD: u8 = 14;
 
 impl Session {
-    /// Takes frames of a switch that is set up: all of `chunk`, which ends with a frame. Packets are slices of it.
+    /// Handles the frames of a switch that is set up: all of `chunk`, which must end with a complete frame.
+    /// The data of packets are slices of `chunk`.
     ///
     /// # Errors
     ///
-    /// The switch broke the protocol. What it is told about that is in `out`.
+    /// The switch violated the protocol. The error message for the switch is in `out`.
     pub fn serve<E: Events>(
         &mut self,
         chunk: &Bytes,
@@ -36,7 +38,7 @@ impl Session {
         let mut messages = 0;
         let mut result = Ok(());
         for frame in Frames::new(chunk) {
-            // whoever cut the chunk has split it already
+            // cannot fail: the caller has already split the chunk into frames
             let Ok(frame) = frame else { break };
             messages += 1;
             let header = frame.header();
@@ -103,7 +105,7 @@ impl Session {
                 if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_RESERVE {
                     return Err(Close::NotReading);
                 }
-                // a frame's data fits into a frame
+                // cannot fail: the data came from a frame, so it fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::EchoReply(_) => {}
@@ -116,13 +118,14 @@ impl Session {
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
             Message::Error(error) => self.error(frame.xid(), &error, events),
-            // a second hello or set of features among them: nothing is made of it
+            // includes a second hello or features reply
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
         Ok(())
     }
 
-    /// Keeps a change of a port. None: it means nothing. Else whether it was up before.
+    /// Applies a port status message. Returns whether the port was up before; `None` if the message was
+    /// ignored.
     pub(super) fn apply_port_status(&mut self, status: &PortStatus) -> Option<bool> {
         let number = wire::port_from(status.port.number);
         let known = self.ports.contains_key(&number);
@@ -179,7 +182,7 @@ impl Session {
             error_type_name(self.version, error.error_type),
             error_code_name(self.version, error.error_type, error.code),
         ) {
-            // as everybody knows it
+            // the name under which this error is commonly known
             (Some(kind), Some("permission")) => format!("{kind}: EPERM"),
             (Some(kind), Some(code)) => format!("{kind}: {}", code.to_ascii_uppercase()),
             _ => describe_error(error),
@@ -199,8 +202,8 @@ impl Session {
             events.event(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
             return;
         }
-        // it is too long ago, or was a withdrawal. The error quotes the message that it is about; where the cookie is in
-        // that depends on the version
+        // the flow is too old to be remembered, or the message was a withdrawal. The error quotes the message
+        // that it is about; the offset of the cookie in it depends on the version
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,

@@ -1,20 +1,21 @@
-//! Flooding for switches that have no such port: by a list of ports.
+//! Replaces the `FLOOD` port by a list of ports for switches that do not support it.
 //!
-//! `FLOOD` is optional from OpenFlow 1.3 on (specification 1.3.5, 4.5): a switch may refuse it. Then every packet that is
-//! flooded names the ports, and the rules that the switch would go by are gone by here: not where it came from, not where
-//! the link is down or the port is, not where an administrator said no.
+//! From OpenFlow 1.3 on, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. Then
+//! every flooded packet lists its output ports, by the rules that the switch would apply: not the input port,
+//! no port that is down or has no link, and no port that the administrator has excluded.
 
 use crate::driver::openflow::session::Session;
 use crate::object::{Action, Actions, PacketOut, PortNo};
 use beehive_of::any::ErrorMessage;
 
-/// Type of a message that sends a packet, in both versions.
+/// Message type of a packet-out, in all versions.
 const PACKET_OUT: u8 = 13;
-/// An action is refused, since there is no such port to send out of; the same numbers in both versions.
+/// Error type and code of an action with an invalid output port; the same numbers in all versions.
 const BAD_OUT_PORT: (u16, u16) = (2, 4);
 
 impl Session {
-    /// Takes note of an error: whether it says that the switch floods nothing.
+    /// Checks whether an error means that the switch does not support `FLOOD`, and if so, switches to port
+    /// lists.
     pub(super) fn check_flood_refused(&mut self, error: &ErrorMessage<'_>) {
         let refused =
             (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
@@ -24,7 +25,7 @@ impl Session {
         }
     }
 
-    /// The actions of a packet with every port named that it is flooded to.
+    /// Returns the actions of a packet, with `FLOOD` replaced by one output for each port.
     #[cold]
     pub(super) fn flood_to_ports(&self, packet: &PacketOut) -> Actions {
         let mut actions = Vec::new();

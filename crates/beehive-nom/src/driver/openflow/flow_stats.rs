@@ -1,4 +1,4 @@
-//! The flows of a switch, as it tells them: readings under way, and what of a flow can be said in objects.
+//! Reads the flows of a switch, and converts them to network objects as far as these can express them.
 
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
@@ -9,7 +9,7 @@ use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, Vl
 use bytes::BytesMut;
 use std::fmt::Write;
 
-/// A reading that the switch has not told the end of.
+/// A flow statistics request that is not completely answered.
 #[derive(Debug)]
 pub(super) struct PendingReading {
     xid: u32,
@@ -18,10 +18,10 @@ pub(super) struct PendingReading {
 }
 
 impl Session {
-    /// Asks the switch for its flows.
+    /// Requests the flows of the switch.
     pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
         if self.readings.len() >= limits::READINGS_MAX {
-            // who waits for the oldest has given up by now, or will
+            // the oldest request has timed out at its requester, or will
             self.readings.remove(0);
         }
         let xid = self.xid();
@@ -31,7 +31,7 @@ impl Session {
         }
     }
 
-    /// Takes a part of the answer.
+    /// Handles one part of a flow statistics reply.
     pub(super) fn flow_statistics<E: Events>(
         &mut self,
         xid: u32,
@@ -51,14 +51,14 @@ impl Session {
         if !part.more {
             self.readings.remove(at);
         }
-        // checked before
+        // cannot fail: the list was checked when the message was parsed
         let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
         events.event(Event::FlowsRead(FlowReading { asker, read }));
         Ok(())
     }
 
-    /// The request `xid` was refused; whether it asked for flows.
+    /// Handles an error about the request `xid`. Returns whether it was a flow statistics request.
     pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
         let before = self.readings.len();
         self.readings.retain(|pending| pending.xid != xid);
@@ -90,7 +90,7 @@ fn found_flow(entry: &FlowEntry<'_>) -> FoundFlow {
     }
 }
 
-/// Adds `word` to a list in words.
+/// Appends `word` to a comma-separated list.
 fn push_item(words: &mut String, word: std::fmt::Arguments<'_>) {
     // writing to a string cannot fail
     let _ = write!(words, "{}{word}", if words.is_empty() { "" } else { "," });
@@ -113,7 +113,7 @@ fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
     list.into()
 }
 
-/// What of a match has no place in [`FlowMatch`](crate::object::FlowMatch).
+/// Describes the fields of a match that [`FlowMatch`](crate::object::FlowMatch) cannot express.
 fn unsupported_fields(m: &any::Match) -> String {
     let mut words = String::new();
     macro_rules! field {

@@ -1,4 +1,4 @@
-//! The handshake: hello, features, set-up. Whatever comes out of turn ends it.
+//! Performs the handshake: hello, features, setup. Any message that is out of order ends the connection.
 
 use crate::driver::openflow::session::{Phase, Session, Step};
 use crate::driver::openflow::wire;
@@ -11,11 +11,12 @@ use beehive_of::{EncodeError, Frame, Version};
 use bytes::BytesMut;
 
 impl Session {
-    /// Takes the next frame of a switch that is not yet set up.
+    /// Handles the next frame of a switch that is not yet set up.
     ///
     /// # Errors
     ///
-    /// The switch speaks no version of ours, or not OpenFlow, or out of turn. What it is told about that is in `out`.
+    /// The switch supports no common version, does not speak OpenFlow, or sent a message out of order. The
+    /// error message for the switch is in `out`.
     pub fn handshake<E: Events>(
         &mut self,
         frame: Frame<'_>,
@@ -36,7 +37,7 @@ impl Session {
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                // a frame's data fits into a frame
+                // cannot fail: the data came from a frame, so it fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::Error(error) => {
@@ -67,12 +68,12 @@ impl Session {
         Ok(Step::Continue)
     }
 
-    /// Looks at the start of a message that is not complete: what does not begin as a hello does, is none, and need not be
-    /// waited for (HTTP and TLS would announce a long message).
+    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused at
+    /// once: HTTP and TLS would otherwise announce a long message to wait for.
     ///
     /// # Errors
     ///
-    /// It is none.
+    /// The bytes are not the start of a hello.
     pub fn check_partial_frame(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
         let [version, kind, high, low, ..] = *start else { return Ok(()) };
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -112,7 +113,7 @@ impl Session {
             Some(_) => "none of those that its bitmap names".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
-        // the smallest header that it may understand
+        // use the version of its hello if it is known, and the lowest one otherwise
         self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
         let words = "Beehive speaks OpenFlow 1.0 to 1.5; set one of them at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
@@ -144,17 +145,17 @@ impl Session {
         }
         self.node = NodeId(features.datapath_id);
         self.auxiliary = features.auxiliary_id != 0;
-        // checked before
+        // cannot fail: the list was checked when the message was parsed
         features.ports.iter().flatten().for_each(|port| self.add_port(&port));
         self.phase = Phase::Identified;
         Ok(Step::Identified { node: self.node, auxiliary: self.auxiliary })
     }
 
-    /// Lets the switch in: sets it up.
+    /// Admits the switch and sends the setup messages.
     ///
     /// # Errors
     ///
-    /// None today.
+    /// None at present: every setup message can be encoded in every version.
     pub fn admit(&mut self, now: Time, out: &mut BytesMut) -> Result<(), Close> {
         let version = self.version;
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
@@ -201,7 +202,8 @@ impl Session {
         }
     }
 
-    /// The switch refuses a part of the set-up. It is served all the same where that is possible.
+    /// Handles an error in reply to a setup message. The switch is served all the same where that is
+    /// possible.
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
@@ -219,12 +221,12 @@ impl Session {
     }
 }
 
-/// Messages of the handshake have fixed parts only; a version that cannot express one is a mistake here, not there.
+/// Converts an encoding error. Handshake messages have fixed parts only, so an error is a bug in this crate.
 fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
     result.map_err(|error| Close::Malformed(format!("the handshake cannot be expressed: {error}")))
 }
 
-/// An error in words.
+/// Describes an error message of the switch.
 pub(super) fn describe_error(error: &ErrorMessage<'_>) -> String {
     let words = error.data.get(..limits::ERROR_TEXT_BYTES_MAX).unwrap_or(error.data);
     if error.error_type == ErrorMessage::HELLO_FAILED && !words.is_empty() {

@@ -1,10 +1,11 @@
-//! Whether a switch is still there: it is asked when it is idle, and given up after a number of unanswered questions.
+//! Detects dead connections: sends echo requests when the switch is idle, and gives up after a number of
+//! unanswered ones.
 
 use crate::driver::Close;
 use beehive::Time;
 use std::time::Duration;
 
-/// The state of the questions.
+/// The keep-alive state of one connection.
 #[derive(Debug)]
 pub(super) struct Keepalive {
     interval: Duration,
@@ -19,20 +20,20 @@ impl Keepalive {
         Keepalive { interval, misses, heard: now, asked: 0, probed: None }
     }
 
-    /// The switch has said something, whatever it was.
+    /// Records that a message of any type has arrived.
     #[inline]
     pub(super) fn heard(&mut self, now: Time) {
         self.heard = now;
         self.asked = 0;
     }
 
-    /// When to [`Keepalive::tick`] next.
+    /// Returns the time at which [`Keepalive::tick`] has to be called next.
     pub(super) fn deadline(&self) -> Time {
         let question = self.heard + self.interval * (self.asked + 1);
         self.probed.map_or(question, |probed| question.min(probed + self.interval))
     }
 
-    /// Whether to ask now.
+    /// Returns whether to send an echo request now, or an error if too many are unanswered.
     pub(super) fn tick(&mut self, now: Time) -> Result<bool, Close> {
         let due = (now.since(self.heard).as_nanos() / self.interval.as_nanos().max(1))
             .min(u128::from(u32::MAX)) as u32;
@@ -42,7 +43,7 @@ impl Keepalive {
         if self.asked >= self.misses {
             return Err(Close::Silent);
         }
-        // one question at a time, also when the clock jumped
+        // send one request at a time, even if the clock has jumped
         self.asked += 1;
         if due > self.asked {
             self.heard = now - self.interval * self.asked;
@@ -50,14 +51,15 @@ impl Keepalive {
         Ok(true)
     }
 
-    /// Starts a probe; whether to ask now.
+    /// Starts a probe. Returns whether to send an echo request now.
     pub(super) fn probe(&mut self, now: Time) -> bool {
         let first = self.probed.is_none();
         self.probed.get_or_insert(now);
         first
     }
 
-    /// The outcome of the probe, once there is one: whether the switch has said anything since.
+    /// Returns the outcome of the probe once it is known: whether a message has arrived since the probe
+    /// began.
     pub(super) fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         let probed = self.probed?;
         let alive = self.heard > probed;

@@ -1,6 +1,7 @@
-//! What the switch has been told: which flow went out under which number, and whether it is in place.
+//! Tracks the flows that were sent to a switch: their transaction ids, and whether they are confirmed.
 //!
-//! An error names the number of the message that it is about. A barrier is answered when all before it is done.
+//! An error names the transaction id of the message that it is about. A barrier is answered when all messages
+//! before it have been processed.
 
 use crate::limits;
 use crate::object::{Cause, Flow, FlowKey, Owner};
@@ -15,21 +16,21 @@ pub(super) struct SentFlow {
     pub(super) flow: FlowKey,
 }
 
-/// Flows under way to the switch.
+/// The flows in flight to the switch.
 #[derive(Debug, Default)]
 pub(super) struct SentFlows {
-    /// The latest flows; the oldest is overwritten.
+    /// The latest flows, in a ring buffer.
     recent: Vec<SentFlow>,
-    /// Where the next one goes.
+    /// Index of the next entry to write in `recent`.
     next: usize,
-    /// Intended flows that no barrier has confirmed, in the order in which they were sent; none: refused.
+    /// Intended flows that no barrier has confirmed, in sending order; `None` for a flow that was refused.
     unconfirmed: VecDeque<(u32, Option<FlowKey>)>,
-    /// The number of the barrier that is not yet answered.
+    /// Transaction id of the barrier in flight.
     barrier: Option<u32>,
 }
 
 impl SentFlows {
-    /// A flow has been put together under the number `xid`.
+    /// Records that a flow was encoded with the transaction id `xid`.
     #[inline]
     pub(super) fn sent(&mut self, xid: u32, flow: &Flow) {
         let sent = SentFlow { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
@@ -46,24 +47,25 @@ impl SentFlows {
     #[cold]
     fn expect_confirmation(&mut self, xid: u32, flow: FlowKey) {
         if self.unconfirmed.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
-            // a switch that answers no barriers: its flows are confirmed when they are read
+            // the switch answers no barriers: its flows are confirmed when they are read
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back((xid, Some(flow)));
     }
 
-    /// Whether a barrier should go out.
+    /// Returns whether a barrier should be sent.
     #[inline]
     pub(super) fn wants_barrier(&self) -> bool {
         !self.unconfirmed.is_empty() && self.barrier.is_none()
     }
 
-    /// A barrier has been put together under the number `xid`.
+    /// Records that a barrier was encoded with the transaction id `xid`.
     pub(super) fn barrier(&mut self, xid: u32) {
         self.barrier = Some(xid)
     }
 
-    /// The barrier `xid` has been answered: the flows that are in place. None: nobody asked for it.
+    /// Handles the reply to the barrier `xid`: returns the flows that are in place, or `None` if that barrier
+    /// is not in flight.
     pub(super) fn confirmed(&mut self, xid: u32) -> Option<Vec<FlowKey>> {
         if self.barrier != Some(xid) {
             return None;
@@ -73,7 +75,8 @@ impl SentFlows {
         Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
     }
 
-    /// Whether the message `xid` was a barrier, which the switch does not know: what was sent is confirmed when it is read.
+    /// Handles an error about the message `xid`. Returns whether it was the barrier in flight, which the
+    /// switch does not support; the flows sent so far are then confirmed when they are read.
     pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
         let refused = self.barrier == Some(xid);
         if refused {
@@ -83,7 +86,7 @@ impl SentFlows {
         refused
     }
 
-    /// The message `xid` was refused: the flow in it, if it is remembered.
+    /// Handles an error about the message `xid`: returns the flow in it, if that is still remembered.
     pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
@@ -95,7 +98,7 @@ impl SentFlows {
     }
 }
 
-/// Whether `a` was given out before `b`; numbers wrap around.
+/// Returns whether the transaction id `a` was assigned before `b`; ids wrap around.
 fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
