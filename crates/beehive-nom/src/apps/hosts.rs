@@ -1,7 +1,8 @@
-//! Hosts: which host is where, and which addresses it has. It only looks on.
+//! Hosts: tracks the location and the addresses of each host. It only observes packets.
 //!
-//! A switch's cell sees every packet and tells what is new; a host's cell decides. A host that shows up elsewhere while
-//! its old port is up is asked there first: who answers stays, and whoever said to be it is reported.
+//! The cell of a switch sees every packet and reports news to the cell of the host, which decides. If a host
+//! appears at another port while its old port is up, the app first probes it there: if it answers, it stays
+//! at the old port, and the claim from the other port is reported.
 
 use crate::object::claim;
 use crate::object::{
@@ -18,9 +19,9 @@ use std::time::Duration;
 #[derive(App)]
 #[app(name = "hosts", replication = 3)]
 pub struct Hosts {
-    /// Ports that lead to switches of ours: nobody is *at* them.
+    /// Ports with a link to another switch: no host is *at* them.
     links: Table<NodeId, PortNo, ()>,
-    /// Who was at which port of a switch lately.
+    /// The hosts that were recently seen at each port of a switch.
     recent: Table<NodeId, Station, Recent>,
     port_counts: Table<NodeId, PortNo, u32>,
     hosts: Dict<Station, Known>,
@@ -28,16 +29,16 @@ pub struct Hosts {
     config: Config<HostsSettings>,
 }
 
-/// An address of a host.
+/// The IP address of a host.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HostAddress(pub IpAddr);
 
 crate::settings! {
     /// Settings of the hosts app: the table `[apps.hosts]`.
     pub struct HostsSettings {
-        /// Seconds without a packet that comes up after which a host is lost.
+        /// Seconds without a packet to the controller after which a host is forgotten.
         pub age_s: u32 [60..=604_800] = 900,
-        /// Hosts behind one port; more are not tracked.
+        /// Maximum number of hosts behind one port; further ones are not tracked.
         pub hosts_per_port_max: u32 [1..=1_000_000] = 1_024,
     }
 }
@@ -45,7 +46,7 @@ crate::settings! {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Recent {
     port: PortNo,
-    /// When it is report_after again.
+    /// Time from which a packet of the host is reported again.
     report_after: Time,
     address: Option<IpAddr>,
 }
@@ -61,11 +62,11 @@ struct Known {
     host: Host,
     seen: Time,
     moved: Time,
-    /// Where somebody says to be it, who is not believed yet.
+    /// The other port that packets with this address come from, until the probe is decided.
     claimed: Option<PortId>,
 }
 
-/// A host sent a packet, or has an address.
+/// Reports that a host sent a packet or has an address.
 #[derive(Message, Clone, Copy, Debug)]
 struct Sighting {
     station: Station,
@@ -74,7 +75,8 @@ struct Sighting {
 }
 #[derive(Message, Clone, Copy, Debug)]
 struct HostGone(Station, PortId);
-/// Tells packets of a host from then on, though it was report_after lately.
+/// Makes the cell of a switch report packets of a host from a given time on, although one was reported
+/// recently.
 #[derive(Message, Clone, Copy, Debug)]
 struct ReportFrom(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
@@ -86,11 +88,11 @@ struct AddressChange {
     assigned: bool,
 }
 
-/// How often a host that sends is report_after again.
+/// Interval at which packets of a host are reported again.
 const REPORT_INTERVAL: Duration = Duration::from_secs(30);
-/// How long a host has to answer in its old place.
+/// Time that a host has to answer a probe at its old port.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Between two moves of a host.
+/// Minimum time between two moves of a host.
 const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 #[handlers]
@@ -103,12 +105,15 @@ impl Hosts {
         if self.links.at(msg.node).contains(&msg.port) || msg.source().mac() == claim::PROBE_SOURCE {
             return;
         }
+
         let (station, now) = (msg.source(), ctx.now());
         let claim = claim::read(&msg.data);
         let address = claim.filter(|(who, _)| *who == station).map(|(_, address)| address);
+
         if let Some((who, address)) = claim.filter(|(who, _)| *who != station) {
             ctx.emit(Sighting { station: who, at: None, address: Some(address) }); // granted by DHCP
         }
+
         let recent = self.recent.at(msg.node);
         let old = recent.get(&station).copied();
         if old.is_some_and(|old| {
@@ -116,9 +121,11 @@ impl Hosts {
         }) {
             return;
         }
+
         let address = address.or(old.and_then(|old| old.address));
         let seen = Recent { port: msg.port, report_after: now + REPORT_INTERVAL, address };
         let quota = PortQuota { per_port_max: self.config.hosts_per_port_max, per_node_max: u32::MAX };
+
         if QuotaTable::new(recent, self.port_counts.at(msg.node)).put(station, seen, quota) {
             ctx.emit(Sighting { station, at: Some(PortId { node: msg.node, port: msg.port }), address });
         }
@@ -136,7 +143,9 @@ impl Hosts {
             self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
             return ctx.emit(HostSeen { station, at });
         };
-        // whoever says so may be somebody else: that pushes nothing out that the host says itself, and can be asked for
+
+        // the packet may be forged: an address from another port does not displace those that the host
+        // announced itself
         let own = msg.at == Some(known.host.at);
         if let Some(address) = msg.address.filter(|address| own || known.host.has_room_for(address)) {
             let (new, surplus) = known.host.add_address(address);
@@ -147,13 +156,16 @@ impl Hosts {
                 .into_iter()
                 .for_each(|address| ctx.emit(AddressChange { address, station, assigned: false }));
         }
+
         let Some(at) = msg.at else { return };
+
         if known.host.at == at {
             known.seen = now;
             if let Some(claimed) = known.claimed.take() {
                 tracing::warn!(%station, %at, %claimed, "somebody says to be a host that answers elsewhere");
                 ctx.emit(HostContested { station, at, claimed });
-                ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN)); // it may really move there yet
+                // it may still move there
+                ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN));
             }
         } else if known.claimed.replace(at).is_none() {
             let PortId { node, port } = known.host.at;
@@ -169,7 +181,7 @@ impl Hosts {
         }
     }
 
-    /// Nobody has answered in its old place.
+    /// Moves the host: it has not answered the probe at its old port.
     #[rcv(sharded)]
     fn probe_expired(&mut self, ProbeExpired(station): &ProbeExpired, ctx: &mut Ctx) {
         let Some(known) = self.hosts.get_mut(station) else { return };
@@ -218,7 +230,7 @@ impl Hosts {
         self.clear(msg.node, None, ctx);
     }
 
-    /// Nobody is at a port, or at a switch, any more.
+    /// Forgets the hosts at a port, or at all ports of a switch.
     fn clear(&mut self, node: NodeId, port: Option<PortNo>, ctx: &mut Ctx) {
         let mut table = QuotaTable::new(self.recent.at(node), self.port_counts.at(node));
         for (station, Recent { port, .. }) in table.take_if(|_, r| port.is_none_or(|port| port == r.port)) {
@@ -232,10 +244,12 @@ impl Hosts {
             return;
         }
         let Some(Known { host, claimed, .. }) = self.hosts.remove(station) else { return };
+
         ctx.emit(HostLost { station: *station, at: *at });
         for address in host.addresses {
             ctx.emit(AddressChange { address, station: *station, assigned: false });
         }
+
         if claimed.is_some() {
             ctx.emit(Sighting { station: *station, at: claimed, address: None });
         }

@@ -102,6 +102,7 @@ mod tests {
         let mut sum = counters.now();
         sum.add(&counters.now());
         assert_eq!(sum.packet_ins, 6);
+
         assert!(
             sum.named().any(|(name, meaning, n)| name == "packet_ins"
                 && meaning == "Packets that came up."

@@ -109,6 +109,7 @@ impl Directory {
             challengers: Mutex::default(),
             challenged: Notify::new(),
         });
+
         entries.connections.insert(record.number, record.clone());
         Entry { directory: self.clone(), record }
     }
@@ -201,10 +202,12 @@ impl ConnectionRecord {
         if challengers.len() >= limits::CHALLENGERS_MAX {
             return None;
         }
+
         let (sender, receiver) = oneshot::channel();
         challengers.push(sender);
         drop(challengers);
         self.challenged.notify_one();
+
         Some(receiver)
     }
 
@@ -254,6 +257,7 @@ impl Entry {
         {
             return Claim::Taken(holder);
         }
+
         entries.nodes.insert(node, self.record.number);
         drop(entries);
         self.identify(node, protocol, false);
@@ -298,6 +302,7 @@ impl Drop for Entry {
         {
             entries.nodes.remove(&node);
         }
+
         entries.past.add(&self.record.counters.now());
         entries.ended += 1;
         drop(entries);
@@ -320,12 +325,14 @@ mod tests {
         assert!(matches!(first.claim(NodeId(1), "x"), Claim::Granted));
         let second = enter(&directory, "b");
         let Claim::Taken(holder) = second.claim(NodeId(1), "x") else { panic!("two of them") };
+
         assert_eq!(holder.peer(), "a");
         assert!(matches!(second.claim(NodeId(2), "x"), Claim::Granted));
         let mut verdict = holder.challenge().unwrap();
         assert!(first.record().is_challenged());
         drop(first);
         assert_eq!(verdict.try_recv(), Ok(ProbeOutcome::Gone));
+
         let third = enter(&directory, "c");
         assert!(matches!(third.claim(NodeId(1), "x"), Claim::Granted));
     }

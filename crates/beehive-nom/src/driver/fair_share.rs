@@ -57,10 +57,13 @@ impl CreditLedger {
             *count -= back;
             self.total -= back;
             let (port, is_over) = (*port, *count == 0);
+
             if is_over {
                 self.taken.pop_front();
             }
+
             let Some(port) = port else { continue };
+
             if let Some(held) = self.held.get_mut(&port) {
                 *held = held.saturating_sub(back);
                 if *held == 0 {
@@ -100,6 +103,7 @@ mod tests {
                 }
             }
         }
+
         ((0..flooding).map(|port| ledger.held(PortNo(port))).collect(), free)
     }
 
@@ -122,11 +126,13 @@ mod tests {
         ledger.settle(18);
         assert_eq!((ledger.held(a), ledger.held(b)), (5, 3), "none has come back");
         ledger.settle(8);
+
         assert_eq!((ledger.held(a), ledger.held(b)), (5, 3), "those from before have come back");
         ledger.settle(4);
         assert_eq!((ledger.held(a), ledger.held(b)), (1, 3));
         ledger.settle(0);
         assert_eq!((ledger.held(a), ledger.held(b)), (0, 0));
+
         assert!(ledger.is_empty() && ledger.held.is_empty());
     }
 }

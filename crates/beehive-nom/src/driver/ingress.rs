@@ -121,6 +121,7 @@ impl Ingress {
         if self.queues.is_empty() {
             return Some(self.io.receive().await);
         }
+
         // wait for one more than are free now: with those, no packet could be admitted
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
@@ -225,9 +226,11 @@ impl Ingress {
         Counters::add(&self.counters.commands_lost, lost);
         self.resync_needed = true;
         let Some(node) = self.node else { return };
+
         if self.resync_sent.is_some_and(|sent| self.now.since(sent) < limits::REPAIR_INTERVAL) {
             return;
         }
+
         tracing::warn!(%node, lost, "commands to this switch were lost: its flows are compared with what they should be");
         (self.resync_needed, self.resync_sent) = (false, Some(self.now));
         self.emit_now(VerifyFlows { node })
@@ -268,9 +271,11 @@ impl Ingress {
         {
             return self.emit_now(packet.detached());
         }
+
         if self.ledger.is_empty() {
             self.ledger.start(self.limit - self.credits_left)
         }
+
         let port = packet.port;
         if !self.queues.has_queued(port) && credit_available(&self.ledger, port, self.credits_left) {
             self.ledger.take(port);
@@ -291,6 +296,7 @@ impl Ingress {
         let before = *credits_left;
         let (credits_left, ledger) =
             (std::cell::Cell::from_mut(credits_left), std::cell::RefCell::new(ledger));
+
         queues.drain(
             |port| credit_available(&ledger.borrow(), port, credits_left.get()),
             |packet| {
@@ -299,6 +305,7 @@ impl Ingress {
                 io.emit(packet)
             },
         );
+
         credits_left.get() < before
     }
 }

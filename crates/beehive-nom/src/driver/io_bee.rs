@@ -17,6 +17,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
+
     // run the handlers of this switch's messages on this worker, so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
@@ -30,6 +31,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
             () = driver.wait() => {}
             one = ingress.next_mail(), if accepts_commands => pending.queue.extend(one),
         }
+
         if let Err(close) = round(&mut ingress, &mut driver, &mut pending) {
             break close;
         }
@@ -37,11 +39,13 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
             break Close::Flood;
         }
     };
+
     ingress.node_left();
     // pending output, such as an error message, may still be sent
     let now = ingress.io().now();
     let _ = driver.flush(now);
     driver.end(&close).await;
+
     close
 }
 
@@ -63,10 +67,12 @@ fn round<D: Driver>(
     ingress.begin(now);
     let taken = driver.take(now, ingress);
     ingress.finish();
+
     if !driver.is_full() {
         ingress.io().receive_into(&mut pending.queue);
         ingress.check_lost_commands()
     }
+
     loop {
         let delivered = pending.deliver(driver);
         let flushed = driver.flush(now);
@@ -93,12 +99,15 @@ impl PendingCommands {
                 }
                 Err(mail) => mail,
             };
+
             if apply(driver, &mail, &mut self.done).is_break() {
                 self.queue.push_front(mail);
                 return ControlFlow::Break(());
             }
+
             self.done = 0
         }
+
         ControlFlow::Continue(())
     }
 }

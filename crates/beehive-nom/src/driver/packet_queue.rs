@@ -50,14 +50,17 @@ impl PacketQueues {
         if !fair_share::allows(held, cost, limits::QUEUED_BYTES_MAX - self.bytes) {
             return false;
         }
+
         let queue = self.by_port.entry(port).or_default();
         if queue.packets.is_empty() {
             self.rotation.push_back(port)
         }
+
         queue.packets.push_back((now, packet.detached()));
         queue.bytes += cost;
         self.bytes += cost;
         self.packets += 1;
+
         true
     }
 
@@ -99,6 +102,7 @@ impl PacketQueues {
                 self.rotation.push_back(port)
             }
         }
+
         before - self.packets
     }
 
@@ -124,10 +128,12 @@ impl PacketQueues {
         queue.bytes -= cost;
         self.bytes -= cost;
         self.packets -= 1;
+
         let is_last = queue.packets.is_empty();
         if is_last {
             self.by_port.remove(&port);
         }
+
         Some((packet, is_last))
     }
 }
@@ -188,6 +194,7 @@ mod tests {
             (0..share / 3).all(|_| queues.push(at(0), packet(2, 64))),
             "there is no space for another port"
         );
+
         assert!(queues.bytes <= limits::QUEUED_BYTES_MAX);
     }
 
@@ -197,10 +204,12 @@ mod tests {
         for ms in 0..10 {
             assert!(queues.push(at(ms), packet(1, 60)) && queues.push(at(2 * ms), packet(2, 60)));
         }
+
         assert_eq!(queues.expire(at(10), Duration::from_millis(5)), 5 + 3);
         assert_eq!(queues.expire(at(10), Duration::from_millis(5)), 0);
         assert_eq!(queues.drop_port(PortNo(1)), 5);
         assert_eq!(queues.expire(at(100), Duration::from_millis(5)), 7);
+
         assert!(
             queues.is_empty() && queues.bytes == 0 && queues.by_port.is_empty() && queues.rotation.is_empty()
         );
@@ -224,6 +233,7 @@ mod tests {
                 prop_assert_eq!(queues.rotation.len(), queues.by_port.len());
                 prop_assert_eq!(queues.bytes, queues.by_port.values().map(|q| q.bytes).sum::<usize>());
             }
+
             prop_assert_eq!(gone + queues.clear(), entered);
         }
     }

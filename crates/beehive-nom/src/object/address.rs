@@ -70,15 +70,18 @@ impl<'de> Deserialize<'de> for Mac {
         if !deserializer.is_human_readable() {
             return <[u8; 6]>::deserialize(deserializer).map(Mac);
         }
+
         let text = String::deserialize(deserializer)?;
         let mut bytes = [0; 6];
         let mut words = text.split(':');
+
         for byte in &mut bytes {
             let word =
                 words.next().filter(|word| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit()));
             let number = word.and_then(|word| u8::from_str_radix(word, 16).ok());
             *byte = number.ok_or_else(|| not_an_address(&text))?
         }
+
         if words.next().is_some() { Err(not_an_address(&text)) } else { Ok(Mac(bytes)) }
     }
 }
@@ -156,10 +159,12 @@ mod tests {
         let mac = Mac([0xfe, 0x01, 0x02, 0x03, 0x04, 0xff]);
         assert_eq!(serde_json::to_string(&mac).unwrap(), "\"fe:01:02:03:04:ff\"");
         assert_eq!(serde_json::from_str::<Mac>("\"FE:01:02:03:04:ff\"").unwrap(), mac);
+
         for wrong in ["", "fe:01:02:03:04", "fe:01:02:03:04:ff:00", "fe:1:02:03:04:ff", "fe:+1:02:03:04:ff"] {
             let why = serde_json::from_value::<Mac>(wrong.into()).unwrap_err().to_string();
             assert!(why.contains(&format!("`{wrong}` is no Ethernet address")), "{why}");
         }
+
         let shape = bincode::config::standard();
         let bytes = bincode::serde::encode_to_vec(mac, shape).unwrap();
         assert_eq!(bytes, mac.0);

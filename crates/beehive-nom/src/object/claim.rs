@@ -47,6 +47,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
         }
         _ => return None,
     };
+
     (!claim.1.is_unspecified() && !claim.1.is_multicast() && !claim.0.mac().is_multicast()).then_some(claim)
 }
 
@@ -55,9 +56,11 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     let message = udp.payload();
     let is_reply = udp.source_port() == DHCP_SERVER && message.first() == Some(&2);
     let [kind, length] = *message.get(1..3)?.first_chunk::<2>()?;
+
     if !is_reply || (kind, length) != (1, 6) || message.get(236..240)? != DHCP_COOKIE {
         return None;
     }
+
     // option 53 is the message type, and 5 is an acknowledgement; each iteration consumes at least one byte
     let mut options = message.get(240..)?;
     while let Some((code, rest)) = options.split_first() {
@@ -75,6 +78,7 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
             }
         }
     }
+
     None
 }
 
@@ -82,6 +86,7 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
 /// 5227, 1.1). Returns `None` for IPv6, which does not use ARP.
 pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
+
     let (from, to) = (PROBE_SOURCE.0, station.mac().0);
     let (kind, protocol) = (ArpHardwareId::ETHERNET, EtherType::IPV4);
     let unset = Ipv4Addr::UNSPECIFIED.octets();
@@ -89,10 +94,12 @@ pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
         ArpPacket::new(kind, protocol, ArpOperation::REQUEST, &from, &unset, &to, &address.octets()).ok()?;
     let mut out = BytesMut::new().writer();
     let builder = PacketBuilder::ethernet2(from, to);
+
     match etherparse::VlanId::try_new(station.vlan().0).ok().filter(|vlan| vlan.value() != 0) {
         Some(vlan) => builder.single_vlan(vlan).arp(arp).write(&mut out).ok()?,
         None => builder.arp(arp).write(&mut out).ok()?,
     }
+
     Some(out.into_inner().freeze())
 }
 
@@ -114,6 +121,7 @@ mod tests {
             &[0; 6],
             &[0; 4],
         );
+
         let mut out = Vec::new();
         PacketBuilder::ethernet2(MAC.0, [0xff; 6]).arp(arp.unwrap()).write(&mut out).unwrap();
         out
@@ -137,6 +145,7 @@ mod tests {
             builder.icmpv6(kind).write(&mut out, &address).unwrap();
             out
         };
+
         assert_eq!(read(&frame(255)).map(|claim| claim.1), Some(IpAddr::from(address)));
         assert_eq!(read(&frame(64)), None, "it has come through a router");
     }
@@ -156,6 +165,7 @@ mod tests {
             builder.udp(67, 68).write(&mut out, &message).unwrap();
             out
         };
+
         assert_eq!(read(&message(5)), Some((Station::new(Vlan::NONE, MAC), IpAddr::from([10, 0, 0, 50]))));
         assert_eq!(read(&message(2)), None, "offered is not granted");
     }

@@ -56,6 +56,7 @@ impl Ethernet {
         } else {
             (Tag::Untagged, outer)
         };
+
         Some(Ethernet {
             destination: Mac([a, b, c, d, e, f]),
             source: Mac([g, h, i, j, k, l]),
@@ -97,6 +98,7 @@ mod tests {
         let tagged = Ethernet::read(&frame(B, A, &[0x81, 0, 0xf0, 7, 0x86, 0xdd])).unwrap();
         assert_eq!((tagged.tag, tagged.ethertype), (Tag::Id(Vlan(7)), 0x86dd));
         let service = Ethernet::read(&frame(B, A, &[0x88, 0xa8, 0, 9, 0x81, 0])).unwrap();
+
         assert_eq!(service.tag.vlan(), Vlan(9));
     }
 

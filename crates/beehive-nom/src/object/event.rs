@@ -73,11 +73,11 @@ pub struct PortChanged {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {
-    /// It matched no packet for its idle timeout.
+    /// The idle timeout expired.
     Idle,
-    /// It reached its hard timeout.
+    /// The hard timeout expired.
     Hard,
-    /// It was withdrawn.
+    /// The flow was withdrawn by a command.
     Withdrawn,
     /// Another reason.
     Other,

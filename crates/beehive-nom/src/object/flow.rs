@@ -54,6 +54,7 @@ impl Cause {
         while start > 0 && bytes[start - 1] != b':' {
             start -= 1;
         }
+
         // fold 32 bits into 16
         let hash = hash(bytes, start);
         match (hash >> 16) as u16 ^ hash as u16 {
@@ -437,6 +438,7 @@ mod tests {
             tag: Some(Tag::Id(Vlan(7))),
             ..FlowMatch::ANY
         };
+
         let actions = Actions::One(Action::Output(PortNo(2)));
         let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching.clone(), actions).flow;
         let station = |vlan, mac| Station::new(Vlan(vlan), mac);
@@ -445,6 +447,7 @@ mod tests {
         assert!(!FlowScope::Towards(station(7, a)).contains(&flow));
         assert!(FlowScope::From(station(7, a), PortNo(1)).contains(&flow));
         assert!(!FlowScope::From(station(7, a), PortNo(2)).contains(&flow));
+
         assert!([1, 2].iter().all(|p| FlowScope::Through(PortNo(*p)).contains(&flow)));
         assert!(!FlowScope::Through(PortNo(3)).contains(&flow));
         assert!(FlowScope::Exactly(100, matching.clone()).contains(&flow));

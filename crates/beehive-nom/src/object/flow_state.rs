@@ -193,14 +193,14 @@ pub struct IntendedFlow {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowState {
-    /// It is not sent yet: the switch is not connected, its flows are being read, or too many flows are
+    /// Not sent yet: the switch is not connected, its flows are being read, or too many flows are
     /// unconfirmed.
     Waiting,
-    /// It was sent, and is not confirmed yet.
+    /// Sent, and not confirmed yet.
     Sent,
-    /// The switch has confirmed it.
+    /// Confirmed by the switch.
     Confirmed,
-    /// The switch refused it. It is sent again after every read of the flows.
+    /// Refused by the switch. The flow is sent again after every read of the flows.
     Refused {
         /// The error in the terms of the switch's protocol.
         why: String,

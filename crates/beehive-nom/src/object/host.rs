@@ -109,6 +109,7 @@ mod tests {
         for last in 2..=8 {
             assert_eq!(host.add_address(address(last)), (true, vec![]));
         }
+
         assert_eq!(host.add_address(address(1)), (false, vec![]));
         assert_eq!(host.add_address(address(9)), (true, vec![address(2)]));
         assert_eq!(host.addresses.len(), Host::ADDRESSES_MAX);

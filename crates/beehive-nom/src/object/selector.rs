@@ -149,12 +149,14 @@ mod tests {
             assert_eq!(serde_json::to_string(&protocol).unwrap(), text);
             assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), protocol);
         }
+
         for (ports, text) in
             [(Ports { first: 80, last: 80 }, "\"80\""), (Ports { first: 0, last: 65_535 }, "\"0-65535\"")]
         {
             assert_eq!(serde_json::to_string(&ports).unwrap(), text);
             assert_eq!(serde_json::from_str::<Ports>(text).unwrap(), ports);
         }
+
         assert_eq!(serde_json::from_str::<Protocol>("47").unwrap(), Protocol::Number(47));
     }
 }

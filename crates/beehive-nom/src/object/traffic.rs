@@ -145,12 +145,14 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
         }
         _ => return Traffic::Other,
     };
+
     let protocol = payload.ip_number.0;
     let mut conversation =
         Conversation { source, destination, protocol, source_port: 0, destination_port: 0 };
     if offset != 0 {
         return Traffic::Fragment(conversation);
     }
+
     match protocol {
         Conversation::TCP | Conversation::UDP => {
             let Some([a, b, c, d]) = payload.payload.first_chunk::<4>() else { return Traffic::Other };
@@ -162,6 +164,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
             else {
                 return Traffic::Other;
             };
+
             // zero marks the other side
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
@@ -180,6 +183,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
         _ if packet.stop_err.is_some() => return Traffic::Other,
         _ => {}
     }
+
     Traffic::Conversation(conversation)
 }
 
@@ -250,6 +254,7 @@ mod tests {
         assert_eq!(Traffic::read(&bytes(tcp)), Traffic::Conversation(conversation(6, 9, 80)));
         let six = |b: &mut Vec<u8>| ethernet().ipv6([1; 16], [2; 16], 9).udp(1, 2).write(b, b"").unwrap();
         let Traffic::Conversation(read) = Traffic::read(&bytes(six)) else { panic!() };
+
         assert_eq!((read.source, read.ethertype()), (IpAddr::from([1; 16]), 0x86dd));
     }
 
@@ -266,6 +271,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
+
         for id in [0, 1, 8, 0xffff] {
             let question = echo(A, B, true, id);
             assert_eq!(question.reversed(), echo(B, A, false, id));
@@ -283,6 +289,7 @@ mod tests {
         let mut later = first.clone();
         later[14 + 7] = 2;
         assert_eq!(Traffic::read(&later), Traffic::Fragment(conversation(17, 0, 0)));
+
         let unreachable =
             etherparse::Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
         let about = udp(b"x")[14..].to_vec();
@@ -302,6 +309,7 @@ mod tests {
             });
             Traffic::read(&frame)
         };
+
         for more in [true, false] {
             let Traffic::Conversation(read) = fragment(0, more) else { panic!("more: {more}") };
             assert_eq!((read.source_port, read.destination_port, read.protocol), (5000, 53, 17));

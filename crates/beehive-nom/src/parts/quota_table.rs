@@ -44,8 +44,8 @@ pub struct PortQuota {
 /// let (ann, bob, eve) = (1, 2, 3);
 /// assert!(table.put(ann, PortNo(1), quota) && table.put(bob, PortNo(1), quota));
 /// assert!(!table.put(eve, PortNo(1), quota)); // port 1 is full,
-/// assert!(table.put(eve, PortNo(2), quota)); // and others are not
-/// assert!(table.put(ann, PortNo(2), quota)); // who moves makes room where it was
+/// assert!(table.put(eve, PortNo(2), quota)); // but port 2 is not
+/// assert!(table.put(ann, PortNo(2), quota)); // a move frees space at the old port
 /// assert_eq!(places.get(&ann), Some(&PortNo(2)));
 /// ```
 #[derive(Debug)]
@@ -74,6 +74,7 @@ impl<'a, K: RowKey, V: Value + AtPort> QuotaTable<'a, K, V> {
             self.port_counts.insert(port, table + 1);
             old.into_iter().for_each(|old| self.uncount(old));
         }
+
         self.rows.insert(key, value);
         true
     }
@@ -128,6 +129,7 @@ mod tests {
                         prop_assert_eq!(rows.get(&key).copied(), if fits { Some(PortNo(port)) } else { old });
                     }
                 }
+
                 for port in (0..4).map(PortNo) {
                     let here = behind(&rows, port);
                     prop_assert_eq!(port_counts.get(&port).copied(), (here > 0).then_some(here as u32));

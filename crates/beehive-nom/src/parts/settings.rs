@@ -113,11 +113,13 @@ mod tests {
         has_range::<LoopGuardSettings>("quarantine_s", 1, 86_400);
         has_range::<LoopGuardSettings>("blame_max", 1, 1_000_000);
         has_range::<HostsSettings>("age_s", 60, 604_800);
+
         has_range::<HostsSettings>("hosts_per_port_max", 1, 1_000_000);
         has_range::<ForwardingSettings>("idle_s", 1, 65_535);
         has_range::<ForwardingSettings>("age_s", 1, 65_535);
         has_range::<FirewallSettings>("idle_s", 1, 65_535);
         has_range::<FirewallSettings>("open_per_port_max", 1, 1_000_000);
+
         has_range::<FirewallSettings>("open_per_node_max", 1, 1_000_000);
     }
 }

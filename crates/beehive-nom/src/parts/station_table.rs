@@ -107,6 +107,7 @@ impl<'a> StationTable<'a> {
         if heard.is_known() {
             extend(self.until, station, self.now + self.limits.age);
         }
+
         heard
     }
 
@@ -115,9 +116,11 @@ impl<'a> StationTable<'a> {
         // it has left the old port, whether or not it can be learned here
         let old = table.remove(&station);
         let kept = table.put(station, port, self.limits.quota);
+
         if !kept {
             self.until.remove(&station);
         }
+
         match old {
             Some(from) => Learned::Moved { from, kept },
             None if kept => Learned::Here,
@@ -143,6 +146,7 @@ impl<'a> StationTable<'a> {
     /// should be withdrawn: it contradicts the table, a quota is used up, or it has no hard timeout.
     pub fn adopt(&mut self, found: &FoundFlow) -> bool {
         let Some(ends) = found.endpoints().filter(|_| found.hard_s != 0) else { return false };
+
         let good = ends.iter().all(|(station, port)| match self.ports.get(station) {
             Some(known) => known == port,
             None => QuotaTable::new(self.ports, self.port_counts).put(*station, *port, self.limits.quota),
@@ -151,6 +155,7 @@ impl<'a> StationTable<'a> {
             self.until.entry(station).or_insert(self.now + self.limits.age);
             self.keep_at_least(station, found.remaining()); // the flow may have been made with other settings
         }
+
         good
     }
 
@@ -216,11 +221,13 @@ mod tests {
         assert_eq!(table.at(101).learn(host(3), PortNo(1)), Learned::Here);
         assert_eq!(table.at(101).learn(host(4), PortNo(1)), Learned::Full);
         assert_eq!(table.until.get(&host(4)), None);
+
         // after a fail-over the deadlines are unknown
         table.until = Rows::default();
         table.at(200).expire();
         assert_eq!(table.ports.len(), 2);
         table.at(301).expire();
+
         assert!(table.ports.is_empty() && table.port_counts.is_empty() && table.until.is_empty());
     }
 
@@ -230,11 +237,13 @@ mod tests {
         for (number, port) in [(1, 1), (2, 2), (3, 2)] {
             assert_eq!(table.at(0).learn(host(number), PortNo(port)), Learned::Here);
         }
+
         let heard = table.at(1).learn(host(1), PortNo(2));
         assert_eq!(heard, Learned::Moved { from: PortNo(1), kept: false });
         assert!(!heard.is_known());
         assert_eq!((table.at(1).port(host(1)), table.until.get(&host(1))), (None, None));
         table.at(1).forget_port(PortNo(2));
+
         assert!(table.ports.is_empty() && table.port_counts.is_empty() && table.until.is_empty());
     }
 
@@ -249,6 +258,7 @@ mod tests {
             buffer: None,
             data: frame,
         };
+
         let flow =
             AddFlow::between(Owner::named("x"), &packet, PortNo(2)).hard(Duration::from_secs(300)).flow;
         let found = FoundFlow {
@@ -266,6 +276,7 @@ mod tests {
             packets: 0,
             bytes: 0,
         };
+
         let mut table = Table::default();
         assert!(table.at(0).adopt(&found));
         assert_eq!(
@@ -274,6 +285,7 @@ mod tests {
         );
         table.at(280).expire(); // the flow may live until then
         assert_eq!(table.ports.len(), 2);
+
         table.at(280).learn(host(2), PortNo(3));
         assert!(!table.at(280).adopt(&found), "it is elsewhere");
         assert!(!table.at(280).adopt(&FoundFlow { hard_s: 0, ..found.clone() }), "it would stay for ever");

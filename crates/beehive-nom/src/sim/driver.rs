@@ -1,4 +1,4 @@
-//! The driver of a simulated switch: nothing to translate, nothing to wait for.
+//! The driver of a simulated switch: it needs no translation and no I/O.
 
 use crate::driver::{Close, Counters, Driver, Events};
 use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
@@ -6,15 +6,15 @@ use crate::sim::switch::{SimulatedSwitch, Upcall};
 use beehive::Time;
 use std::sync::Arc;
 
-/// Speaks for a [`SimulatedSwitch`].
+/// The driver of a
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
-    /// Intended flows of this round that are in place; none: there were none, not even refused ones.
+    /// Intended flows of this round that are in place; `None` if no intended flow was sent.
     unconfirmed: Option<Vec<FlowKey>>,
 }
 
 impl SimulatedDriver {
-    /// The driver of `switch`.
+    /// Creates the driver of `switch`.
     pub fn new(switch: SimulatedSwitch) -> SimulatedDriver {
         SimulatedDriver { switch, unconfirmed: None }
     }

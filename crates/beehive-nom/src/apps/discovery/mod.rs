@@ -1,9 +1,9 @@
-//! Discovery: which port is wired to which. A cell is one switch.
+//! Discovery: finds which switch ports are wired to each other. A cell is one switch.
 //!
-//! Every port sends a probe each second. Whoever receives it checks the keyed hash and the age, and asks the sender's cell
-//! whether that is its latest probe, and not yet answered: so a forged one, an old one and one that comes twice make no
-//! link. What hashes cannot tell is a fresh probe that two hosts relay through a wire of their own: ports that have
-//! hosts behind them at both ends make no link either.
+//! Every port sends an LLDP probe each second. The receiving switch's cell checks the keyed hash and the age,
+//! and asks the sender's cell whether this is one of its recent, unanswered probes. So forged, old and
+//! duplicated probes make no link. A hash cannot detect a fresh probe that two hosts relay over a wire of
+//! their own; therefore, ports that both have hosts behind them make no link either.
 
 mod probe;
 
@@ -25,14 +25,14 @@ use std::time::Duration;
 pub struct Discovery {
     drivers: Dict<NodeId, Address>,
     ports: Table<NodeId, PortNo, PortState>,
-    /// Links that end here, by port: where they come from.
+    /// The sending port of each link that ends here, by receiving port.
     links: Table<NodeId, PortNo, PortId>,
-    /// When they were heard last. Unknown after a fail-over, and then as if that had been just now.
+    /// Time of the latest probe over each link. Lost at a fail-over; links are then treated as just probed.
     #[volatile]
     last_heard: Table<NodeId, PortNo, Time>,
     #[volatile]
     probes: Table<NodeId, PortNo, ProbeState>,
-    /// When links were last looked at.
+    /// Time of the latest tick.
     #[volatile]
     ticked: Dict<NodeId, Time>,
     config: Config<DiscoverySettings>,
@@ -42,11 +42,12 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiscoverySettings {
-    /// What probes are signed with; the same on all hives, and known to nobody else. Without one nothing is found.
+    /// The key that probes are signed with. All hives share it, and nobody else may know it. Without a key,
+    /// no links are found.
     pub secret: Secret,
 }
 
-/// A text that does not show in logs.
+/// A text that is hidden in debug output.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);
@@ -61,24 +62,25 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct PortState {
     since: Time,
-    /// Packets of hosts came in on it, and no link was ever there.
+    /// Whether packets of hosts came in on it while it never had a link.
     hosted: bool,
-    /// A link was there: whatever comes in while it is not heard comes from the other switch.
+    /// Whether it had a link. Then all packets, also those that come in while the link is lost, come from the
+    /// other switch.
     linked: bool,
 }
 
-/// What goes out of a port, and comes in, since the last tick.
+/// The probes of a port since the last tick.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct ProbeState {
-    /// The latest probes, the newest first, as far as they were not answered.
+    /// Nonces of the latest probes, newest first; `None` if answered.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
-    /// When the port that is heard here heard this one last.
+    /// Time when the port whose probes arrive here last received a probe of this port.
     mutual: Option<Time>,
-    /// LLDP frames that came in.
+    /// Number of LLDP frames that came in.
     received: u32,
 }
 
-/// Asks the sender of a probe whether it is good.
+/// Asks the sender's cell to confirm a probe.
 #[derive(Message, Clone, Copy, Debug)]
 struct Confirm {
     link: Link,
@@ -86,22 +88,23 @@ struct Confirm {
     hosted: bool,
 }
 
-/// The sender says that it is.
+/// The sender's cell confirms the probe.
 #[derive(Message, Clone, Copy, Debug)]
 struct Confirmed(Link);
 
-/// The other end of a link is gone.
+/// The reverse direction of a link was lost.
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Older probes make no link. One that is there already is kept by any probe that is not older than [`LINK_TIMEOUT`]: on a machine
-/// that has too much to do answers are late for seconds, and a tree that is in order must not be torn down for that.
+/// Maximum age of a probe that makes a new link. An existing link is kept alive by any probe younger than
+/// [`LINK_TIMEOUT`]: on an overloaded machine, replies are late by seconds, and the topology must not change
+/// for that.
 const PROBE_AGE_MAX: Duration = Duration::from_secs(1);
-/// A link that was not heard for so long is down.
+/// Time without a probe after which a link is down.
 const LINK_TIMEOUT: Duration = Duration::from_secs(4);
-/// Later than this a tick is late.
+/// Time between two ticks above which the second one is late.
 const TICK_LATE: Duration = Duration::from_secs(2);
-/// What comes in so soon after a port came up may be from a switch that is not known yet.
+/// Time after a port came up during which packets may come from a switch that is not discovered yet.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[handlers]
@@ -111,9 +114,11 @@ impl Discovery {
         if self.config.secret.0.is_empty() {
             tracing::error!("discovery finds nothing: [apps.discovery] secret is not set");
         }
+
         self.drivers.put(msg.node, msg.driver);
         let ports = self.ports.at(msg.node);
         ports.clear();
+
         for port in msg.ports.iter().filter(|port| port.up) {
             ports.insert(port.number, PortState { since: ctx.now(), hosted: false, linked: false });
         }
@@ -140,13 +145,15 @@ impl Discovery {
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.drivers.get(&msg.node) != Some(&msg.driver) {
-            return; // a newer one has it already
+            return; // a newer driver is already connected to it
         }
+
         self.drivers.remove(&msg.node);
         self.ports.at(msg.node).clear();
         self.probes.at(msg.node).clear();
         self.last_heard.at(msg.node).clear();
         self.ticked.remove(&msg.node);
+
         for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
             self.link_lost(Link { from, to: PortId { node: msg.node, port } }, ctx);
         }
@@ -156,15 +163,18 @@ impl Discovery {
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
         let heard = self.last_heard.at(*node);
-        // a pause of our own does not count against links: what came in meanwhile may be read after this
+        // do not count a pause of this process against the links: probes that arrived meanwhile may be
+        // processed after this tick
         let last = self.ticked.entry(*node).or_insert(now);
         let pause = now.since(*last).saturating_sub(TICK_LATE);
+
         *last = now;
         if pause > Duration::ZERO {
             for port in self.links.at(*node).keys() {
                 heard.entry(*port).and_modify(|heard| *heard = now.min(*heard + pause));
             }
         }
+
         let silent = self
             .links
             .at(*node)
@@ -172,6 +182,7 @@ impl Discovery {
         for (port, from) in silent {
             self.link_lost(Link { from, to: PortId { node: *node, port } }, ctx);
         }
+
         self.probe_all(*node, ctx);
     }
 
@@ -186,11 +197,13 @@ impl Discovery {
         if self.config.secret.0.is_empty() {
             return;
         }
+
         let nonce = ctx.rng().next_u64();
         let probes = self.probes.at(node).entry(port).or_default();
         probes.nonces.rotate_right(1);
         probes.nonces[0] = Some(nonce);
         probes.received = 0;
+
         let from = PortId { node, port };
         let frame =
             Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LINK_TIMEOUT.as_secs() as u16);
@@ -207,11 +220,13 @@ impl Discovery {
             }
             return;
         }
+
         let probes = self.probes.at(msg.node).entry(msg.port).or_default();
         probes.received += 1;
         if probes.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
             return;
         }
+
         let to = PortId { node: msg.node, port: msg.port };
         let probe = match Probe::read(&msg.data, &self.config.key()) {
             Ok(probe) => probe,
@@ -224,15 +239,17 @@ impl Discovery {
         {
             return tracing::warn!(port = %to, "an old probe came in: somebody replays them, or we are behind");
         }
+
         let link = Link { from: probe.from, to };
         ctx.emit(Confirm { link, nonce: probe.nonce, hosted: state.hosted })
     }
 
-    /// At the sender's cell.
+    /// Runs at the sender's cell: checks a probe.
     #[rcv(sharded)]
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
         let Some(probes) = self.probes.at(from.node).get_mut(&from.port) else { return };
+
         let heard = self.links.at(from.node).get(&from.port);
         let known = heard == Some(&to);
         if known {
@@ -240,36 +257,42 @@ impl Discovery {
         } else if heard.is_some() && probes.mutual.is_some_and(|last| ctx.now().since(last) < LINK_TIMEOUT) {
             return tracing::debug!(link = %msg.link, "no link: another switch is behind that port");
         }
+
         let Some(nonce) = probes.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
             tracing::debug!(link = %msg.link, "a probe came a second time");
             return;
         };
+
         *nonce = None;
         let Some(state) = self.ports.at(from.node).get(&from.port) else { return };
         if state.hosted && msg.hosted && !known {
             tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
             return;
         }
+
         ctx.emit(Confirmed(msg.link));
     }
 
-    /// At the receiver's cell.
+    /// Runs at the receiver's cell: adds or refreshes a link.
     #[rcv(sharded)]
     fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
         match self.ports.at(link.to.node).get_mut(&link.to.port) {
             Some(state) if !state.linked => state.linked = true,
             Some(_) => {}
-            None => return, // down since
+            None => return, // the port went down in the meantime
         }
+
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
-            // the one that is there stays while it is heard: else links would change with every probe
+            // keep the existing link while its probes arrive: otherwise links would change with every probe
             return tracing::warn!(%link, %other, "no link: more than one switch is behind that port");
         }
+
         self.last_heard.at(link.to.node).insert(link.to.port, ctx.now());
         if links.insert(link.to.port, link.from).is_some() {
             return;
         }
+
         tracing::info!(%link, "a link was found");
         ctx.emit(LinkUp(*link));
         self.probe(link.to.node, link.to.port, ctx); // the other direction need not wait for the next tick

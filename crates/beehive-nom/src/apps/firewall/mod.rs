@@ -1,12 +1,13 @@
-//! Firewall: which conversations may take place. It stands in front of the app that forwards.
+//! Firewall: decides which conversations are allowed. It precedes the forwarding app in the chain.
 //!
-//! A flow of the app behind it matches Ethernet only, and would let everything between two hosts pass once one packet
-//! has. So every switch gets a flow above those that brings all packets up ([`GUARD`]), and one above that for each
-//! direction of a conversation that is open ([`OPEN`]): it does with the packets of this conversation what the app behind
-//! wants done with packets between these stations. What the app behind takes back, is taken back here too.
+//! A flow of the forwarding app matches Ethernet fields only: one allowed packet would let all traffic
+//! between two hosts pass. So every switch gets a flow of higher priority that sends all packets to the
+//! controller ([`GUARD`]) and, above that, one flow for each direction of an open conversation ([`OPEN`]),
+//! with the actions that the forwarding app wants for packets between these stations. When the forwarding app
+//! withdraws a flow, the firewall withdraws its flows, too.
 //!
-//! Whatever is neither ARP, nor neighbour discovery, nor IP is denied, and so is a packet that is not understood. A
-//! switch whose rules are not known yet forwards nothing.
+//! Packets other than ARP, neighbour discovery and IP are denied, and so are malformed packets. A switch
+//! without rules forwards nothing.
 
 mod policy;
 
@@ -24,49 +25,49 @@ use beehive::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The priority of the flow that brings every packet up: above those of apps that forward.
+/// The priority of the flow that sends every packet to the controller: above the flows of forwarding apps.
 pub const GUARD: u16 = 1_000;
-/// The priority of the flows of an open conversation.
+/// The priority of the flows of open conversations.
 pub const OPEN: u16 = 1_100;
-/// Between a packet and the flow that it leads to.
+/// Maximum time between a packet and the installation of the flow that it causes.
 const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
-/// Decides which conversations take place.
+/// Decides which conversations are allowed.
 #[derive(App)]
 #[app(name = "firewall", replication = 3)]
 pub struct Firewall {
-    /// The rules, once they were changed.
+    /// The rules that replace those of the settings, if there are any.
     policy: Dict<Rulebook, Policy>,
     nodes: Table<Rulebook, NodeId, ()>,
-    /// The rules as a switch goes by them.
+    /// The rules in force at each switch.
     node_policies: Dict<NodeId, NodePolicy>,
-    /// What is open, in the direction of its first packet.
+    /// The open conversations, in the direction of their first packet.
     open: Table<NodeId, Conversation, Open>,
     port_counts: Table<NodeId, PortNo, u32>,
-    /// Directions that are open and wait for the app behind to say where they lead.
+    /// Directions of open conversations for which the forwarding app has not installed a flow yet.
     #[volatile]
     pending: Table<NodeId, (FlowMatch, Conversation), ()>,
     config: Config<FirewallSettings>,
 }
 
-/// There is one set of rules for all switches.
+/// The only key: there is one set of rules for all switches.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rulebook;
 
 crate::settings! {
     /// Settings of the firewall: the table `[apps.firewall]`.
     pub struct FirewallSettings {
-        /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny",
-        /// and perhaps `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp", a number), `from_port` and
-        /// `to_port` (80, "80-90").
+        /// Rules, in evaluation order: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny", and
+        /// optionally `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a number),
+        /// `from_port` and `to_port` (80 or "80-90").
         pub rules: Vec<Rule> = Vec::new(),
-        /// What becomes of what no rule fits.
+        /// The decision about conversations that no rule matches.
         pub default: Verdict = Verdict::Deny,
-        /// Seconds without a packet after which a conversation is over.
+        /// Seconds without a packet after which a conversation is closed.
         pub idle_s: u16 [1..=65_535] = 60,
-        /// Conversations that hosts behind one port of a switch may have open.
+        /// Maximum number of open conversations that hosts behind one port of a switch have begun.
         pub open_per_port_max: u32 [1..=1_000_000] = 4096,
-        /// Conversations that are open at one switch.
+        /// Maximum number of open conversations at one switch.
         pub open_per_node_max: u32 [1..=1_000_000] = 65_536,
     }
 }
@@ -77,15 +78,16 @@ impl FirewallSettings {
     }
 }
 
-/// Puts other rules in force everywhere, until the settings change; conversations that they do not allow end.
+/// Replaces the rules at all switches until the settings change. Conversations that the new rules deny are
+/// closed.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SetPolicy(pub Policy);
 
-/// A switch wants to know the rules.
+/// The cell of a switch requests the rules.
 #[derive(Message, Clone, Copy, Debug)]
 struct AskPolicy(NodeId);
 
-/// A switch has gone.
+/// A switch has left.
 #[derive(Message, Clone, Copy, Debug)]
 struct NodeGone(NodeId);
 
@@ -99,17 +101,18 @@ struct PolicyFor {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NodePolicy {
     policy: Policy,
-    /// See [`NodeJoined::knows_owners`]; who does not knows no flows for IPv6 either.
+    /// See [`NodeJoined::knows_owners`]; a switch that does not know owners does not support IPv6 flows
+    /// either.
     knows_owners: bool,
     driver: Address,
 }
 
-/// A conversation that is open.
+/// An open conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Open {
     until: Time,
     port: PortNo,
-    /// Its flows, the oldest first: one each way, and more where it passes the switch more than once.
+    /// Its flows, oldest first: one for each direction, and more if it passes the switch more than once.
     flows: Vec<FlowMatch>,
 }
 
@@ -130,7 +133,7 @@ impl Firewall {
         Ok(())
     }
 
-    /// What the settings say now replaces what was set otherwise.
+    /// Applies the rules of the new settings, which replace those set by [`SetPolicy`].
     #[rcv(centralized)]
     fn reconfigured(&mut self, _: &Reconfigured, ctx: &mut Ctx) {
         self.enforce(self.config.policy(), ctx)
@@ -167,23 +170,26 @@ impl Firewall {
         ctx.emit(AskPolicy(msg.node));
     }
 
-    /// Its flows lead where the app behind wanted packets then, which may be wrong when it comes back.
+    /// Forgets the flows of the switch: they have the actions that the forwarding app wanted then, which may
+    /// be wrong when the switch comes back.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.node_policies.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
-            return; // a newer one has it already
+            return; // a newer driver is already connected to it
         }
+
         self.node_policies.remove(&msg.node);
         self.pending.at(msg.node).clear();
         ctx.emit(NodeGone(msg.node));
         let all = self.open.at(msg.node);
         let led: Vec<_> = all.iter().filter(|(_, open)| !open.flows.is_empty()).map(|(c, _)| *c).collect();
+
         for spoken in led {
             all.entry(spoken).and_modify(|open| open.flows.clear());
         }
     }
 
-    /// Only what is known to be open has flows.
+    /// Withdraws flows that belong to no open conversation.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let all = self.open.at(msg.node);
@@ -196,7 +202,7 @@ impl Firewall {
         }
     }
 
-    /// Whoever would not be let in by the new rules is thrown out.
+    /// Applies new rules to a switch, and closes the conversations that they deny.
     #[rcv(sharded)]
     fn policy_for(&mut self, msg: &PolicyFor, ctx: &mut Ctx) {
         let Some(node) = self.node_policies.get_mut(&msg.node) else { return };
@@ -218,17 +224,19 @@ impl Firewall {
 
     fn passes(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
         let Some(node) = self.node_policies.get(&msg.node) else { return false };
+
         let open = self.open.at(msg.node);
         let spoken = match Traffic::read(&msg.data) {
             Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
             Traffic::IcmpError(about) => return find_open(open, about).is_some(),
-            // no host makes anything of it without the first one, which says its ports
+            // harmless: no host reassembles it without the first fragment, which carries the ports
             Traffic::Fragment(part) => {
                 return may_be_fragment(open, part) || may_be_fragment(open, part.reversed());
             }
             Traffic::Other => return false,
         };
+
         let until = ctx.now() + 2 * seconds(self.config.idle_s) + FLOW_SETUP_SLACK;
         if let Some(open) = open.get_mut(&spoken) {
             open.until = until;
@@ -243,6 +251,7 @@ impl Firewall {
                 return false;
             }
         }
+
         let same_type = |header: Ethernet| header.ethertype == spoken.ethertype();
         if spoken.has_ports()
             && (spoken.source.is_ipv4() || node.knows_owners)
@@ -250,37 +259,44 @@ impl Firewall {
         {
             let pending = self.pending.at(msg.node);
             if pending.len() >= limits::FIREWALL_PENDING_MAX {
-                pending.clear(); // their next packets wait again
+                pending.clear(); // their next packets enter it again
             }
             pending.insert((FlowMatch::like(msg), spoken), ());
         }
+
         true
     }
 
-    /// The app behind says where packets between two stations go: so do those of what is open between them.
+    /// Copies the actions of a flow of the forwarding app to flows for the open conversations between the
+    /// same stations.
     #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) {
         if msg.flow.owner == Self::OWNER {
             return;
         }
+
         let ethernet_match = &msg.flow.matching;
         let (pending, all) = (self.pending.at(msg.node), self.open.at(msg.node));
         let (flow_age, actions) = (seconds(self.config.idle_s), &msg.flow.actions);
         let first = (ethernet_match.clone(), Conversation::MIN);
         let behind =
             pending.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == ethernet_match);
+
         for key in behind.cloned().collect::<Vec<_>>() {
             pending.remove(&key);
             let spoken = key.1;
-            let Some(begun) = find_open(all, spoken) else { continue }; // over since
+            let Some(begun) = find_open(all, spoken) else { continue }; // closed in the meantime
             let Some(open) = all.get_mut(&begun) else { continue };
+
             let matching = FlowMatch { conversation: Some(spoken.into()), ..ethernet_match.clone() };
             if !open.flows.contains(&matching) {
                 open.flows.push(matching.clone());
             }
+
             if open.flows.len() > limits::FIREWALL_FLOWS_EACH_MAX {
                 ctx.emit(withdrawal(msg.node, open.flows.remove(0)));
             }
+
             let flow = AddFlow::new(msg.node, Self::OWNER, matching, actions.clone()).because::<AddFlow>();
             ctx.emit(flow.priority(OPEN).idle(flow_age).hard(flow_age));
         }
@@ -294,12 +310,14 @@ impl Firewall {
         if let FlowScope::Towards(_) | FlowScope::From(..) | FlowScope::Through(_) = msg.scope {
             return ctx.emit(DelFlows { owner: Self::OWNER, ..msg.clone() });
         }
+
         let follows = |flow: &&FlowMatch| match &msg.scope {
             FlowScope::Exactly(_, ethernet_match) => {
                 FlowMatch { conversation: None, ..(*flow).clone() } == *ethernet_match
             }
             _ => true,
         };
+
         let flows = self.open.at(msg.node).values().flat_map(|open| &open.flows);
         for flow in flows.filter(follows) {
             ctx.emit(withdrawal(msg.node, flow.clone()));
@@ -317,7 +335,7 @@ impl Firewall {
 }
 
 impl Open {
-    /// Takes its flows back.
+    /// Withdraws its flows.
     fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
         self.flows.into_iter().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }
@@ -327,12 +345,12 @@ fn withdrawal(node: NodeId, flow: FlowMatch) -> DelFlows {
     DelFlows { node, owner: Firewall::OWNER, scope: FlowScope::Exactly(OPEN, flow) }
 }
 
-/// The conversation that is open and that `spoken` is a direction of, by its first direction.
+/// Returns the key of the open conversation that `spoken` is a direction of.
 fn find_open(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
     [spoken, spoken.reversed()].into_iter().find(|direction| open.contains(direction))
 }
 
-/// Whether a conversation is open that `part`, which says no ports, may belong to.
+/// Returns whether `part`, a fragment without ports, may belong to an open conversation.
 fn may_be_fragment(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
     let same = |c: &Conversation| {
         (c.source, c.destination, c.protocol) == (part.source, part.destination, part.protocol)

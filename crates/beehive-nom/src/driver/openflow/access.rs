@@ -60,6 +60,7 @@ mod tests {
         assert!(open.admits_address([203, 0, 113, 1].into()) && open.admits_node(NodeId(7)));
         let networks = ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"].map(|text| text.parse().unwrap());
         let access = Access::default().addresses(networks).nodes([NodeId(7)]);
+
         for (address, may) in [
             ("10.255.0.1", true),
             ("11.0.0.1", false),
@@ -72,6 +73,7 @@ mod tests {
         ] {
             assert_eq!(access.admits_address(address.parse().unwrap()), may, "{address}");
         }
+
         assert!(access.admits_node(NodeId(7)) && !access.admits_node(NodeId(8)));
         let nobody = Access::default().addresses([]).nodes([]);
         assert!(!nobody.admits_address([10, 0, 0, 1].into()) && !nobody.admits_node(NodeId(7)));

@@ -17,12 +17,14 @@ impl Buffers {
         if !self.kept.insert(buffer) {
             return;
         }
+
         self.order.push_back(buffer);
         while self.kept.len() > limits::BUFFERS_PER_NODE_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.kept.remove(&oldest);
         }
+
         if self.order.len() > 2 * limits::BUFFERS_PER_NODE_MAX {
             let kept = &self.kept;
             self.order.retain(|buffer| kept.contains(buffer))

@@ -9,6 +9,7 @@ use x509_parser::prelude::FromDer;
 /// 5280, 4.1.2.6 and 4.2.1.6). Returns none if the certificate cannot be parsed.
 pub(super) fn names(der: &[u8]) -> Vec<String> {
     let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
+
     let common = certificate.subject().iter_common_name();
     let mut names: Vec<String> = common.filter_map(|name| name.as_str().ok().map(str::to_string)).collect();
     if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
@@ -19,6 +20,7 @@ pub(super) fn names(der: &[u8]) -> Vec<String> {
             _ => None,
         }));
     }
+
     names
 }
 
@@ -45,6 +47,7 @@ mod tests {
         ] {
             assert!(names_node(name, node), "{name}");
         }
+
         for name in
             ["", "a1", "000000000000000a1", "x00000000000000a1", "00000000000000a2", "0000:00000000:00a1"]
         {

@@ -152,6 +152,7 @@ impl<C: Channel> Connection<C> {
         } else {
             return Ok(());
         };
+
         self.session.send_permission_error(&mut self.output);
         Err(refused)
     }
@@ -167,6 +168,7 @@ impl<C: Channel> Connection<C> {
             if self.dispute.is_some() {
                 return Ok(());
             }
+
             let (frame, length) = match Frame::split(&self.input) {
                 Ok(Some(split)) => split,
                 Ok(None) => return self.session.check_partial_frame(&self.input, &mut self.output),
@@ -174,13 +176,16 @@ impl<C: Channel> Connection<C> {
             };
             let step = self.session.handshake(frame, now, &mut self.output, events);
             self.input.advance(length);
+
             if self.output.len() > limits::BACKLOG_BYTES_RESERVE {
                 return Err(Close::NotReading);
             }
+
             let step = step?;
             if let Step::Identified { node, .. } = step {
                 self.authorize(node)?
             }
+
             match step {
                 Step::Continue => {}
                 Step::Identified { node, auxiliary: false } => self.claim(node, now, events)?,
@@ -197,13 +202,16 @@ impl<C: Channel> Connection<C> {
                 Step::Ready => self.ready(),
             }
         }
+
         let mut frames = Frames::new(&self.input);
         let broken = frames.by_ref().find_map(Result::err);
         let complete = frames.consumed();
+
         if complete > 0 {
             let chunk: Bytes = self.input.split_to(complete).freeze();
             self.session.serve(&chunk, now, &mut self.output, events)?;
         }
+
         match broken {
             Some(error) => Err(self.session.framing_error(&self.input, error, &mut self.output)),
             None => Ok(()),
@@ -250,14 +258,17 @@ impl<C: Channel> Connection<C> {
                 ProbeOutcome::Gone => self.claim(node, now, events)?,
             }
         }
+
         if std::mem::take(&mut self.wait_result.challenged) && self.entry.record().is_challenged() {
             self.session.probe(now, &mut self.output)
         }
+
         match self.session.probe_outcome(now) {
             Some(true) => self.entry.record().report_probe(ProbeOutcome::Alive),
             Some(false) => return Err(Close::Replaced),
             None => {}
         }
+
         Ok(())
     }
 
@@ -283,6 +294,7 @@ impl<C: Channel> Driver for Connection<C> {
             self.read_since_yield = 0;
             tokio::task::yield_now().await
         }
+
         // the timer is set rarely and may fire early: input moves the deadline, which is compared again when
         // the timer fires
         let deadline = self.session.deadline();
@@ -291,11 +303,13 @@ impl<C: Channel> Driver for Connection<C> {
             self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.timer_at = deadline;
         }
+
         // packets in flight share the buffer: use up its free space before allocating another one
         if self.input.capacity() - self.input.len() < (self.read_target / 4).max(limits::READ_BYTES_FIRST / 2)
         {
             self.input.reserve(self.read_target)
         }
+
         self.read_capacity = self.input.capacity() - self.input.len();
         let is_disputed = self.dispute.is_some();
         let Connection { channel, input, wait_result, timer, dispute, entry, output, slot, .. } = self;
@@ -305,6 +319,7 @@ impl<C: Channel> Driver for Connection<C> {
                 None => std::future::pending().await,
             }
         };
+
         let verdict = async {
             match dispute {
                 // a dropped sender means that the other connection is gone
@@ -312,6 +327,7 @@ impl<C: Channel> Driver for Connection<C> {
                 None => std::future::pending().await,
             }
         };
+
         let known = wait_result.verdict.is_some();
         // bound the input of a peer whose identity is in conflict: the rest stays in the socket
         let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
@@ -333,16 +349,19 @@ impl<C: Channel> Driver for Connection<C> {
         if self.wait_result.evicted {
             return Err(Close::Evicted);
         }
+
         if let Some(result) = self.wait_result.read.take() {
             self.receive(result)?;
             self.process_frames(now, events)?
         }
+
         let resolved = self.wait_result.verdict.is_some();
         self.resolve_probes(now, events)?;
         if resolved {
             // handle the input that arrived during the conflict
             self.process_frames(now, events)?
         }
+
         if self.timer.is_elapsed() {
             let was_ready = self.session.is_ready();
             if now >= self.session.deadline() {
@@ -356,6 +375,7 @@ impl<C: Channel> Driver for Connection<C> {
                 self.process_frames(now, events)?
             }
         }
+
         if self.session.take_ports_changed() {
             self.entry.ready(self.session.ports())
         }
@@ -412,6 +432,7 @@ impl<C: Channel> Driver for Connection<C> {
                 Err(error) => return Err(Close::Network(error.to_string())),
             }
         }
+
         Ok(())
     }
 
@@ -433,6 +454,7 @@ impl<C: Channel> Driver for Connection<C> {
             }
             _ => tracing::warn!(address, %close, "a connection is refused"),
         }
+
         let has_final_message = matches!(
             close,
             Close::Malformed(_)
@@ -442,6 +464,7 @@ impl<C: Channel> Driver for Connection<C> {
                 | Close::Untrusted(_)
                 | Close::Unlisted(_)
         );
+
         if has_final_message {
             // wait until the final message has arrived: a reset would discard it
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;

@@ -91,6 +91,7 @@ impl Credentials {
                 }
             }
         }
+
         current.config.clone()
     }
 }
@@ -112,6 +113,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         }
         std::fs::read(&file).map_err(words)
     };
+
     let certificates = |name: &str| {
         let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(name)?).collect();
         match list {
@@ -120,6 +122,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
             Err(error) => Err(format!("{}: {error}", folder.join(name).display())),
         }
     };
+
     let own = certificates(CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_slice(&read(KEY)?).map_err(|error| {
         let why = match error {
@@ -128,10 +131,12 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         };
         format!("{}: {why}", folder.join(KEY).display())
     })?;
+
     let mut roots = RootCertStore::empty();
     for certificate in certificates(SWITCHES_CA)? {
         roots.add(certificate).map_err(|error| format!("{}: {error}", folder.join(SWITCHES_CA).display()))?;
     }
+
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
@@ -142,9 +147,11 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         }
         error => format!("{}: {error}", folder.display()),
     };
+
     let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = versions.map_err(words)?.with_client_cert_verifier(verifier);
     let mut config = builder.with_single_cert(own, key).map_err(words)?;
+
     // no resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
     // ticket
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
@@ -165,6 +172,7 @@ mod tests {
             let (error, _) = acceptor.accept().expect_err("this is no handshake");
             describe_tls_error(&Error::new(ErrorKind::InvalidData, error))
         };
+
         // an OpenFlow hello
         assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
         // an alert in place of a client hello

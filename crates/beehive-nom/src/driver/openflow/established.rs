@@ -37,6 +37,7 @@ impl Session {
         self.keepalive.heard(now);
         let mut messages = 0;
         let mut result = Ok(());
+
         for frame in Frames::new(chunk) {
             // cannot fail: the caller has already split the chunk into frames
             let Ok(frame) = frame else { break };
@@ -51,6 +52,7 @@ impl Session {
                 break;
             }
         }
+
         Counters::add(&self.counters.messages, messages);
         result
     }
@@ -72,9 +74,11 @@ impl Session {
             Counters::add(&self.counters.packet_ins_odd, 1);
             return Ok(());
         }
+
         if let Some(buffer) = packet.buffer_id {
             self.buffers.keep(buffer)
         }
+
         events.packet_in(PacketIn {
             node: self.node,
             port,
@@ -83,6 +87,7 @@ impl Session {
             buffer: packet.buffer_id.map(BufferId),
             data: chunk.slice_ref(packet.data),
         });
+
         Ok(())
     }
 
@@ -96,6 +101,7 @@ impl Session {
         if frame.header().version != self.version.wire() {
             return Err(self.wrong_version(frame, out));
         }
+
         let message = match Message::parse(frame).and_then(|m| m.check_lists().map(|()| m)) {
             Ok(message) => message,
             Err(error) => return Err(self.malformed(frame, error, out)),
@@ -121,6 +127,7 @@ impl Session {
             // includes a second hello or features reply
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
+
         Ok(())
     }
 
@@ -133,10 +140,12 @@ impl Session {
             || matches!(status.reason, PortReason::Other(_))
             || (!known && status.reason == PortReason::Delete)
             || (!known && self.ports.len() >= limits::PORTS_PER_NODE_MAX);
+
         if odd {
             Counters::add(&self.counters.messages_ignored, 1);
             return None;
         }
+
         Counters::add(&self.counters.port_changes, 1);
         self.ports_changed = true;
         let before = match status.reason {
@@ -148,6 +157,7 @@ impl Session {
 
     fn port_status<E: Events>(&mut self, status: &PortStatus, events: &mut E) {
         let Some(was_up) = self.apply_port_status(status) else { return };
+
         let (node, port) = (self.node, wire::port(&status.port));
         let removed = status.reason == PortReason::Delete;
         let event = match (was_up, port.up && !removed) {
@@ -156,6 +166,7 @@ impl Session {
             (false, false) if removed => Event::PortDown(PortDown { node, port: port.number, removed }),
             (_, _) => Event::PortChanged(PortChanged { node, port }),
         };
+
         events.event(event)
     }
 
@@ -163,6 +174,7 @@ impl Session {
         let Some(owner) = wire::owner(removed.cookie) else {
             return Counters::add(&self.counters.messages_ignored, 1);
         };
+
         Counters::add(&self.counters.flows_removed, 1);
         events.event(Event::FlowRemoved(FlowRemoved {
             node: self.node,
@@ -187,6 +199,7 @@ impl Session {
             (Some(kind), Some(code)) => format!("{kind}: {}", code.to_ascii_uppercase()),
             _ => describe_error(error),
         };
+
         tracing::debug!(node = %self.node, why, "the switch reports an error");
         if self.reading_refused(xid) {
             tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
@@ -197,17 +210,20 @@ impl Session {
             events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
             return;
         }
+
         if let Some(SentFlow { owner, cause, flow, .. }) = self.sent_flows.refused(xid) {
             let flow = Some(flow);
             events.event(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
             return;
         }
+
         // the flow is too old to be remembered, or the message was a withdrawal. The error quotes the message
         // that it is about; the offset of the cookie in it depends on the version
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,
         };
+
         let cookie =
             error.data.get(cookie_at..).and_then(|c| c.first_chunk::<8>()).map(|c| u64::from_be_bytes(*c));
         if error.data.get(1) == Some(&FLOW_MOD)

@@ -37,6 +37,7 @@ impl Session {
             let ports = self.ports.values().filter(|port| port.is_flooded() && port.number != packet.port);
             actions.extend(ports.map(|port| Action::Output(port.number)));
         }
+
         actions.into()
     }
 }
@@ -74,8 +75,10 @@ mod tests {
         let packet = PacketOut { node: NodeId(1), port: PortNo(2), payload: Payload::Whole(data), actions };
         let mut out = BytesMut::new();
         session.send(&packet, &mut out);
+
         let Some(Ok(frame)) = Frames::new(&out).next() else { return Vec::new() };
         let Ok(Message::PacketOut(sent)) = Message::parse(frame) else { panic!("no packet-out") };
+
         let out_of = |action: any::Action| match action {
             any::Action::Output { port, .. } => port.0,
             other => panic!("{other:?}"),
@@ -109,6 +112,7 @@ mod tests {
         session.ports.insert(PortNo(4), Port { forwards: false, ..port(PortNo(4)) });
         assert_eq!(flood(&mut session), [5, PortNo::LOCAL.0]);
         session.ports.retain(|number, _| *number == PortNo(2));
+
         assert_eq!(flood(&mut session), [0u32; 0], "nobody is there");
     }
 }

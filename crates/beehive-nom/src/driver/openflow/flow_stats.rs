@@ -24,6 +24,7 @@ impl Session {
             // the oldest request has timed out at its requester, or will
             self.readings.remove(0);
         }
+
         let xid = self.xid();
         match FlowStatisticsRequest::ALL.encode_into(self.version, xid, out) {
             Ok(()) => self.readings.push(PendingReading { xid, wanted: *wanted, parts: 0 }),
@@ -43,14 +44,17 @@ impl Session {
             return Ok(());
         };
         let Some(pending) = self.readings.get_mut(at) else { return Ok(()) };
+
         pending.parts += 1;
         if pending.parts > limits::READING_PARTS_MAX {
             return Err(Close::Malformed("the list of its flows does not end".into()));
         }
+
         let ReadFlows { reading, asker } = pending.wanted;
         if !part.more {
             self.readings.remove(at);
         }
+
         // cannot fail: the list was checked when the message was parsed
         let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
@@ -104,9 +108,11 @@ fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
             None => push_item(more, format_args!("{action:?}")),
         }
     }
+
     if let Some(table) = entry.goto_table {
         push_item(more, format_args!("goto_table={table}"))
     }
+
     if entry.other_instructions > 0 {
         push_item(more, format_args!("{} more instructions", entry.other_instructions))
     }
@@ -123,6 +129,7 @@ fn unsupported_fields(m: &any::Match) -> String {
             }
         };
     }
+
     macro_rules! masked {
         ($name:literal, $value:expr) => {
             if let Some(masked) = $value {
@@ -130,11 +137,13 @@ fn unsupported_fields(m: &any::Match) -> String {
             }
         };
     }
+
     masked!("eth_src", m.eth_src.filter(|masked| !masked.is_exact()));
     masked!("eth_dst", m.eth_dst.filter(|masked| !masked.is_exact()));
     if m.vlan == Some(VlanMatch::Tagged) {
         push_item(&mut words, format_args!("vlan=any"))
     }
+
     field!("vlan_priority", m.vlan_priority);
     if wire::conversation_from(m).is_none() {
         field!("ip_protocol", m.ip_protocol);
@@ -145,12 +154,14 @@ fn unsupported_fields(m: &any::Match) -> String {
         field!("transport_src", m.transport_src);
         field!("transport_dst", m.transport_dst);
     }
+
     field!("ip_dscp", m.ip_dscp);
     field!("arp_operation", m.arp_operation);
     masked!("arp_sender", m.arp_sender);
     masked!("arp_target", m.arp_target);
     field!("icmp_type", m.icmp_type);
     field!("icmp_code", m.icmp_code);
+
     if m.other > 0 {
         push_item(&mut words, format_args!("{} more fields", m.other))
     }

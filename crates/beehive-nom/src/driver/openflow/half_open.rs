@@ -16,19 +16,21 @@ pub(super) struct HalfOpen(Mutex<VecDeque<oneshot::Sender<()>>>);
 pub(super) struct Slot(oneshot::Receiver<()>);
 
 impl HalfOpen {
-    /// Takes a slot. If there are `max` others already, the oldest is told to close.
+    /// Takes a slot. If there are `max` others already, the oldest connection is evicted.
     pub(super) fn add(&self, max: usize) -> Slot {
         let (evict, evicted) = oneshot::channel();
         let mut waiting = self.0.lock();
         if waiting.len() >= max {
             waiting.retain(|w| !w.is_closed());
         }
+
         if waiting.len() >= max
             && let Some(oldest) = waiting.pop_front()
         {
             // the connection may have ended in the meantime
             let _ = oldest.send(());
         }
+
         waiting.push_back(evict);
         Slot(evicted)
     }

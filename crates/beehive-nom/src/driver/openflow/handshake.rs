@@ -31,6 +31,7 @@ impl Session {
         if frame.header().version != self.version.wire() {
             return Err(self.wrong_version(frame, out));
         }
+
         let message = match Message::parse(frame).and_then(|m| m.check_lists().map(|()| m)) {
             Ok(message) => message,
             Err(error) => return Err(self.malformed(frame, error, out)),
@@ -61,10 +62,12 @@ impl Session {
             Message::PacketIn(_) => Counters::add(&self.counters.packet_ins_early, 1),
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
+
         if let Phase::Setup { ports: None, barrier: None, .. } = self.phase {
             self.become_ready(now, events);
             return Ok(Step::Ready);
         }
+
         Ok(Step::Continue)
     }
 
@@ -76,11 +79,13 @@ impl Session {
     /// The bytes are not the start of a hello.
     pub fn check_partial_frame(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
         let [version, kind, high, low, ..] = *start else { return Ok(()) };
+
         let length = usize::from(u16::from_be_bytes([high, low]));
         let hello = version != 0 && kind <= 1 && length <= limits::HELLO_BYTES_MAX;
         if self.phase != Phase::Hello || hello {
             return Ok(());
         }
+
         // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, start).encode_into(self.version, 0, out);
@@ -97,13 +102,16 @@ impl Session {
             Err(error) if frame.header().message_type == 0 => return Err(self.malformed(frame, error, out)),
             Err(_) => return Err(self.unexpected_message(frame, "it did not begin with a hello", out)),
         };
+
         let Some(version) = hello.negotiate(self.settings.versions) else {
             return Err(self.no_version_in_common(&hello, frame.xid(), out));
         };
+
         self.version = version;
         let xid = self.xid();
         self.phase = Phase::Features { xid };
         encoded(Message::FeaturesRequest.encode_into(version, xid, out))?;
+
         Ok(Step::Continue)
     }
 
@@ -118,6 +126,7 @@ impl Session {
         let words = "Beehive speaks OpenFlow 1.0 to 1.5; set one of them at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
         let _ = ErrorMessage::hello_failed(words).encode_into(self.version, xid, out);
+
         Close::Version(format!("no OpenFlow version in common: we speak 1.0 to 1.5, the switch {theirs}"))
     }
 
@@ -143,11 +152,13 @@ impl Session {
             Counters::add(&self.counters.messages_ignored, 1);
             return Ok(Step::Continue);
         }
+
         self.node = NodeId(features.datapath_id);
         self.auxiliary = features.auxiliary_id != 0;
         // cannot fail: the list was checked when the message was parsed
         features.ports.iter().flatten().for_each(|port| self.add_port(&port));
         self.phase = Phase::Identified;
+
         Ok(Step::Identified { node: self.node, auxiliary: self.auxiliary })
     }
 
@@ -161,14 +172,17 @@ impl Session {
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
         encoded(config.encode_set_into(version, self.xid(), out))?;
         let mut ports = None;
+
         if version >= Version::V1_3 && !self.auxiliary {
             let xid = self.xid();
             encoded(PortDescription::encode_request_into(version, xid, out))?;
             ports = Some(xid);
         }
+
         if version == Version::V1_0 {
             encoded(wire::touch(version, self.xid(), out))?;
         }
+
         let barrier = self.xid();
         encoded(Message::BarrierRequest.encode_into(version, barrier, out))?;
         self.phase = Phase::Setup { ports, barrier: Some(barrier), parts: 0, since: now };
@@ -184,13 +198,16 @@ impl Session {
             Counters::add(&self.counters.messages_ignored, 1);
             return Ok(());
         }
+
         *parts += 1;
         if *parts > limits::DESCRIPTION_PARTS_MAX {
             return Err(Close::Malformed("the description of its ports does not end".into()));
         }
+
         if !description.more {
             *ports = None
         }
+
         description.ports.iter().flatten().for_each(|port| self.add_port(&port));
         Ok(())
     }
@@ -216,6 +233,7 @@ impl Session {
             Phase::Setup { barrier, .. } if *barrier == Some(xid) => *barrier = None,
             _ => {}
         }
+
         tracing::warn!(node = %self.node, error = describe_error(error), "the switch refuses a part of its set-up");
         Ok(())
     }

@@ -43,11 +43,13 @@ impl Keepalive {
         if self.asked >= self.misses {
             return Err(Close::Silent);
         }
+
         // send one request at a time, even if the clock has jumped
         self.asked += 1;
         if due > self.asked {
             self.heard = now - self.interval * self.asked;
         }
+
         Ok(true)
     }
 
@@ -91,6 +93,7 @@ mod tests {
         assert_eq!(k.tick(at(2000)), Ok(true));
         assert_eq!(k.tick(at(3000)), Ok(true));
         assert_eq!(k.tick(at(3999)), Ok(false));
+
         assert_eq!(k.tick(at(4000)), Err(Close::Silent));
     }
 
@@ -122,6 +125,7 @@ mod tests {
         assert_eq!(k.probe_outcome(at(502)), Some(true));
         assert_eq!(k.probe_outcome(at(503)), None);
         assert!(k.probe(at(600)));
+
         assert_eq!(k.deadline(), at(1501));
         assert_eq!(k.probe_outcome(at(1600)), Some(false));
     }

@@ -175,10 +175,12 @@ impl Listener {
             }
             return;
         }
+
         if self.directory.len() >= self.settings.connections_max {
             tracing::warn!(%peer, limit = self.settings.connections_max, "too many connections; one more is refused");
             return;
         }
+
         // send small messages at once; if the option cannot be set, the connection is slower but correct
         let _ = stream.set_nodelay(true);
         match credentials {
@@ -195,6 +197,7 @@ impl Listener {
         let once = Mutex::new(Some((channel, slot)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
         let access = self.access.clone();
+
         self.hive.spawn_io(format!("switch at {peer}"), Restart::Never, move |io| {
             let first = once.lock().take();
             let (hive, directory, access) = (hive.clone(), directory.clone(), access.clone());

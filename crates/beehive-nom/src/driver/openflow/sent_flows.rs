@@ -38,6 +38,7 @@ impl SentFlows {
             Some(oldest) => *oldest = sent,
             None => self.recent.push(sent),
         }
+
         self.next = (self.next + 1) % limits::SENT_FLOWS_MAX; // a power of two
         if !flow.is_soft() {
             self.expect_confirmation(xid, flow.key())
@@ -141,6 +142,7 @@ mod tests {
         let count = limits::SENT_FLOWS_MAX as u32 + 10;
         (0..count).for_each(|n| commands.sent(n, &soft(n)));
         assert!(!commands.wants_barrier());
+
         assert_eq!(commands.refused(count - 1).map(|sent| sent.flow.0), Some(count as u16 - 1));
         assert_eq!(commands.refused(5), None, "too long ago");
         assert_eq!(commands.recent.len(), limits::SENT_FLOWS_MAX);
@@ -153,11 +155,13 @@ mod tests {
         commands.barrier(2);
         assert!(!commands.barrier_refused(1) && commands.barrier_refused(2));
         assert!(!commands.wants_barrier());
+
         let begun = std::time::Instant::now();
         let most = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;
         (3..most + 100).for_each(|xid| commands.sent(xid, &flow(1)));
         assert_eq!(commands.unconfirmed.len(), most as usize);
         assert!((3..most).all(|xid| commands.refused(xid).is_none() || xid + 600 > most));
+
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

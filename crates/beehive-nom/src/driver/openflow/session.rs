@@ -130,6 +130,7 @@ impl Session {
             next_xid: 1,
             tally: Tally::default(),
         };
+
         let xid = session.xid();
         // cannot fail: the message has a fixed length
         let _ = Hello::new(settings.versions).encode_into(xid, out);
@@ -241,6 +242,7 @@ impl Session {
         for status in std::mem::take(&mut self.early_port_status) {
             self.apply_port_status(&status);
         }
+
         self.ports_changed = true;
         if !self.auxiliary {
             events.event(Event::Joined {
@@ -341,9 +343,11 @@ impl Session {
             }
             Payload::CutOff => return Counters::add(&self.counters.packet_outs_cut_off, 1),
         };
+
         let xid = self.xid();
         let spread;
         let mut packet = packet;
+
         if packet.actions == FLOOD {
             self.flooded = true;
             if self.floods_by_port_list {
@@ -354,6 +358,7 @@ impl Session {
                 }
             }
         }
+
         match wire::packet_out(packet, buffer, data, self.version, xid, out) {
             Ok(()) => self.tally.packet_outs += 1,
             Err(error) => self.cannot_encode("a packet", error),

@@ -93,6 +93,7 @@ impl Tls {
                 Err(error) => return Err(error),
             }
         }
+
         Ok(())
     }
 
@@ -106,6 +107,7 @@ impl Tls {
             if want_read && let Some(result) = self.decrypted(input) {
                 return result.map(|bytes| ChannelEvent::Read(Ok(bytes)));
             }
+
             let pushes = self.tls.wants_write();
             // during the handshake, application output waits for the peer's handshake messages, not for the
             // socket
@@ -116,6 +118,7 @@ impl Tls {
                 (false, true) => Interest::WRITABLE,
                 (false, false) => return pending().await,
             };
+
             let ready = self.tcp.ready(interest).await?;
             if ready.is_writable() {
                 match self.push() {
@@ -124,6 +127,7 @@ impl Tls {
                     _ => {}
                 }
             }
+
             if want_read && (ready.is_readable() || ready.is_read_closed()) {
                 self.pull()?;
             }
@@ -161,6 +165,7 @@ impl Channel for Tls {
                 Err(_) => return,
             }
         }
+
         let _ = tokio::io::AsyncWriteExt::shutdown(&mut self.tcp).await;
         let mut rest = [0; 1024];
         while tokio::io::AsyncReadExt::read(&mut self.tcp, &mut rest).await.is_ok_and(|bytes| bytes > 0) {}
@@ -170,6 +175,7 @@ impl Channel for Tls {
         if !self.binds_node {
             return Ok(());
         }
+
         let shown = self.tls.peer_certificates().and_then(<[_]>::first);
         // cannot be empty: rustls refuses a peer without a certificate
         let names = shown.map(|der| certificate::names(der)).unwrap_or_default();

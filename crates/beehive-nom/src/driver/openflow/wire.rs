@@ -63,6 +63,7 @@ fn match_to(matching: &FlowMatch) -> any::Match {
         eth_type: matching.ethertype,
         ..any::Match::ANY
     };
+
     match &matching.conversation {
         None => ethernet,
         Some(conversation) => in_conversation(conversation, ethernet),
@@ -77,14 +78,17 @@ fn in_conversation(conversation: &Conversation, ethernet: any::Match) -> any::Ma
         transport_dst: Some(conversation.destination_port),
         ..ethernet
     };
+
     match conversation.source {
         IpAddr::V4(source) => matching.ipv4_src = Some(source.into()),
         IpAddr::V6(source) => matching.ipv6_src = Some(source.into()),
     }
+
     match conversation.destination {
         IpAddr::V4(destination) => matching.ipv4_dst = Some(destination.into()),
         IpAddr::V6(destination) => matching.ipv6_dst = Some(destination.into()),
     }
+
     matching
 }
 
@@ -101,6 +105,7 @@ pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
         }
         _ => return None,
     };
+
     Some(Conversation {
         source,
         destination,
@@ -326,6 +331,7 @@ mod tests {
             Reserved::CONTROLLER,
             Reserved::LOCAL,
         ];
+
         for port in all {
             assert_eq!(Some(port_from(port).to_string().as_str()), port.name());
         }
@@ -362,6 +368,7 @@ mod tests {
             source_port: 40_000,
             destination_port: 80,
         };
+
         let four = conversation([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let six = conversation([1; 16].into(), [2; 16].into());
         for (conversation, version) in [(four, Version::V1_0), (four, Version::V1_3), (six, Version::V1_3)] {
