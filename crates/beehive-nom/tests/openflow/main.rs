@@ -1,4 +1,4 @@
-//! The OpenFlow driver over real TCP: how it greets, serves, refuses, and what hostile switches can do to it.
+//! Tests the OpenFlow driver over real TCP connections: handshake, service, refusals, and hostile switches.
 
 extern crate beehive_core as beehive;
 

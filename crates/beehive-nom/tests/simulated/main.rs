@@ -1,4 +1,4 @@
-//! Apps and driver on a simulated switch, on a clock that moves when the test says so.
+//! Tests the apps and the driver on a simulated switch, with a clock that only the test advances.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;

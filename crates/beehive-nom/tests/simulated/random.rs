@@ -1,4 +1,4 @@
-//! A small generator of chance, the same for the same seed: a failure names the seed, and the seed is the case.
+//! A small seeded random number generator: a failure prints the seed, which reproduces the case.
 
 pub(crate) struct SeededRng(u64);
 

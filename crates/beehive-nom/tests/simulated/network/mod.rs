@@ -1,4 +1,4 @@
-//! Networks of simulated switches: firewalls, loops, links, hosts, paths.
+//! Tests networks of simulated switches: firewalls, loops, links, hosts, paths.
 
 mod app_chain;
 mod firewall;
