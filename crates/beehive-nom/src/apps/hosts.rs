@@ -162,7 +162,7 @@ impl Hosts {
         if known.host.at == at {
             known.seen = now;
             if let Some(claimed) = known.claimed.take() {
-                tracing::warn!(%station, %at, %claimed, "somebody says to be a host that answers elsewhere");
+                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets of this host came from another port, but it answers at its own");
                 ctx.emit(HostContested { station, at, claimed });
                 // it may still move there
                 ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN));
@@ -188,7 +188,7 @@ impl Hosts {
         let Some(at) = known.claimed.take() else { return };
         let from = std::mem::replace(&mut known.host.at, at);
         (known.seen, known.moved) = (ctx.now(), ctx.now());
-        tracing::info!(%station, %from, %at, "a host has moved");
+        tracing::info!(%station, %from, %at, "host moved");
         ctx.emit(HostMoved { station: *station, from, at });
     }
 

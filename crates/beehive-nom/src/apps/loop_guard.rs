@@ -255,8 +255,11 @@ impl LoopGuard {
 
         if points >= self.config.blame_max && same {
             tracing::error!(port = %at, address = %source, ?quarantine,
-                "a loop: frames come back through this port, which is closed for a while");
-            ctx.emit(LoopDetected { port: at, why: format!("frames of {source} come back through it") });
+                "loop detected: frames come back through this port; closing it temporarily");
+            ctx.emit(LoopDetected {
+                port: at,
+                why: format!("frames of {source} come back through this port"),
+            });
             self.port_states.at(node).insert(suspect, PortState::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);
             ctx.emit(close_flow(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
@@ -264,8 +267,11 @@ impl LoopGuard {
         }
 
         if points >= self.config.blame_max {
-            tracing::error!(port = %at, address = %source, "an address is on two ports at once: it is held to the first");
-            ctx.emit(LoopDetected { port: at, why: format!("{source} is on another port at the same time") });
+            tracing::error!(port = %at, address = %source, "address seen on two ports at once; binding it to the first");
+            ctx.emit(LoopDetected {
+                port: at,
+                why: format!("{source} is active on another port at the same time"),
+            });
             self.blame.at(node).remove(&suspect);
             if let Some(known) = self.sightings.at(node).get_mut(&source) {
                 known.held = now + quarantine;

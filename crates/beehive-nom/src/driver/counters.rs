@@ -41,45 +41,46 @@ counters! {
     written_bytes,
     /// Messages read from switches.
     messages,
-    /// Packets that came up.
+    /// Packet-ins received.
     packet_ins,
-    /// Packets that came up and waited at their driver because the hive was behind.
+    /// Packet-ins that waited in their driver because the hive was overloaded.
     packet_ins_waited,
-    /// Packets that came up and were dropped because the hive was behind for longer than they may wait.
+    /// Packet-ins dropped because the hive was overloaded for longer than a packet may wait.
     packet_ins_shed,
-    /// Packets that came up before the switch was set up, and were dropped.
+    /// Packet-ins dropped because the switch was not set up yet.
     packet_ins_early,
-    /// Packets that came up malformed in themselves: from no single port.
+    /// Packet-ins ignored because of an invalid input port.
     packet_ins_odd,
-    /// Packets sent out.
+    /// Packet-outs sent.
     packet_outs,
-    /// Packets not sent out because only their start was there.
+    /// Packet-outs not sent because the switch truncated the packet.
     packet_outs_cut_off,
-    /// Packets not sent out because the switch keeps no such packet any more.
+    /// Packet-outs not sent because the switch no longer buffers the packet.
     packet_outs_stale,
-    /// Packets not sent out because the switch does not read.
+    /// Packet-outs dropped because the switch reads too slowly.
     packet_outs_dropped,
     /// Flows installed.
     flows_installed,
-    /// Withdrawals of flows.
+    /// Flow withdrawals sent.
     flows_withdrawn,
-    /// Commands that the switch's version cannot express.
+    /// Commands that cannot be encoded in the OpenFlow version of the switch.
     commands_refused,
-    /// Commands lost because too many waited for a switch; what it has is compared with what it should have after that.
+    /// Commands lost because the command queue of a switch overflowed; its flow table is resynced afterwards.
     commands_lost,
-    /// Errors that switches reported.
+    /// Errors reported by switches.
     errors,
-    /// Ports that changed.
+    /// Port changes reported by switches.
     port_changes,
-    /// Flows that switches reported as gone.
+    /// Flow removals reported by switches.
     flows_removed,
-    /// Messages of no use here: unknown, not asked for, or a controller's own.
+    /// Messages ignored: unknown, unsolicited, or of a type that only controllers send.
     messages_ignored,
-    /// Keep-alive requests sent.
+    /// Echo requests sent.
     echoes,
-    /// Connections refused because the switch showed no certificate that is trusted, or another node's, or spoke no TLS.
+    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or that of
+    /// another node.
     untrusted,
-    /// Connections refused because the switch said to be a node that is not one of those that may connect.
+    /// Connections refused because the datapath id is not on the list of allowed switches.
     unlisted,
 }
 
@@ -105,7 +106,7 @@ mod tests {
 
         assert!(
             sum.named().any(|(name, meaning, n)| name == "packet_ins"
-                && meaning == "Packets that came up."
+                && meaning == "Packet-ins received."
                 && n == 6)
         );
     }

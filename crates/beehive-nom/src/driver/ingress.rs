@@ -156,7 +156,7 @@ impl Ingress {
         if self.window.shed > 0
             && let Some(node) = self.node
         {
-            tracing::warn!(%node, packets = self.window.shed, "the hive is behind: packets of this switch were shed");
+            tracing::warn!(%node, packets = self.window.shed, "hive is overloaded: dropped packets from this switch");
         }
         self.window = Window::open(self.now)
     }
@@ -231,7 +231,7 @@ impl Ingress {
             return;
         }
 
-        tracing::warn!(%node, lost, "commands to this switch were lost: its flows are compared with what they should be");
+        tracing::warn!(%node, lost, "command queue overflowed; resyncing flow table");
         (self.resync_needed, self.resync_sent) = (false, Some(self.now));
         self.emit_now(VerifyFlows { node })
     }

@@ -126,7 +126,7 @@ fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlo
         apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
     } else {
         let name = mail.name();
-        tracing::warn!(message = name, "a driver was sent a message that it does not take");
+        tracing::warn!(message = name, "driver received a message of a type that it does not handle");
         ControlFlow::Continue(())
     }
 }

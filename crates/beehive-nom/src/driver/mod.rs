@@ -173,22 +173,24 @@ impl std::fmt::Display for Close {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Close::ByPeer => write!(f, "the switch closed the connection"),
-            Close::NoHello => write!(f, "it closed without a word"),
+            Close::NoHello => write!(f, "no hello received"),
             Close::Network(why) => write!(f, "{why}"),
-            Close::Handshake => write!(f, "it was not set up in time"),
-            Close::Silent => write!(f, "the switch does not answer any more"),
-            Close::Replaced => write!(f, "the switch was silent when it came again on another connection"),
-            Close::Duplicate => write!(f, "another switch with this identity is connected and alive"),
+            Close::Handshake => write!(f, "the handshake timed out"),
+            Close::Silent => write!(f, "the switch does not answer echo requests"),
+            Close::Replaced => {
+                write!(f, "the switch did not answer a probe, and a newer connection replaces this one")
+            }
+            Close::Duplicate => write!(f, "another switch with this datapath id is connected"),
             Close::Version(why) => write!(f, "{why}"),
-            Close::Malformed(why) => write!(f, "it broke the protocol: {why}"),
-            Close::NotReading => write!(f, "the switch does not read what is sent to it"),
-            Close::Flood => write!(f, "the switch reports more events than can be handled"),
-            Close::Stopping => write!(f, "the controller stops"),
+            Close::Malformed(why) => write!(f, "protocol violation: {why}"),
+            Close::NotReading => write!(f, "the switch does not read from the connection"),
+            Close::Flood => write!(f, "the switch sends more events than the hive can handle"),
+            Close::Stopping => write!(f, "the controller is stopping"),
             Close::Untrusted(why) => write!(f, "the switch is not trusted: {why}"),
             Close::Unlisted(node) => {
-                write!(f, "it says to be {node}, which is not one of those that may connect")
+                write!(f, "datapath id {node} is not on the list of allowed switches")
             }
-            Close::Evicted => write!(f, "too many connections wait to be set up"),
+            Close::Evicted => write!(f, "evicted: too many connections in the handshake"),
         }
     }
 }

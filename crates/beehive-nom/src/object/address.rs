@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Mac {
 }
 
 fn not_an_address<E: de::Error>(text: &str) -> E {
-    E::custom(format_args!("`{text}` is no Ethernet address, such as 02:00:00:00:00:01"))
+    E::custom(format_args!("`{text}` is not an Ethernet address (expected a form such as 02:00:00:00:00:01)"))
 }
 
 /// A VLAN identifier (12 bits). Untagged and priority-tagged frames are in VLAN 0.
@@ -162,7 +162,7 @@ mod tests {
 
         for wrong in ["", "fe:01:02:03:04", "fe:01:02:03:04:ff:00", "fe:1:02:03:04:ff", "fe:+1:02:03:04:ff"] {
             let why = serde_json::from_value::<Mac>(wrong.into()).unwrap_err().to_string();
-            assert!(why.contains(&format!("`{wrong}` is no Ethernet address")), "{why}");
+            assert!(why.contains(&format!("`{wrong}` is not an Ethernet address")), "{why}");
         }
 
         let shape = bincode::config::standard();

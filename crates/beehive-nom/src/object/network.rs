@@ -11,7 +11,9 @@ use std::net::IpAddr;
 pub fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network.map_err(|_| {
-        format!("`{text}` is neither an address nor a network; write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")
+        format!(
+            "`{text}` is neither an address nor a network (expected 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32)"
+        )
     })
 }
 

@@ -58,7 +58,7 @@ impl fmt::Display for Ports {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a text, for a port \"80\" or \"80-90\"")]
+#[serde(untagged, expecting = "expected a number or a string, such as 80 or \"80-90\" for ports")]
 enum Written {
     Number(u64),
     Text(String),
@@ -74,12 +74,13 @@ impl TryFrom<Written> for Protocol {
                 "udp" => Ok(Protocol::Number(Conversation::UDP)),
                 "icmp" => Ok(Protocol::Icmp),
                 number => number.parse().map(Protocol::Number).map_err(|_| {
-                    format!("there is no protocol `{name}`; write \"tcp\", \"udp\", \"icmp\" or a number")
+                    format!("unknown protocol `{name}` (expected \"tcp\", \"udp\", \"icmp\" or a number)")
                 }),
             },
-            Written::Number(number) => {
-                number.try_into().map(Protocol::Number).map_err(|_| format!("{number} is no protocol"))
-            }
+            Written::Number(number) => number
+                .try_into()
+                .map(Protocol::Number)
+                .map_err(|_| format!("{number} is not a protocol number (expected 0 to 255)")),
         }
     }
 }
@@ -95,7 +96,7 @@ impl TryFrom<Written> for Ports {
         let (first, last) = text.split_once('-').unwrap_or((&text, &text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(Ports { first, last }),
-            _ => Err(format!("`{text}` is neither a port nor ports in a row; write 80 or \"80-90\"")),
+            _ => Err(format!("`{text}` is neither a port nor a range of ports (expected 80 or \"80-90\")")),
         }
     }
 }

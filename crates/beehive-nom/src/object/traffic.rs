@@ -75,7 +75,7 @@ impl fmt::Display for Conversation {
             // an echo has an identifier in place of ports
             Self::ICMP | Self::ICMPV6 => {
                 let number = source_port.max(destination_port);
-                write!(f, "{source} to {destination} by icmp, number {number}")
+                write!(f, "{source} to {destination} by icmp, identifier {number}")
             }
             number if self.has_ports() => {
                 let protocol = Protocol::Number(number);
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(shown(6, 1000, 80), "10.0.0.1 port 1000 to 10.0.0.2 port 80 by tcp");
         assert_eq!(shown(17, 53, 9), "10.0.0.1 port 53 to 10.0.0.2 port 9 by udp");
         // the question and its answer
-        assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
-        assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
+        assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
+        assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
         assert_eq!(shown(47, 0, 0), "10.0.0.1 to 10.0.0.2 by protocol 47");
     }
 

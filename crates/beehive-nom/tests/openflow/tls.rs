@@ -352,7 +352,7 @@ fn credentials_that_are_no_good_are_refused_in_words() {
     let folder = Folder::new(&own, &switches);
     std::fs::write(folder.0.join(KEY), KeyPair::generate().unwrap().serialize_pem()).unwrap();
     let why = Credentials::read(&folder.0, false).unwrap_err();
-    assert!(why.contains("it is not the key of cert.pem"), "{why}");
+    assert!(why.contains("the private key does not match cert.pem"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

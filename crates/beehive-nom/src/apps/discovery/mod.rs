@@ -112,7 +112,7 @@ impl Discovery {
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         if self.config.secret.0.is_empty() {
-            tracing::error!("discovery finds nothing: [apps.discovery] secret is not set");
+            tracing::error!("discovery is inactive: `secret` is not set in [apps.discovery]");
         }
 
         self.drivers.put(msg.node, msg.driver);
@@ -230,14 +230,14 @@ impl Discovery {
         let to = PortId { node: msg.node, port: msg.port };
         let probe = match Probe::read(&msg.data, &self.config.key()) {
             Ok(probe) => probe,
-            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "a forged probe came in"),
+            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "received a forged probe"),
             Err(ProbeError::Foreign) => return,
         };
         let known = self.links.at(msg.node).get(&msg.port) == Some(&probe.from);
         if now.since(probe.at) > if known { LINK_TIMEOUT } else { PROBE_AGE_MAX }
             || probe.at > now + PROBE_AGE_MAX
         {
-            return tracing::warn!(port = %to, "an old probe came in: somebody replays them, or we are behind");
+            return tracing::warn!(port = %to, "received an old probe: it was replayed, or the hive is overloaded");
         }
 
         let link = Link { from: probe.from, to };
@@ -255,18 +255,18 @@ impl Discovery {
         if known {
             probes.mutual = Some(ctx.now());
         } else if heard.is_some() && probes.mutual.is_some_and(|last| ctx.now().since(last) < LINK_TIMEOUT) {
-            return tracing::debug!(link = %msg.link, "no link: another switch is behind that port");
+            return tracing::debug!(link = %msg.link, "rejected a link: another switch is behind the sending port");
         }
 
         let Some(nonce) = probes.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
-            tracing::debug!(link = %msg.link, "a probe came a second time");
+            tracing::debug!(link = %msg.link, "ignored a duplicate or outdated probe");
             return;
         };
 
         *nonce = None;
         let Some(state) = self.ports.at(from.node).get(&from.port) else { return };
         if state.hosted && msg.hosted && !known {
-            tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
+            tracing::warn!(link = %msg.link, "rejected a link: hosts are behind both ports, so probes are being relayed");
             return;
         }
 
@@ -285,7 +285,7 @@ impl Discovery {
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
             // keep the existing link while its probes arrive: otherwise links would change with every probe
-            return tracing::warn!(%link, %other, "no link: more than one switch is behind that port");
+            return tracing::warn!(%link, %other, "rejected a link: more than one switch is behind the receiving port");
         }
 
         self.last_heard.at(link.to.node).insert(link.to.port, ctx.now());
@@ -293,7 +293,7 @@ impl Discovery {
             return;
         }
 
-        tracing::info!(%link, "a link was found");
+        tracing::info!(%link, "link up");
         ctx.emit(LinkUp(*link));
         self.probe(link.to.node, link.to.port, ctx); // the other direction need not wait for the next tick
     }
@@ -303,13 +303,13 @@ impl Discovery {
         let links = self.links.at(link.to.node);
         if links.get(&link.to.port) == Some(&link.from) {
             links.remove(&link.to.port);
-            tracing::info!(%link, "a link is lost");
+            tracing::info!(%link, "link down");
             ctx.emit(LinkDown(*link));
         }
     }
 
     fn link_lost(&mut self, link: Link, ctx: &mut Ctx) {
-        tracing::info!(%link, "a link is lost");
+        tracing::info!(%link, "link down");
         ctx.emit(LinkDown(link));
         ctx.emit(PeerLost(link.reversed()));
     }

@@ -127,7 +127,10 @@ impl Firewall {
     #[rcv(centralized)]
     fn set_policy(&mut self, SetPolicy(policy): &SetPolicy, ctx: &mut Ctx) -> Result<(), Error> {
         if policy.rules.len() > limits::FIREWALL_RULES_MAX {
-            return Err(Error::new("more rules than a firewall takes"));
+            return Err(Error::new(format!(
+                "too many firewall rules (at most {})",
+                limits::FIREWALL_RULES_MAX
+            )));
         }
         self.enforce(policy.clone(), ctx);
         Ok(())
@@ -209,7 +212,7 @@ impl Firewall {
         node.policy = msg.policy.clone();
         let mut table = QuotaTable::new(self.open.at(msg.node), self.port_counts.at(msg.node));
         for (conversation, open) in table.take_if(|c, _| !msg.policy.allows(c)) {
-            tracing::info!(node = %msg.node, %conversation, "a conversation ends: the rules have changed");
+            tracing::info!(node = %msg.node, %conversation, "closed a conversation: the new rules deny it");
             open.withdraw(msg.node, ctx);
         }
     }

@@ -169,7 +169,11 @@ impl NodeController {
     fn adopt_flows(&mut self, msg: &AdoptFlows, ctx: &mut Ctx) -> Result<(), Error> {
         let adopters = self.adopters.at(msg.node);
         if adopters.len() >= limits::ADOPTERS_PER_NODE_MAX && !adopters.contains(&msg.owner) {
-            return Err(Error::new("too many apps answer for soft flows".to_string()));
+            return Err(Error::new(format!(
+                "too many apps adopt soft flows at node {} (at most {})",
+                msg.node,
+                limits::ADOPTERS_PER_NODE_MAX
+            )));
         }
 
         adopters.insert(msg.owner, ());
@@ -194,8 +198,9 @@ impl NodeController {
         let key = msg.flow.key();
         if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX && !flows.contains(&key) {
             return Err(Error::new(format!(
-                "node {} has as many intended flows as are kept for one",
-                msg.node
+                "node {} has reached the limit of {} intended flows",
+                msg.node,
+                limits::INTENDED_FLOWS_PER_NODE_MAX
             )));
         }
 
@@ -271,7 +276,7 @@ impl NodeController {
         let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOG_INTERVAL);
 
         if !logged {
-            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "a switch refuses a flow");
+            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "switch refused a flow");
         }
 
         if failures.len() >= limits::FAILURES_PER_NODE_MAX
@@ -369,7 +374,7 @@ impl NodeController {
         self.install(msg.node, ctx);
 
         if installed + withdrawn > 0 {
-            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "flows were put right");
+            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "corrected flows");
         }
     }
 
@@ -387,7 +392,7 @@ impl NodeController {
             return ctx.after(limits::READING_TIMEOUT, ReadingOverdue { parts, ..*msg });
         }
 
-        tracing::warn!(node = %msg.node, "the switch does not tell its flows: all of ours are withdrawn and put in place again");
+        tracing::warn!(node = %msg.node, "switch does not report its flows; withdrawing and reinstalling all flows");
         (node.reading.complete, node.claims_are_in) = (true, true);
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);

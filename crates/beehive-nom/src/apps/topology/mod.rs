@@ -34,7 +34,7 @@ impl Topology {
     fn link_up(&mut self, LinkUp(link): &LinkUp, ctx: &mut Ctx) {
         let links = self.links.at(Fabric);
         if links.len() >= limits::LINKS_MAX {
-            tracing::error!(%link, "more links than are kept");
+            tracing::error!(%link, "ignored a link: the limit of links is reached");
             return;
         }
         links.insert(*link, ());

@@ -193,7 +193,7 @@ impl<C: Channel> Connection<C> {
                     if !self.entry.attach_auxiliary(node, self.session.protocol()) {
                         self.session.send_permission_error(&mut self.output);
                         return Err(Close::Malformed(
-                            "an auxiliary connection of a switch that is not there, or speaks otherwise"
+                            "auxiliary connection without a main connection of the same OpenFlow version"
                                 .into(),
                         ));
                     }
@@ -221,7 +221,7 @@ impl<C: Channel> Connection<C> {
     fn ready(&mut self) {
         self.slot = None;
         tracing::info!(node = %self.session.node(), address = self.entry.record().peer(),
-            protocol = self.session.protocol(), ports = self.session.ports().len(), "a switch has joined");
+            protocol = self.session.protocol(), ports = self.session.ports().len(), "switch connected");
     }
 
     fn claim<E: Events>(&mut self, node: NodeId, now: Time, events: &mut E) -> Result<(), Close> {
@@ -240,7 +240,7 @@ impl<C: Channel> Connection<C> {
 
     fn duplicate<E: Events>(&mut self, node: NodeId, kept: String, events: &mut E) -> Close {
         let refused = self.entry.record().peer().to_string();
-        tracing::warn!(%node, refused, kept, "a second switch with this identity is refused: the first one is alive");
+        tracing::warn!(%node, refused, kept, "refused a second switch with this datapath id: the first one is alive");
         self.entry.refused();
         self.session.send_permission_error(&mut self.output);
         events.event(Event::Duplicate { node, refused, kept });
@@ -440,19 +440,21 @@ impl<C: Channel> Driver for Connection<C> {
         let node = self.session.node();
         let address = self.entry.record().peer();
         match close {
-            Close::NoHello => tracing::debug!(address, %close, "a connection is over"),
-            Close::Stopping => tracing::debug!(%node, address, "a switch is let go"),
-            _ if self.session.is_ready() => tracing::info!(%node, address, %close, "a switch has left"),
+            Close::NoHello => tracing::debug!(address, %close, "connection closed"),
+            Close::Stopping => {
+                tracing::debug!(%node, address, "switch disconnected: the controller is stopping")
+            }
+            _ if self.session.is_ready() => tracing::info!(%node, address, %close, "switch disconnected"),
             // log at powers of two only: a refused peer connects again and again
             Close::Untrusted(_) | Close::Unlisted(_) => {
                 let refused = self.access.refused();
                 if refused.is_power_of_two() {
-                    tracing::warn!(address, %close, refused, "a connection is refused")
+                    tracing::warn!(address, %close, refused, "connection refused")
                 } else {
-                    tracing::debug!(address, %close, refused, "a connection is refused")
+                    tracing::debug!(address, %close, refused, "connection refused")
                 }
             }
-            _ => tracing::warn!(address, %close, "a connection is refused"),
+            _ => tracing::warn!(address, %close, "connection refused"),
         }
 
         let has_final_message = matches!(

@@ -26,7 +26,7 @@ pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "what it sent is no TLS; it has to be told ssl: and not tcp:".into()
+            "the peer does not speak TLS; configure the switch to connect with ssl: instead of tcp:".into()
         }
         _ => error.to_string(),
     }
@@ -83,10 +83,10 @@ impl Credentials {
                 match load(&self.folder) {
                     Ok(config) => {
                         current.config = Arc::new(config);
-                        tracing::info!(%folder, "certificates have changed, and hold from now on");
+                        tracing::info!(%folder, "reloaded certificates");
                     }
                     Err(error) => {
-                        tracing::error!(%folder, error, "certificates have changed and are no good; the old ones hold")
+                        tracing::error!(%folder, error, "cannot reload certificates; keeping the previous ones")
                     }
                 }
             }
@@ -109,7 +109,10 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         let words = |error: std::io::Error| format!("{}: {error}", file.display());
         let length = std::fs::metadata(&file).map_err(words)?.len();
         if length > FILE_BYTES_MAX {
-            return Err(format!("{}: {length} bytes are more than it can have", file.display()));
+            return Err(format!(
+                "{}: the file has {length} bytes (at most {FILE_BYTES_MAX})",
+                file.display()
+            ));
         }
         std::fs::read(&file).map_err(words)
     };
@@ -118,7 +121,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(name)?).collect();
         match list {
             Ok(list) if !list.is_empty() => Ok(list),
-            Ok(_) => Err(format!("{}: there is no certificate in it", folder.join(name).display())),
+            Ok(_) => Err(format!("{}: no certificate found", folder.join(name).display())),
             Err(error) => Err(format!("{}: {error}", folder.join(name).display())),
         }
     };
@@ -126,7 +129,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
     let own = certificates(CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_slice(&read(KEY)?).map_err(|error| {
         let why = match error {
-            pem::Error::NoItemsFound => "there is no private key in it".to_string(),
+            pem::Error::NoItemsFound => "no private key found".to_string(),
             error => error.to_string(),
         };
         format!("{}: {why}", folder.join(KEY).display())
@@ -143,7 +146,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         .map_err(|error| format!("{}: {error}", folder.join(SWITCHES_CA).display()))?;
     let words = |error: rustls::Error| match error {
         rustls::Error::InconsistentKeys(_) => {
-            format!("{}: it is not the key of {CERTIFICATE}", folder.join(KEY).display())
+            format!("{}: the private key does not match {CERTIFICATE}", folder.join(KEY).display())
         }
         error => format!("{}: {error}", folder.display()),
     };
@@ -174,9 +177,9 @@ mod tests {
         };
 
         // an OpenFlow hello
-        assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
+        assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("does not speak TLS"));
         // an alert in place of a client hello
-        assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("is no TLS"));
+        assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("does not speak TLS"));
         assert_eq!(describe_tls_error(&Error::other("something else")), "something else");
     }
 }

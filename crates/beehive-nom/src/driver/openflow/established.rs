@@ -200,9 +200,9 @@ impl Session {
             _ => describe_error(error),
         };
 
-        tracing::debug!(node = %self.node, why, "the switch reports an error");
+        tracing::debug!(node = %self.node, why, "switch reported an error");
         if self.reading_refused(xid) {
-            tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
+            tracing::warn!(node = %self.node, why, "switch refused a flow statistics request");
             return;
         }
         if self.sent_flows.barrier_refused(xid) {

@@ -20,7 +20,7 @@ impl Session {
         let refused =
             (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
         if refused && self.flooded && !self.floods_by_port_list {
-            tracing::info!(node = %self.node, "the switch does not flood by itself: it is told the ports");
+            tracing::info!(node = %self.node, "switch does not support the FLOOD port; using port lists");
             self.floods_by_port_list = true
         }
     }

@@ -28,7 +28,9 @@ impl Session {
         let xid = self.xid();
         match FlowStatisticsRequest::ALL.encode_into(self.version, xid, out) {
             Ok(()) => self.readings.push(PendingReading { xid, wanted: *wanted, parts: 0 }),
-            Err(error) => tracing::warn!(node = %self.node, %error, "flows cannot be asked for"),
+            Err(error) => {
+                tracing::warn!(node = %self.node, %error, "cannot encode a flow statistics request")
+            }
         }
     }
 
@@ -47,7 +49,7 @@ impl Session {
 
         pending.parts += 1;
         if pending.parts > limits::READING_PARTS_MAX {
-            return Err(Close::Malformed("the list of its flows does not end".into()));
+            return Err(Close::Malformed("the flow statistics reply has too many parts".into()));
         }
 
         let ReadFlows { reading, asker } = pending.wanted;

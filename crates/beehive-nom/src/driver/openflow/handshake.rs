@@ -89,18 +89,21 @@ impl Session {
         // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, start).encode_into(self.version, 0, out);
-        Err(Close::Malformed("it did not begin with a hello".into()))
+        Err(Close::Malformed("the first message is not a hello".into()))
     }
 
     fn handle_hello(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Result<Step, Close> {
         let hello = match Message::parse(frame) {
             Ok(Message::Hello(hello)) => hello,
             Ok(Message::Error(error)) => {
-                return Err(Close::Version(format!("the switch refuses: {}", describe_error(&error))));
+                return Err(Close::Version(format!(
+                    "the switch refused the hello: {}",
+                    describe_error(&error)
+                )));
             }
-            Ok(_) => return Err(self.unexpected_message(frame, "it did not begin with a hello", out)),
+            Ok(_) => return Err(self.unexpected_message(frame, "the first message is not a hello", out)),
             Err(error) if frame.header().message_type == 0 => return Err(self.malformed(frame, error, out)),
-            Err(_) => return Err(self.unexpected_message(frame, "it did not begin with a hello", out)),
+            Err(_) => return Err(self.unexpected_message(frame, "the first message is not a hello", out)),
         };
 
         let Some(version) = hello.negotiate(self.settings.versions) else {
@@ -118,16 +121,18 @@ impl Session {
     #[cold]
     fn no_version_in_common(&mut self, hello: &Hello, xid: u32, out: &mut BytesMut) -> Close {
         let theirs = match hello.versions {
-            Some(_) => "none of those that its bitmap names".to_string(),
+            Some(_) => "none of these in its version bitmap".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
         // use the version of its hello if it is known, and the lowest one otherwise
         self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
-        let words = "Beehive speaks OpenFlow 1.0 to 1.5; set one of them at the switch \
+        let words = "Beehive supports OpenFlow 1.0 to 1.5; configure one of these versions at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
         let _ = ErrorMessage::hello_failed(words).encode_into(self.version, xid, out);
 
-        Close::Version(format!("no OpenFlow version in common: we speak 1.0 to 1.5, the switch {theirs}"))
+        Close::Version(format!(
+            "no common OpenFlow version: the controller supports 1.0 to 1.5, the switch {theirs}"
+        ))
     }
 
     #[cold]
@@ -144,7 +149,9 @@ impl Session {
         let answer = beehive_of::Answer { error_type: 1, code: 0 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
         let (was, agreed) = (frame.header().version, self.version.wire());
-        Close::Malformed(format!("a message of wire version {was} after version {agreed} was agreed upon"))
+        Close::Malformed(format!(
+            "received a message of wire version {was} after negotiating version {agreed}"
+        ))
     }
 
     fn features(&mut self, features: &Features<'_>, xid: u32) -> Result<Step, Close> {
@@ -201,7 +208,7 @@ impl Session {
 
         *parts += 1;
         if *parts > limits::DESCRIPTION_PARTS_MAX {
-            return Err(Close::Malformed("the description of its ports does not end".into()));
+            return Err(Close::Malformed("the port description reply has too many parts".into()));
         }
 
         if !description.more {
@@ -225,7 +232,7 @@ impl Session {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
                 return Err(Close::Malformed(format!(
-                    "it does not say its features: {}",
+                    "the switch refused the features request: {}",
                     describe_error(error)
                 )));
             }
@@ -234,14 +241,14 @@ impl Session {
             _ => {}
         }
 
-        tracing::warn!(node = %self.node, error = describe_error(error), "the switch refuses a part of its set-up");
+        tracing::warn!(node = %self.node, error = describe_error(error), "switch refused a setup message");
         Ok(())
     }
 }
 
 /// Converts an encoding error. Handshake messages have fixed parts only, so an error is a bug in this crate.
 fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
-    result.map_err(|error| Close::Malformed(format!("the handshake cannot be expressed: {error}")))
+    result.map_err(|error| Close::Malformed(format!("cannot encode a handshake message: {error}")))
 }
 
 /// Describes an error message of the switch.

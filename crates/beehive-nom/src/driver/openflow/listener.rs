@@ -57,8 +57,8 @@ impl std::fmt::Display for ListenError {
         match error.kind() {
             ErrorKind::AddrInUse => write!(
                 f,
-                "cannot listen on {address}: another program does (`ss -ltnp 'sport = :{}'` says which); stop it, or \
-                 choose another address",
+                "cannot listen on {address}: another program does (find it with `ss -ltnp 'sport = :{}'`); stop that \
+                 program or choose another address",
                 address.port()
             ),
             ErrorKind::AddrNotAvailable => {
@@ -69,7 +69,7 @@ impl std::fmt::Display for ListenError {
             }
             ErrorKind::PermissionDenied => write!(
                 f,
-                "cannot listen on {address}: ports below 1024 need privileges; choose a higher one, 6653 say"
+                "cannot listen on {address}: ports below 1024 need privileges; choose a higher port, such as 6653"
             ),
             _ => write!(f, "cannot listen on {address}: {error}"),
         }
@@ -159,7 +159,7 @@ impl Listener {
                 let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
                 // log at powers of two only: the condition may last
                 if failed.is_power_of_two() {
-                    tracing::warn!(%error, failed, "connections could not be accepted");
+                    tracing::warn!(%error, failed, "cannot accept connections");
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await
             }
@@ -171,13 +171,13 @@ impl Listener {
             // refuse before allocating anything for the connection
             let refused = self.directory.refuse_address();
             if refused.is_power_of_two() {
-                tracing::warn!(%peer, refused, "a connection is refused: its address is not one of those that may");
+                tracing::warn!(%peer, refused, "connection refused: its address is not on the list of allowed networks");
             }
             return;
         }
 
         if self.directory.len() >= self.settings.connections_max {
-            tracing::warn!(%peer, limit = self.settings.connections_max, "too many connections; one more is refused");
+            tracing::warn!(%peer, limit = self.settings.connections_max, "connection refused: the connection limit is reached");
             return;
         }
 
@@ -187,7 +187,9 @@ impl Listener {
             None => self.spawn(Plain::new(stream), peer),
             Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds_node()) {
                 Ok(channel) => self.spawn(channel, peer),
-                Err(error) => tracing::error!(%peer, %error, "no TLS with these certificates"),
+                Err(error) => {
+                    tracing::error!(%peer, %error, "connection refused: cannot start TLS with these certificates")
+                }
             },
         }
     }

@@ -204,7 +204,7 @@ impl Session {
             }
             // a switch that never answers barriers is served all the same
             Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
-                tracing::debug!(node = %self.node, "the switch has not answered a barrier");
+                tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; continuing");
                 self.become_ready(now, events);
                 Ok(())
             }
@@ -368,7 +368,7 @@ impl Session {
     #[cold]
     fn cannot_encode(&mut self, what: &str, error: beehive_of::EncodeError) {
         Counters::add(&self.counters.commands_refused, 1);
-        tracing::warn!(node = %self.node, %error, "{what} cannot be expressed in the version that the switch speaks");
+        tracing::warn!(node = %self.node, %error, "cannot encode {what} in the OpenFlow version of the switch");
     }
 
     /// Adds the counts of encoded messages to the counters.

@@ -181,7 +181,7 @@ impl Channel for Tls {
         let names = shown.map(|der| certificate::names(der)).unwrap_or_default();
         match names.iter().any(|name| certificate::names_node(name, node)) {
             true => Ok(()),
-            false => Err(format!("its certificate is not that of {node}; it is of {}", names.join(", "))),
+            false => Err(format!("the certificate does not name {node}; it names {}", names.join(", "))),
         }
     }
 }
