@@ -62,10 +62,10 @@ fn switches_speak_tls_and_are_who_their_certificates_say() {
 
     // without TLS; then with a certificate that names nobody; then with its own
     bridge.point_at(Controller::PORT);
-    none_is_served(&lab, &controller, "what it sent is no TLS");
+    none_is_served(&lab, &controller, "the peer does not speak TLS");
     show(&lab, "another");
     bridge.point_at_tls(Controller::PORT);
-    none_is_served(&lab, &controller, "its certificate is not that of 0000000000000001");
+    none_is_served(&lab, &controller, "the certificate does not name 0000000000000001");
     assert_eq!(bridge.flows().lines().filter(|line| line.contains("actions=")).count(), 0);
     show(&lab, "0000000000000001");
     bridge.wait_connected();

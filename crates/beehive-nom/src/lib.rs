@@ -1,13 +1,13 @@
-//! The network object model of Beehive: switches, ports, packets and flows as messages; the drivers that speak for
-//! switches; and the apps of the controller.
+//! The network object model of Beehive: switches, ports, packets and flows as messages; the drivers that
+//! connect switches to a hive; and the apps of the controller.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`object`] | what apps speak: nodes, ports, packets, flows. No protocol of any switch |
-//! | [`driver`] | what speaks for one switch: an IO bee over a [`driver::Driver`]; OpenFlow is one |
-//! | [`sim`] | a switch that exists in memory only: the second driver |
+//! | [`object`] | the types that apps use: nodes, ports, packets, flows; independent of any switch protocol |
+//! | [`driver`] | the connection to one switch: an IO bee that runs a [`driver::Driver`]; OpenFlow is one of them |
+//! | [`sim`] | an in-memory switch, with the second driver |
 //! | [`apps`] | the apps of the controller |
-//! | [`parts`] | what apps are made of besides objects: tables with a limit for each port, deadlines, settings |
+//! | [`parts`] | building blocks for apps: tables with a quota for each port, deadlines, settings |
 
 extern crate beehive_core as beehive;
 

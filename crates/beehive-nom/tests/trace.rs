@@ -1,18 +1,19 @@
-//! One packet's way through the apps is one trace: somebody who watches can tell it from all others.
+//! Checks that the path of one packet through the apps is one trace, which a tracing subscriber can tell from
+//! all others.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
 
-// the same simulated network that other tests have
+// the simulated network of the other tests
 #[allow(dead_code)]
 #[path = "simulated/clock.rs"]
 mod clock;
 #[allow(dead_code)]
-#[path = "simulated/network/lab.rs"]
-mod lab;
+#[path = "simulated/network/harness.rs"]
+mod harness;
 
 use beehive_nom::apps::{Firewall, LearningSwitch, LoopGuard};
-use lab::{Host, Network, host};
+use harness::{Host, Network, host};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Mutex;
@@ -22,7 +23,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Something that was said: what, and its fields.
+/// A recorded tracing event: its message and its fields.
 #[derive(Clone, Debug, Default)]
 struct Said {
     what: String,
@@ -78,7 +79,7 @@ const B: Host = host(1, 2, 2);
 
 const SETTINGS: &str = "[[firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.0/8\"\nto = \"10.0.0.0/8\"\n";
 
-/// All that was said about each chain of causes.
+/// Returns the recorded events of each causal chain.
 fn traces() -> BTreeMap<String, Vec<Said>> {
     let mut traces: BTreeMap<String, Vec<Said>> = BTreeMap::new();
     for said in SAID.lock().unwrap().drain(..) {
@@ -94,28 +95,34 @@ async fn the_way_of_a_packet_through_five_apps_is_one_trace() {
         |hive: beehive_core::Builder| hive.app::<LoopGuard>().app::<Firewall>().app::<LearningSwitch>();
     let network = Network::new(apps, SETTINGS, 1, &[]).await;
     network.pass(30).await;
+
     for (one, other) in [(A, B), (B, A)] {
         network.send(one, &one.arp(other)).await;
     }
+
     drop(traces());
-    // many at once, so that some come in with others
+    // many at once, so that some arrive in the same batch
     for port in 0..20 {
         network.switch(1).receive(beehive_nom::object::PortNo(A.port), A.udp(5000 + port, B, 80))
     }
+
     network.settled().await;
     let traces = traces();
     let is_packet = |said: &&Said| said.what == "emitted" && said.field("kind").ends_with("::PacketIn");
     let mut packets = 0;
+
     for (chain, trace) in &traces {
         let came_in = trace.iter().filter(is_packet).count();
         if came_in == 0 {
             continue;
         }
+
         assert_eq!((came_in, chain.len()), (1, 16), "a trace for each packet: {trace:#?}");
         packets += 1;
         let apps: BTreeSet<&str> = trace.iter().map(|said| said.field("app")).collect();
         let all = ["loop-guard", "firewall", "learning-switch", "node-controller"];
         assert!(all.iter().all(|app| apps.contains(app)), "{apps:?} of {trace:#?}");
+
         let position = |what: &str, field: &str, end: &str| {
             trace.iter().position(|said| said.what == what && said.field(field).ends_with(end))
         };
@@ -126,12 +133,15 @@ async fn the_way_of_a_packet_through_five_apps_is_one_trace() {
             position("handle", "app", "learning-switch"),
             position("answered", "kind", "::PacketIn"),
         ];
+
         assert!(way.iter().all(Option::is_some) && way.is_sorted(), "{way:?} of {trace:#?}");
         let node = position("handle", "app", "node-controller");
         let driver = position("delivered", "kind", "");
         assert!(node.is_some() && node < driver, "then the flow goes to the driver: {trace:#?}");
         let hops = |said: &&Said| said.what == "handle" && said.field("app") == "node-controller";
+
         assert!(trace.iter().filter(hops).all(|said| said.field("hops") != "0"));
     }
+
     assert_eq!(packets, 20, "{:#?}", traces.keys());
 }

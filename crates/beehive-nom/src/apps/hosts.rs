@@ -1,14 +1,15 @@
-//! Hosts: which host is where, and which addresses it has. It only looks on.
+//! Hosts: tracks the location and the addresses of each host. It only observes packets.
 //!
-//! A switch's cell sees every packet and tells what is new; a host's cell decides. A host that shows up elsewhere while
-//! its old port is up is asked there first: who answers stays, and whoever said to be it is reported.
+//! The cell of a switch sees every packet and reports news to the cell of the host, which decides. If a host
+//! appears at another port while its old port is up, the app first probes it there: if it answers, it stays
+//! at the old port, and the claim from the other port is reported.
 
 use crate::object::claim;
 use crate::object::{
     FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, LinkDown, LinkUp, ListHosts,
     NodeId, NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, SendPacket, Station,
 };
-use crate::parts::{AtPort, Crowd, Room};
+use crate::parts::{AtPort, PortQuota, QuotaTable};
 use beehive::{App, Config, Ctx, Dict, Key, Message, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -18,26 +19,26 @@ use std::time::Duration;
 #[derive(App)]
 #[app(name = "hosts", replication = 3)]
 pub struct Hosts {
-    /// Ports that lead to switches of ours: nobody is *at* them.
+    /// Ports with a link to another switch: no host is *at* them.
     links: Table<NodeId, PortNo, ()>,
-    /// Who was at which port of a switch lately.
+    /// The hosts that were recently seen at each port of a switch.
     recent: Table<NodeId, Station, Recent>,
-    crowds: Table<NodeId, PortNo, u32>,
+    port_counts: Table<NodeId, PortNo, u32>,
     hosts: Dict<Station, Known>,
     addresses: Dict<HostAddress, Station>,
     config: Config<HostsSettings>,
 }
 
-/// An address of a host.
+/// The IP address of a host.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HostAddress(pub IpAddr);
 
 crate::settings! {
     /// Settings of the hosts app: the table `[apps.hosts]`.
     pub struct HostsSettings {
-        /// Seconds without a packet that comes up after which a host is lost.
+        /// Seconds without a packet to the controller after which a host is forgotten.
         pub age_s: u32 [60..=604_800] = 900,
-        /// Hosts behind one port; more are not tracked.
+        /// Maximum number of hosts behind one port; further ones are not tracked.
         pub hosts_per_port_max: u32 [1..=1_000_000] = 1_024,
     }
 }
@@ -45,8 +46,8 @@ crate::settings! {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Recent {
     port: PortNo,
-    /// When it is told again.
-    told: Time,
+    /// Time from which a packet of the host is reported again.
+    report_after: Time,
     address: Option<IpAddr>,
 }
 
@@ -61,11 +62,11 @@ struct Known {
     host: Host,
     seen: Time,
     moved: Time,
-    /// Where somebody says to be it, who is not believed yet.
+    /// The other port that packets with this address come from, until the probe is decided.
     claimed: Option<PortId>,
 }
 
-/// A host sent a packet, or has an address.
+/// Reports that a host sent a packet or has an address.
 #[derive(Message, Clone, Copy, Debug)]
 struct Sighting {
     station: Station,
@@ -73,25 +74,26 @@ struct Sighting {
     address: Option<IpAddr>,
 }
 #[derive(Message, Clone, Copy, Debug)]
-struct Gone(Station, PortId);
-/// Tells packets of a host from then on, though it was told lately.
+struct HostGone(Station, PortId);
+/// Makes the cell of a switch report packets of a host from a given time on, although one was reported
+/// recently.
 #[derive(Message, Clone, Copy, Debug)]
-struct Watch(NodeId, Station, Time);
+struct ReportFrom(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
-struct Decide(Station);
+struct ProbeExpired(Station);
 #[derive(Message, Clone, Copy, Debug)]
-struct Has {
+struct AddressChange {
     address: IpAddr,
     station: Station,
-    has: bool,
+    assigned: bool,
 }
 
-/// How often a host that sends is told again.
-const TELL: Duration = Duration::from_secs(30);
-/// How long a host has to answer in its old place.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two moves of a host.
-const REST: Duration = Duration::from_secs(1);
+/// Interval at which packets of a host are reported again.
+const REPORT_INTERVAL: Duration = Duration::from_secs(30);
+/// Time that a host has to answer a probe at its old port.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Minimum time between two moves of a host.
+const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 #[handlers]
 impl Hosts {
@@ -100,26 +102,31 @@ impl Hosts {
         if !msg.is_learnable() {
             return;
         }
-        if self.links.at(msg.node).contains(&msg.port) || msg.source().mac() == claim::ASKING {
+        if self.links.at(msg.node).contains(&msg.port) || msg.source().mac() == claim::PROBE_SOURCE {
             return;
         }
+
         let (station, now) = (msg.source(), ctx.now());
         let claim = claim::read(&msg.data);
         let address = claim.filter(|(who, _)| *who == station).map(|(_, address)| address);
+
         if let Some((who, address)) = claim.filter(|(who, _)| *who != station) {
             ctx.emit(Sighting { station: who, at: None, address: Some(address) }); // granted by DHCP
         }
+
         let recent = self.recent.at(msg.node);
         let old = recent.get(&station).copied();
         if old.is_some_and(|old| {
-            old.port == msg.port && now < old.told && (address.is_none() || address == old.address)
+            old.port == msg.port && now < old.report_after && (address.is_none() || address == old.address)
         }) {
             return;
         }
+
         let address = address.or(old.and_then(|old| old.address));
-        let seen = Recent { port: msg.port, told: now + TELL, address };
-        let room = Room { per_port_max: self.config.hosts_per_port_max, per_node_max: u32::MAX };
-        if Crowd::new(recent, self.crowds.at(msg.node)).put(station, seen, room) {
+        let seen = Recent { port: msg.port, report_after: now + REPORT_INTERVAL, address };
+        let quota = PortQuota { per_port_max: self.config.hosts_per_port_max, per_node_max: u32::MAX };
+
+        if QuotaTable::new(recent, self.port_counts.at(msg.node)).put(station, seen, quota) {
             ctx.emit(Sighting { station, at: Some(PortId { node: msg.node, port: msg.port }), address });
         }
     }
@@ -130,60 +137,72 @@ impl Hosts {
         let Some(known) = self.hosts.get_mut(&station) else {
             let Some(at) = msg.at else { return };
             let host = Host::new(at, msg.address);
-            msg.address.into_iter().for_each(|address| ctx.emit(Has { address, station, has: true }));
+            msg.address
+                .into_iter()
+                .for_each(|address| ctx.emit(AddressChange { address, station, assigned: true }));
             self.hosts.put(station, Known { host, seen: now, moved: Time::ZERO, claimed: None });
             return ctx.emit(HostSeen { station, at });
         };
-        // whoever says so may be somebody else: that pushes nothing out that the host says itself, and can be asked for
+
+        // the packet may be forged: an address from another port does not displace those that the host
+        // announced itself
         let own = msg.at == Some(known.host.at);
-        if let Some(address) = msg.address.filter(|address| own || known.host.lacks(address)) {
-            let (new, surplus) = known.host.says(address);
+        if let Some(address) = msg.address.filter(|address| own || known.host.has_room_for(address)) {
+            let (new, surplus) = known.host.add_address(address);
             if new {
-                ctx.emit(Has { address, station, has: true });
+                ctx.emit(AddressChange { address, station, assigned: true });
             }
-            surplus.into_iter().for_each(|address| ctx.emit(Has { address, station, has: false }));
+            surplus
+                .into_iter()
+                .for_each(|address| ctx.emit(AddressChange { address, station, assigned: false }));
         }
+
         let Some(at) = msg.at else { return };
+
         if known.host.at == at {
             known.seen = now;
             if let Some(claimed) = known.claimed.take() {
-                tracing::warn!(%station, %at, %claimed, "somebody says to be a host that answers elsewhere");
+                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets of this host came from another port, but it answers at its own");
                 ctx.emit(HostContested { station, at, claimed });
-                ctx.emit(Watch(claimed.node, station, now + REST)); // it may really move there yet
+                // it may still move there
+                ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN));
             }
         } else if known.claimed.replace(at).is_none() {
             let PortId { node, port } = known.host.at;
-            ctx.emit(Watch(node, station, now));
+            ctx.emit(ReportFrom(node, station, now));
             let addresses = known.host.addresses.iter();
-            for question in addresses.filter_map(|address| claim::question(station, *address)) {
+            for question in addresses.filter_map(|address| claim::address_probe(station, *address)) {
                 ctx.emit(SendPacket(PacketOut::new(node, port, question)));
             }
-            ctx.after(PATIENCE.max(REST.saturating_sub(now.since(known.moved))), Decide(station));
+            ctx.after(
+                PROBE_TIMEOUT.max(MOVE_INTERVAL_MIN.saturating_sub(now.since(known.moved))),
+                ProbeExpired(station),
+            );
         }
     }
 
-    /// Nobody has answered in its old place.
+    /// Moves the host: it has not answered the probe at its old port.
     #[rcv(sharded)]
-    fn decide(&mut self, Decide(station): &Decide, ctx: &mut Ctx) {
+    fn probe_expired(&mut self, ProbeExpired(station): &ProbeExpired, ctx: &mut Ctx) {
         let Some(known) = self.hosts.get_mut(station) else { return };
         let Some(at) = known.claimed.take() else { return };
         let from = std::mem::replace(&mut known.host.at, at);
         (known.seen, known.moved) = (ctx.now(), ctx.now());
-        tracing::info!(%station, %from, %at, "a host has moved");
+        tracing::info!(%station, %from, %at, "host moved");
         ctx.emit(HostMoved { station: *station, from, at });
     }
 
     #[rcv(sharded)]
-    fn watch(&mut self, Watch(node, station, from): &Watch) {
+    fn report_from(&mut self, ReportFrom(node, station, from): &ReportFrom) {
         if let Some(recent) = self.recent.at(*node).get_mut(station) {
-            recent.told = *from;
+            recent.report_after = *from;
         }
     }
 
     #[rcv(sharded)]
-    fn has(&mut self, msg: &Has) {
+    fn address_change(&mut self, msg: &AddressChange) {
         let old = self.addresses.get(&HostAddress(msg.address)).copied();
-        if msg.has {
+        if msg.assigned {
             self.addresses.put(HostAddress(msg.address), msg.station);
         } else if old == Some(msg.station) {
             self.addresses.remove(&HostAddress(msg.address));
@@ -211,24 +230,26 @@ impl Hosts {
         self.clear(msg.node, None, ctx);
     }
 
-    /// Nobody is at a port, or at a switch, any more.
+    /// Forgets the hosts at a port, or at all ports of a switch.
     fn clear(&mut self, node: NodeId, port: Option<PortNo>, ctx: &mut Ctx) {
-        let mut crowd = Crowd::new(self.recent.at(node), self.crowds.at(node));
-        for (station, Recent { port, .. }) in crowd.take_if(|_, r| port.is_none_or(|port| port == r.port)) {
-            ctx.emit(Gone(station, PortId { node, port }));
+        let mut table = QuotaTable::new(self.recent.at(node), self.port_counts.at(node));
+        for (station, Recent { port, .. }) in table.take_if(|_, r| port.is_none_or(|port| port == r.port)) {
+            ctx.emit(HostGone(station, PortId { node, port }));
         }
     }
 
     #[rcv(sharded)]
-    fn gone(&mut self, Gone(station, at): &Gone, ctx: &mut Ctx) {
+    fn host_gone(&mut self, HostGone(station, at): &HostGone, ctx: &mut Ctx) {
         if self.hosts.get(station).is_none_or(|known| known.host.at != *at) {
             return;
         }
         let Some(Known { host, claimed, .. }) = self.hosts.remove(station) else { return };
+
         ctx.emit(HostLost { station: *station, at: *at });
         for address in host.addresses {
-            ctx.emit(Has { address, station: *station, has: false });
+            ctx.emit(AddressChange { address, station: *station, assigned: false });
         }
+
         if claimed.is_some() {
             ctx.emit(Sighting { station: *station, at: claimed, address: None });
         }
@@ -237,9 +258,10 @@ impl Hosts {
     #[every("30s", each = recent)]
     fn forget(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let (now, age) = (ctx.now(), Duration::from_secs(self.config.age_s.into()));
-        let mut crowd = Crowd::new(self.recent.at(*node), self.crowds.at(*node));
-        for (station, Recent { port, .. }) in crowd.take_if(|_, recent| now.since(recent.told) >= age) {
-            ctx.emit(Gone(station, PortId { node: *node, port }));
+        let mut table = QuotaTable::new(self.recent.at(*node), self.port_counts.at(*node));
+        for (station, Recent { port, .. }) in table.take_if(|_, recent| now.since(recent.report_after) >= age)
+        {
+            ctx.emit(HostGone(station, PortId { node: *node, port }));
         }
     }
 

@@ -1,9 +1,9 @@
-//! Hub: every packet out of every other port. No state, so it runs wherever the packet arrived.
+//! Hub: floods every packet. It has no state, so it runs on whichever worker the packet arrives at.
 
 use crate::object::{PacketIn, PacketOut};
 use beehive::{App, handlers};
 
-/// Sends every packet out of every other port, and remembers nothing.
+/// Floods every packet and stores nothing.
 #[derive(App)]
 #[app(name = "hub")]
 pub struct Hub {}
@@ -12,7 +12,7 @@ pub struct Hub {}
 impl Hub {
     #[rcv(stateless)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
-        // what is for the bridge itself (LLDP, spanning tree) goes no further
+        // frames to the bridge itself (LLDP, spanning tree) are not forwarded
         if msg.is_learnable() { Some(msg.flood()) } else { None }
     }
 }

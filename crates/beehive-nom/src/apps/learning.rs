@@ -1,51 +1,55 @@
-//! Learning switch: learns which port a station is behind, and installs flows between stations that it knows.
+//! Learning switch: learns which port each station is behind, and installs flows between known stations.
 //!
-//! Flows match the port that the packet came in on, its source, destination and tag. So a host that moved is seen again
-//! with its first packet, whether or not its old port went down and whether or not it broadcasts. Then the flows *to*
-//! it go, for they lead to its old port; and those *from* its old port, for otherwise it could move back unseen.
+//! Flows match the input port, the source, the destination and the VLAN tag. So the first packet of a host
+//! that has moved comes to the controller, whether or not the old port went down and whether or not the host
+//! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port, and the flows
+//! *from* its old port, without which the host could move back unnoticed.
 //!
-//! No flow outlives the address that it leads to: an address is kept while a flow to it may live. Else the host could
-//! move after its address is forgotten, and nobody would know that flows lead to where it was.
+//! No flow outlives the table entry of its destination: an entry is kept as long as a flow to it may live.
+//! Otherwise a host could move after its entry was forgotten, and flows would keep leading to its old port.
 //!
-//! That holds for flows of an earlier life too: switches keep them while we are away. A flow says where both of its
-//! stations were, so these are learned from it as from a packet; what contradicts something heard since is withdrawn. So
-//! good flows go on forwarding, and a host that moved meanwhile is seen with its first packet, as ever.
+//! This also holds for flows from before a restart, which switches keep while the controller is away. A flow
+//! contains the locations of both stations, so the app learns from it as from a packet, and withdraws flows
+//! that contradict what it has learned since. So valid flows keep forwarding, and the first packet of a host
+//! that moved meanwhile comes to the controller as usual.
 
 use crate::object::{
     AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut,
     PathsChanged, PortDown, PortNo, Station,
 };
-use crate::parts::{Heard, OwnsFlows, Stations, Terms, seconds};
+use crate::parts::{Learned, OwnsFlows, StationLimits, StationTable, seconds};
 use beehive::{App, Config, Ctx, Table, Time, handlers};
 
-/// Learns where stations are, per switch and VLAN, and has the switches forward by themselves.
+/// Learns the ports of stations per switch and VLAN, and installs flows between them.
 #[derive(App)]
 #[app(name = "learning-switch", replication = 3)]
 pub struct LearningSwitch {
-    /// Which port a station is behind.
+    /// The port that each station is behind.
     macs: Table<NodeId, Station, PortNo>,
-    /// Until when a station is remembered. Unknown after a fail-over, and then as if it had been heard just now.
+    /// The time until which each station is remembered. Lost at a fail-over; stations are then treated as
+    /// just seen.
     #[volatile]
     until: Table<NodeId, Station, Time>,
-    /// Stations behind each port.
-    crowds: Table<NodeId, PortNo, u32>,
+    /// Number of stations behind each port.
+    port_counts: Table<NodeId, PortNo, u32>,
     config: Config<LearningSettings>,
 }
 
 crate::settings! {
     /// Settings of the learning switch: the table `[apps.learning-switch]`.
     pub struct LearningSettings {
-        /// Seconds that an address is remembered without a packet from it. No flow lives for longer than half of that.
+        /// Seconds for which an address is remembered after its latest packet. No flow lives longer than half
+        /// of that.
         pub age_s: u32 [4..=131_070] = 300,
-        /// Seconds without a packet after which a flow goes.
+        /// Idle timeout of flows in seconds.
         pub idle_s: u32 [1..=65_535] = 60,
-        /// Whether flows are installed. Otherwise every packet comes up.
+        /// Whether flows are installed. Otherwise every packet comes to the controller.
         pub flows: bool = true,
-        /// Addresses that are learned behind one port of a switch; packets of others are forwarded, but the switch is
-        /// taught nothing about them. So a host that forges addresses fills neither our memory nor the switch's tables,
-        /// and other ports do not notice.
+        /// Maximum number of addresses that are learned behind one port of a switch. Packets of further
+        /// addresses are forwarded, but cause no table entries and no flows, so a host that forges addresses
+        /// fills neither the memory nor the switch's flow table, and other ports are not affected.
         pub stations_per_port_max: u32 [1..=1_000_000] = 4096,
-        /// Addresses that are learned at one switch.
+        /// Maximum number of addresses that are learned at one switch.
         pub stations_per_node_max: u32 [1..=1_000_000] = 65_536,
     }
 }
@@ -53,26 +57,32 @@ crate::settings! {
 #[handlers]
 impl LearningSwitch {
     #[rcv(sharded)]
-    #[allow(clippy::question_mark)] // what a guard turns away is dropped by the map, what `?` ends is not
+    // the map drops messages that a `let ... else` guard rejects, but not those that `?` rejects
+    #[allow(clippy::question_mark)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> Option<PacketOut> {
-        // no LLDP, reserved groups, multicast sources
+        // excludes LLDP, reserved groups and multicast sources
         let Some((source, destination)) = msg.stations() else { return None };
+
         let LearningSettings { idle_s, age_s, flows, .. } = *self.config;
         let mut stations = self.stations(msg.node, ctx.now());
-        let heard = stations.hear(source, msg.port);
-        if let Heard::Moved { from, .. } = heard {
-            // what leads to its old port goes, and what it could use there unseen
+        let learned = stations.learn(source, msg.port);
+
+        if let Learned::Moved { from, .. } = learned {
+            // withdraw the flows to its old port, and those that it could use there unnoticed
             ctx.emit(DelFlows::towards(Self::OWNER, msg.node, source));
             ctx.emit(DelFlows::from(Self::OWNER, msg.node, source, from));
         }
+
         let Some(port) = stations.port(destination) else { return Some(msg.flood()) };
         if port == msg.port {
-            return Some(msg.discard()); // it has been there already
+            return Some(msg.discard()); // the destination is on the input port
         }
-        if heard.is_known() && flows {
-            stations.keep(destination, seconds(age_s / 2));
+
+        if learned.is_known() && flows {
+            stations.keep_at_least(destination, seconds(age_s / 2));
             ctx.emit(AddFlow::between(Self::OWNER, msg, port).idle(seconds(idle_s)).hard(seconds(age_s / 2)));
         }
+
         Some(msg.forward(port))
     }
 
@@ -87,7 +97,7 @@ impl LearningSwitch {
         self.config.flows.then(|| ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER }));
     }
 
-    /// Learns from flows that are in the switch already, and withdraws those that lead elsewhere than is known.
+    /// Learns from flows that are already in the switch, and withdraws those that contradict the table.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let mut stations = self.stations(msg.node, ctx.now());
@@ -98,13 +108,14 @@ impl LearningSwitch {
         }
     }
 
-    /// What was learned is of no use when the switch comes back: it may be wired differently. Its flows tell again.
+    /// Clears the table: the switch may be wired differently when it comes back. Its flows are then learned
+    /// from again.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();
     }
 
-    /// Stations may be behind other ports now, though these are still up.
+    /// Clears the table: stations may now be behind other ports, although all ports are still up.
     #[rcv(sharded)]
     fn paths_changed(&mut self, msg: &PathsChanged, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();
@@ -113,12 +124,12 @@ impl LearningSwitch {
 
     #[every("10s", each = macs)]
     fn age(&mut self, node: &NodeId, ctx: &mut Ctx) {
-        self.stations(*node, ctx.now()).forget_silent();
+        self.stations(*node, ctx.now()).expire();
     }
 
-    fn stations(&mut self, node: NodeId, now: Time) -> Stations<'_> {
+    fn stations(&mut self, node: NodeId, now: Time) -> StationTable<'_> {
         let LearningSettings { age_s, stations_per_port_max, stations_per_node_max, .. } = *self.config;
-        let terms = Terms::of(age_s, stations_per_port_max, stations_per_node_max);
-        Stations::new(self.macs.at(node), self.until.at(node), self.crowds.at(node), terms, now)
+        let limits = StationLimits::of(age_s, stations_per_port_max, stations_per_node_max);
+        StationTable::new(self.macs.at(node), self.until.at(node), self.port_counts.at(node), limits, now)
     }
 }

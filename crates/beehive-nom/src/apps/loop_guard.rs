@@ -1,13 +1,17 @@
-//! Loop guard: what may come in on which port. It stands in front of all apps that answer packets; a cell is one switch.
+//! Loop guard: decides which packets may come in on which port. It precedes all apps that answer packets; a
+//! cell is one switch.
 //!
-//! - A port that came up is closed until discovery had time to find a link on it.
-//! - A port whose link would close a loop takes nothing that is flooded: [`PortRole::Blocked`], as topology says.
-//! - What discovery cannot see (a loop through a switch that swallows probes) shows in the packets: the same frame comes in
-//!   on another port, again and again. Then that port is closed for a while, and everybody is told.
-//! - An address that is on two ports at once without that is held to the port where it was first.
+//! - A port that came up is closed until discovery has had time to find a link on it.
+//! - A port whose link would close a loop ([`PortRole::Blocked`], as computed by topology) accepts no flooded
+//!   packets.
+//! - Loops that discovery cannot see, for example through a switch that swallows probes, show in the packets:
+//!   the same frame repeatedly comes in on another port. Such a port is closed for some time, and the loop is
+//!   reported.
+//! - An address that appears at two ports at once, without such frames, is bound to its first port.
 //!
-//! A closed port has a flow below those of apps that forward, and above that which brings packets up: what is forwarded
-//! already goes on, nothing new comes in. One that packets ran in a circle through has it above all others.
+//! A closed port has a flow with a priority below those of forwarding apps, and above the miss flow: existing
+//! flows keep forwarding, and no new packets come in. A port in quarantine has one with a priority above all
+//! others.
 
 use crate::limits;
 use crate::object::{
@@ -21,27 +25,27 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The priority of the flow that closes a port to what no app forwards yet.
+/// The priority of the flow that closes a port to packets that no app's flow forwards.
 const CLOSED: u16 = 50;
-/// The priority of the flow that closes a port to everything.
+/// The priority of the flow that closes a port to all packets.
 const QUARANTINED: u16 = 60_000;
-/// The priority of the flow that brings LLDP up from closed ports too.
+/// The priority of the flow that sends LLDP to the controller, also from closed ports.
 const PROBES: u16 = 60_001;
-/// Two sightings on different ports within this time are no move.
-const QUICK: Duration = Duration::from_secs(1);
-/// The blame for a frame that came in before on another port.
+/// Two packets of an address at different ports within this time do not count as a move.
+const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
+/// Blame points for a frame that came in before on another port.
 const BLAME_SAME: u32 = 3;
-/// The blame for an address that was on another port a moment ago.
+/// Blame points for an address that was at another port a moment ago.
 const BLAME_MOVED: u32 = 1;
 
-/// Keeps packets from running in circles.
+/// Keeps packets from circulating in loops.
 #[derive(App)]
 #[app(name = "loop-guard", replication = 3)]
 pub struct LoopGuard {
     drivers: Dict<NodeId, Address>,
-    gates: Table<NodeId, PortNo, Gate>,
+    port_states: Table<NodeId, PortNo, PortState>,
     #[volatile]
-    seen: Table<NodeId, Station, Seen>,
+    sightings: Table<NodeId, Station, Sighting>,
     #[volatile]
     blame: Table<NodeId, PortNo, Blame>,
     config: Config<LoopGuardSettings>,
@@ -50,40 +54,41 @@ pub struct LoopGuard {
 crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
-        /// Milliseconds that a port that came up stays closed, so that links are found first. Discovery sends a probe each
-        /// second. 0: ports are open at once.
+        /// Milliseconds for which a port that came up stays closed, so that links are found first. Discovery
+        /// sends one probe per second. 0 opens ports at once.
         pub settle_ms: u32 [0..=600_000] = 2_000,
-        /// Seconds that a port stays closed after packets ran in a circle through it.
+        /// Seconds for which a port stays closed after a loop was detected at it.
         pub quarantine_s: u32 [1..=86_400] = 30,
-        /// Blame within a second at which a port is closed: three for a frame that came in on two ports.
+        /// Blame points within a second at which a port is closed; a frame that came in on two ports counts
+        /// three.
         pub blame_max: u32 [1..=1_000_000] = 6,
-        /// Whether single hosts' packets may come in on a blocked port: an app that forwards on shortest paths, and floods
-        /// none of them, wants that.
+        /// Whether unicast packets may come in on a blocked port. Needed by apps that forward along shortest
+        /// paths and do not flood such packets.
         pub paths_on_blocked: bool = false,
     }
 }
 
-/// What may come in on a port.
+/// The state of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Gate {
-    /// Nothing until then.
+enum PortState {
+    /// Closed until this time, while links are discovered.
     Settling(Time),
-    /// Nothing until then: packets ran in a circle through it.
+    /// Closed until this time, because a loop was detected.
     Quarantined(Time),
-    /// What its role lets in.
+    /// Open to the packets that its role admits.
     Open(PortRole),
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Seen {
-    /// Where it was for longer than a moment.
+struct Sighting {
+    /// The port where it has stayed for longer than [`MOVE_INTERVAL_MIN`].
     home: PortNo,
     port: PortNo,
     since: Time,
     last: Time,
-    /// Of its latest frame to a group.
+    /// Hash of its latest multicast frame.
     frame: u64,
-    /// Until when it is believed at home only.
+    /// Time until which it is accepted at `home` only.
     held: Time,
 }
 
@@ -101,24 +106,26 @@ impl LoopGuard {
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         ctx.emit(AddFlow::new(msg.node, Self::OWNER, lldp, up).because::<NodeJoined>().priority(PROBES));
         self.drivers.put(msg.node, msg.driver);
-        // whatever was known of its links: they are found anew, and until then nothing new comes in
-        for (port, gate) in self.gates.at(msg.node).take_if(|_, _| true) {
-            lift(msg.node, port, gate, ctx);
+
+        // discard the previous port states: links are discovered again, and ports stay closed until then
+        for (port, state) in self.port_states.at(msg.node).take_if(|_, _| true) {
+            reopen(msg.node, port, state, ctx);
         }
+
         for port in msg.ports.iter().filter(|port| port.up && port.number <= PortNo::MAX) {
             self.close(msg.node, port.number, Cause::of::<NodeJoined>(), ctx);
         }
     }
 
-    /// Nothing is kept of a switch that may have come once: a new number each time would fill the memory.
+    /// Forgets the switch: a peer that connects with a new id each time would otherwise fill the memory.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.drivers.get(&msg.node) != Some(&msg.driver) {
-            return; // a newer one has it already
+            return; // a newer driver is already connected to it
         }
         self.drivers.remove(&msg.node);
-        self.gates.at(msg.node).clear();
-        self.seen.at(msg.node).clear();
+        self.port_states.at(msg.node).clear();
+        self.sightings.at(msg.node).clear();
         self.blame.at(msg.node).clear();
         ctx.emit(DelFlows { node: msg.node, owner: Self::OWNER, scope: FlowScope::All });
     }
@@ -132,19 +139,20 @@ impl LoopGuard {
 
     #[rcv(sharded)]
     fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
-        if let Some(gate) = self.gates.at(msg.node).remove(&msg.port) {
-            lift(msg.node, msg.port, gate, ctx);
+        if let Some(state) = self.port_states.at(msg.node).remove(&msg.port) {
+            reopen(msg.node, msg.port, state, ctx);
         }
-        self.seen.at(msg.node).retain(|_, seen| seen.port != msg.port && seen.home != msg.port);
+        self.sightings.at(msg.node).retain(|_, seen| seen.port != msg.port && seen.home != msg.port);
         self.blame.at(msg.node).remove(&msg.port);
     }
 
     #[rcv(sharded)]
     fn role_changed(&mut self, msg: &PortRoleChanged, ctx: &mut Ctx) {
         let PortId { node, port } = msg.port;
-        let gates = self.gates.at(node);
-        let Some(gate) = gates.get(&port).copied() else { return };
-        let quarantined = matches!(gate, Gate::Quarantined(_));
+        let port_states = self.port_states.at(node);
+        let Some(state) = port_states.get(&port).copied() else { return };
+
+        let quarantined = matches!(state, PortState::Quarantined(_));
         if msg.role == PortRole::Edge {
             // another link may be behind it
             if !quarantined {
@@ -152,18 +160,21 @@ impl LoopGuard {
             }
             return;
         }
+
         if quarantined {
-            ctx.emit(opening(node, port, QUARANTINED)); // a link that explains it was found
+            ctx.emit(reopen_flow(node, port, QUARANTINED)); // the discovered link explains the loop
         }
-        gates.insert(port, Gate::Open(msg.role));
+
+        port_states.insert(port, PortState::Open(msg.role));
         match msg.role {
             PortRole::Blocked if !self.config.paths_on_blocked => {
-                ctx.emit(closing(node, port, CLOSED, Cause::of::<PortRoleChanged>()))
+                ctx.emit(close_flow(node, port, CLOSED, Cause::of::<PortRoleChanged>()))
             }
-            _ => open(node, port, ctx),
+            _ => open_port(node, port, ctx),
         }
-        // where addresses are is seen anew
-        self.seen.at(node).retain(|_, seen| seen.port != port && seen.home != port);
+
+        // learn the ports of addresses again
+        self.sightings.at(node).retain(|_, seen| seen.port != port && seen.home != port);
     }
 
     #[rcv(sharded)]
@@ -171,154 +182,177 @@ impl LoopGuard {
         if !msg.is_learnable() {
             return None;
         }
-        let role = match self.gates.at(msg.node).get(&msg.port) {
-            Some(Gate::Open(PortRole::Blocked))
+
+        let role = match self.port_states.at(msg.node).get(&msg.port) {
+            Some(PortState::Open(PortRole::Blocked))
                 if !self.config.paths_on_blocked || msg.destination().mac().is_multicast() =>
             {
                 return Some(msg.discard());
             }
-            Some(Gate::Open(role)) => *role,
+            Some(PortState::Open(role)) => *role,
             Some(_) => return Some(msg.discard()),
             None => return None, // the switch's own stack
         };
+
         if role == PortRole::Blocked || self.is_credible(msg, ctx) { None } else { Some(msg.discard()) }
     }
 
-    /// Whether the source of a packet may be where it came in. Blames the port if that goes on.
+    /// Returns whether the source of a packet is accepted at its input port. Blames a port for repeated
+    /// conflicts.
     fn is_credible(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
         let (now, source) = (ctx.now(), msg.source());
         let frame = if msg.destination().mac().is_multicast() { xxh3_64(&msg.data) } else { 0 };
-        let seen = self.seen.at(msg.node);
+        let seen = self.sightings.at(msg.node);
+
         if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
-            forget_crowd(seen, now)
+            evict_fullest_port(seen, now)
         }
+
         let (port, since, last) = (msg.port, now, now);
         let Some(known) = seen.get_mut(&source) else {
-            seen.insert(source, Seen { home: port, port, since, last, frame, held: Time::ZERO });
+            seen.insert(source, Sighting { home: port, port, since, last, frame, held: Time::ZERO });
             return true;
         };
+
         let before = *known;
         if port != before.home && now < before.held {
             return false;
         }
         if before.port == port {
-            if before.home != port && now.since(before.since) >= QUICK {
+            if before.home != port && now.since(before.since) >= MOVE_INTERVAL_MIN {
                 known.home = port;
             }
             (known.last, known.frame) = (now, if frame == 0 { before.frame } else { frame });
             return true;
         }
+
         let same = frame != 0 && frame == before.frame;
-        let quick = now.since(before.last) < QUICK;
+        let quick = now.since(before.last) < MOVE_INTERVAL_MIN;
         let home = if quick || now < before.held { before.home } else { port };
-        *known = Seen { home, port, since, last, frame, ..before };
+        *known = Sighting { home, port, since, last, frame, ..before };
+
         if !quick {
             return true;
         }
-        // a switch's link brings in what others let in: they see who is to blame
-        let gates = self.gates.at(msg.node);
-        let at_edge = |port: PortNo| gates.get(&port) == Some(&Gate::Open(PortRole::Edge));
+
+        // do not blame a port with a link: the switch behind it identifies the port to blame
+        let port_states = self.port_states.at(msg.node);
+        let at_edge = |port: PortNo| port_states.get(&port) == Some(&PortState::Open(PortRole::Edge));
         let mut suspects = [port, before.port].into_iter();
         let Some(suspect) = suspects.find(|port| *port != before.home && at_edge(*port)) else {
             return true;
         };
+
         let blame = self.blame.at(msg.node).entry(suspect).or_default();
-        if now.since(blame.since) >= QUICK {
+        if now.since(blame.since) >= MOVE_INTERVAL_MIN {
             *blame = Blame { points: 0, since: now };
         }
+
         blame.points += if same { BLAME_SAME } else { BLAME_MOVED };
         let (points, node) = (blame.points, msg.node);
         let quarantine = Duration::from_secs(u64::from(self.config.quarantine_s));
         let at = PortId { node, port: suspect };
+
         if points >= self.config.blame_max && same {
             tracing::error!(port = %at, address = %source, ?quarantine,
-                "a loop: frames come back through this port, which is closed for a while");
-            ctx.emit(LoopDetected { port: at, why: format!("frames of {source} come back through it") });
-            self.gates.at(node).insert(suspect, Gate::Quarantined(now + quarantine));
+                "loop detected: frames come back through this port; closing it temporarily");
+            ctx.emit(LoopDetected {
+                port: at,
+                why: format!("frames of {source} come back through this port"),
+            });
+            self.port_states.at(node).insert(suspect, PortState::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);
-            ctx.emit(closing(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
+            ctx.emit(close_flow(node, suspect, QUARANTINED, Cause::of::<PacketIn>()));
             return port != suspect;
         }
+
         if points >= self.config.blame_max {
-            tracing::error!(port = %at, address = %source, "an address is on two ports at once: it is held to the first");
-            ctx.emit(LoopDetected { port: at, why: format!("{source} is on another port at the same time") });
+            tracing::error!(port = %at, address = %source, "address seen on two ports at once; binding it to the first");
+            ctx.emit(LoopDetected {
+                port: at,
+                why: format!("{source} is active on another port at the same time"),
+            });
             self.blame.at(node).remove(&suspect);
-            if let Some(known) = self.seen.at(node).get_mut(&source) {
+            if let Some(known) = self.sightings.at(node).get_mut(&source) {
                 known.held = now + quarantine;
             }
             return port == before.home;
         }
+
         true
     }
 
-    #[every("500ms", each = gates)]
+    #[every("500ms", each = port_states)]
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let over: Vec<_> = self.gates.at(*node).iter().map(|(port, gate)| (*port, *gate)).collect();
-        for (port, gate) in over {
-            match gate {
-                Gate::Settling(until) if until <= now => {
-                    self.gates.at(*node).insert(port, Gate::Open(PortRole::Edge));
-                    open(*node, port, ctx);
+        let over: Vec<_> = self.port_states.at(*node).iter().map(|(port, state)| (*port, *state)).collect();
+        for (port, state) in over {
+            match state {
+                PortState::Settling(until) if until <= now => {
+                    self.port_states.at(*node).insert(port, PortState::Open(PortRole::Edge));
+                    open_port(*node, port, ctx);
                 }
-                Gate::Quarantined(until) if until <= now => {
-                    ctx.emit(opening(*node, port, QUARANTINED));
+                PortState::Quarantined(until) if until <= now => {
+                    ctx.emit(reopen_flow(*node, port, QUARANTINED));
                     self.close(*node, port, Cause::of::<LoopDetected>(), ctx);
                 }
                 _ => {}
             }
         }
-        let seen = self.seen.at(*node);
+
+        let seen = self.sightings.at(*node);
         seen.retain(|_, seen| now.since(seen.last) < limits::SIGHTING_AGE || now < seen.held);
     }
 
-    /// Closes a port for as long as discovery takes.
+    /// Closes a port for [`LoopGuardSettings::settle_ms`].
     fn close(&mut self, node: NodeId, port: PortNo, cause: Cause, ctx: &mut Ctx) {
         let until = ctx.now() + Duration::from_millis(u64::from(self.config.settle_ms));
         if until == ctx.now() {
-            self.gates.at(node).insert(port, Gate::Open(PortRole::Edge));
+            self.port_states.at(node).insert(port, PortState::Open(PortRole::Edge));
             return;
         }
-        self.gates.at(node).insert(port, Gate::Settling(until));
-        ctx.emit(closing(node, port, CLOSED, cause));
+        self.port_states.at(node).insert(port, PortState::Settling(until));
+        ctx.emit(close_flow(node, port, CLOSED, cause));
     }
 }
 
-/// Forgets the addresses that were seen last behind the port that has most of them: forged ones. Those behind other ports
-/// stay, or whoever forges enough of them could be where he likes.
-fn forget_crowd(seen: &mut Rows<Station, Seen>, now: Time) {
-    let mut crowds: BTreeMap<PortNo, usize> = BTreeMap::new();
+/// Forgets the addresses at the port that has most of them, which are probably forged. Those at other ports
+/// stay: otherwise an attacker could evict them and then use them at its own port.
+fn evict_fullest_port(seen: &mut Rows<Station, Sighting>, now: Time) {
+    let mut port_counts: BTreeMap<PortNo, usize> = BTreeMap::new();
     for one in seen.values() {
-        *crowds.entry(one.port).or_default() += 1
+        *port_counts.entry(one.port).or_default() += 1
     }
-    let fullest = crowds.into_iter().max_by_key(|(_, addresses)| *addresses);
+
+    let fullest = port_counts.into_iter().max_by_key(|(_, addresses)| *addresses);
     let Some((fullest, _)) = fullest else { return };
+
     seen.retain(|_, one| one.port != fullest || now < one.held);
     if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
-        seen.clear() // all of them are held
+        seen.clear() // all remaining ones are bound to their ports
     }
 }
 
-fn through(port: PortNo) -> FlowMatch {
+fn from_port(port: PortNo) -> FlowMatch {
     FlowMatch { port: Some(port), ..FlowMatch::ANY }
 }
 
-fn closing(node: NodeId, port: PortNo, priority: u16, cause: Cause) -> AddFlow {
-    AddFlow::new(node, LoopGuard::OWNER, through(port), Actions::None).priority(priority).caused_by(cause)
+fn close_flow(node: NodeId, port: PortNo, priority: u16, cause: Cause) -> AddFlow {
+    AddFlow::new(node, LoopGuard::OWNER, from_port(port), Actions::None).priority(priority).caused_by(cause)
 }
 
-fn opening(node: NodeId, port: PortNo, priority: u16) -> DelFlows {
-    DelFlows { node, owner: LoopGuard::OWNER, scope: FlowScope::Exactly(priority, through(port)) }
+fn reopen_flow(node: NodeId, port: PortNo, priority: u16) -> DelFlows {
+    DelFlows { node, owner: LoopGuard::OWNER, scope: FlowScope::Exactly(priority, from_port(port)) }
 }
 
-fn open(node: NodeId, port: PortNo, ctx: &mut Ctx) {
-    ctx.emit(opening(node, port, CLOSED));
+fn open_port(node: NodeId, port: PortNo, ctx: &mut Ctx) {
+    ctx.emit(reopen_flow(node, port, CLOSED));
 }
 
-/// Takes back whatever closes a port at this gate.
-fn lift(node: NodeId, port: PortNo, gate: Gate, ctx: &mut Ctx) {
-    match gate {
-        Gate::Quarantined(_) => ctx.emit(opening(node, port, QUARANTINED)),
-        _ => open(node, port, ctx),
+/// Withdraws the flow that closes a port in this state.
+fn reopen(node: NodeId, port: PortNo, state: PortState, ctx: &mut Ctx) {
+    match state {
+        PortState::Quarantined(_) => ctx.emit(reopen_flow(node, port, QUARANTINED)),
+        _ => open_port(node, port, ctx),
     }
 }

@@ -1,4 +1,4 @@
-//! What is counted about the switches: written by one driver, read by anybody.
+//! Counters of switch connections: each is written by one driver and can be read by any thread.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +9,24 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters { $($(#[doc = $doc])* pub $name: AtomicU64,)* }
 
-        /// [`Counters`] as they were at one moment.
+        /// A copy of [`Counters`] at one moment.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct CountersNow { $($(#[doc = $doc])* pub $name: u64,)* }
 
         impl Counters {
-            /// As they are now.
+            /// Returns the current values.
             pub fn now(&self) -> CountersNow {
                 CountersNow { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
         }
 
         impl CountersNow {
-            /// Adds those of another connection.
+            /// Adds the values of another connection.
             pub fn add(&mut self, other: &CountersNow) {
                 $(self.$name += other.$name;)*
             }
 
-            /// Each with its name and meaning.
+            /// Returns each counter with its name and description.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*].into_iter()
             }
@@ -41,50 +41,51 @@ counters! {
     written_bytes,
     /// Messages read from switches.
     messages,
-    /// Packets that came up.
+    /// Packet-ins received.
     packet_ins,
-    /// Packets that came up and waited at their driver because the hive was behind.
+    /// Packet-ins that waited in their driver because the hive was overloaded.
     packet_ins_waited,
-    /// Packets that came up and were dropped because the hive was behind for longer than they may wait.
+    /// Packet-ins dropped because the hive was overloaded for longer than a packet may wait.
     packet_ins_shed,
-    /// Packets that came up before the switch was set up, and were dropped.
+    /// Packet-ins dropped because the switch was not set up yet.
     packet_ins_early,
-    /// Packets that came up malformed in themselves: from no single port.
+    /// Packet-ins ignored because of an invalid input port.
     packet_ins_odd,
-    /// Packets sent out.
+    /// Packet-outs sent.
     packet_outs,
-    /// Packets not sent out because only their start was there.
+    /// Packet-outs not sent because the switch truncated the packet.
     packet_outs_cut_off,
-    /// Packets not sent out because the switch keeps no such packet any more.
+    /// Packet-outs not sent because the switch no longer buffers the packet.
     packet_outs_stale,
-    /// Packets not sent out because the switch does not read.
+    /// Packet-outs dropped because the switch reads too slowly.
     packet_outs_dropped,
     /// Flows installed.
     flows_installed,
-    /// Withdrawals of flows.
+    /// Flow withdrawals sent.
     flows_withdrawn,
-    /// Commands that the switch's version cannot express.
+    /// Commands that cannot be encoded in the OpenFlow version of the switch.
     commands_refused,
-    /// Commands lost because too many waited for a switch; what it has is compared with what it should have after that.
+    /// Commands lost because the command queue of a switch overflowed; its flow table is resynced afterwards.
     commands_lost,
-    /// Errors that switches reported.
+    /// Errors reported by switches.
     errors,
-    /// Ports that changed.
+    /// Port changes reported by switches.
     port_changes,
-    /// Flows that switches reported as gone.
+    /// Flow removals reported by switches.
     flows_removed,
-    /// Messages of no use here: unknown, not asked for, or a controller's own.
+    /// Messages ignored: unknown, unsolicited, or of a type that only controllers send.
     messages_ignored,
-    /// Keep-alive requests sent.
+    /// Echo requests sent.
     echoes,
-    /// Connections refused because the switch showed no certificate that is trusted, or another node's, or spoke no TLS.
+    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or that of
+    /// another node.
     untrusted,
-    /// Connections refused because the switch said to be a node that is not one of those that may connect.
+    /// Connections refused because the datapath id is not on the list of allowed switches.
     unlisted,
 }
 
 impl Counters {
-    /// Adds to one of them. There is one writer, so no read-modify-write is needed.
+    /// Adds to a counter. There is only one writer, so a load and a store suffice.
     #[inline(always)]
     pub fn add(counter: &AtomicU64, count: u64) {
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
@@ -102,9 +103,10 @@ mod tests {
         let mut sum = counters.now();
         sum.add(&counters.now());
         assert_eq!(sum.packet_ins, 6);
+
         assert!(
             sum.named().any(|(name, meaning, n)| name == "packet_ins"
-                && meaning == "Packets that came up."
+                && meaning == "Packet-ins received."
                 && n == 6)
         );
     }

@@ -1,8 +1,9 @@
-//! Who is connected: one main connection per node, however many claim to be it.
+//! Tracks the connections of this process and grants each node at most one main connection.
 //!
-//! A switch says itself who it is. When a second one says to be a node that is there, the first is probed at once: alive,
-//! it stays and the newcomer is refused; silent, it yields. Auxiliary connections belong to a node's main connection and
-//! are no duplicates.
+//! A switch reports its own datapath id. When a second connection claims the id of a connected node, the
+//! first connection is probed at once: if it is alive, it stays and the new one is refused; if it is silent,
+//! the new one replaces it. Auxiliary connections belong to the main connection of a node and are not
+//! duplicates.
 
 use crate::driver::{Counters, CountersNow};
 use crate::limits;
@@ -19,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 #[derive(Debug, Default)]
 pub struct Directory {
     entries: Mutex<Entries>,
-    /// Connections that were refused for their address, of which nothing else is kept.
+    /// Number of connections that were refused because of their address; nothing else is kept about these.
     addresses_refused: AtomicU64,
 }
 
@@ -28,13 +29,13 @@ struct Entries {
     next: u64,
     connections: BTreeMap<u64, Arc<ConnectionRecord>>,
     nodes: BTreeMap<NodeId, u64>,
-    /// Of connections that are no more.
+    /// Sum of the counters of closed connections.
     past: CountersNow,
     ended: u64,
     refused: u64,
 }
 
-/// One connection, as others see it.
+/// The part of a connection's state that other tasks can read.
 #[derive(Debug)]
 pub struct ConnectionRecord {
     number: u64,
@@ -42,7 +43,7 @@ pub struct ConnectionRecord {
     since: Time,
     counters: Arc<Counters>,
     identity: Mutex<Identity>,
-    challengers: Mutex<Vec<oneshot::Sender<Verdict>>>,
+    challengers: Mutex<Vec<oneshot::Sender<ProbeOutcome>>>,
     challenged: Notify,
 }
 
@@ -55,47 +56,47 @@ struct Identity {
     ports: Vec<Port>,
 }
 
-/// The outcome of a probe.
+/// The outcome of a liveness probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// The one that is there answered.
+pub enum ProbeOutcome {
+    /// The probed connection answered.
     Alive,
-    /// It did not.
+    /// The probed connection did not answer, or was closed.
     Gone,
 }
 
-/// What comes of claiming to be a node.
+/// The result of claiming a node.
 #[derive(Debug)]
 pub enum Claim {
-    /// Nobody else is.
+    /// No other connection holds the node.
     Granted,
-    /// Somebody is there already.
+    /// Another connection holds the node.
     Taken(Arc<ConnectionRecord>),
 }
 
-/// A node as people see it.
+/// The status of a connection, for display.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeStatus {
-    /// The node; none before the switch has said.
+    /// The node; `None` before the switch has reported its datapath id.
     pub node: Option<String>,
-    /// Where it called from.
+    /// The network address of the peer.
     pub address: String,
-    /// What it speaks.
+    /// The protocol and its version; empty before it is negotiated.
     pub protocol: &'static str,
-    /// Whether this is one of its auxiliary connections.
+    /// Whether this is an auxiliary connection of the node.
     pub auxiliary: bool,
-    /// Whether it is set up.
+    /// Whether the handshake is complete.
     pub ready: bool,
-    /// Seconds since it connected.
+    /// Seconds since the connection was accepted.
     pub connected_seconds: u64,
-    /// Its ports.
+    /// The ports of the switch.
     pub ports: Vec<Port>,
-    /// What was counted.
+    /// The counters of the connection.
     pub counters: CountersNow,
 }
 
 impl Directory {
-    /// Enters a new connection.
+    /// Adds a new connection.
     pub fn enter(self: &Arc<Self>, peer: String, now: Time, counters: Arc<Counters>) -> Entry {
         let mut entries = self.entries.lock();
         entries.next += 1;
@@ -108,48 +109,49 @@ impl Directory {
             challengers: Mutex::default(),
             challenged: Notify::new(),
         });
+
         entries.connections.insert(record.number, record.clone());
         Entry { directory: self.clone(), record }
     }
 
-    /// Connections, whatever their state.
+    /// Returns the number of connections in any state.
     pub fn len(&self) -> usize {
         self.entries.lock().connections.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no connection.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Nodes that are set up.
+    /// Returns the number of nodes whose main connection is set up.
     pub fn nodes(&self) -> usize {
         let entries = self.entries.lock();
         entries.connections.values().filter(|c| c.identity.lock().is_main()).count()
     }
 
-    /// Whether the node is there.
+    /// Returns whether a main connection holds `node`.
     pub fn contains(&self, node: NodeId) -> bool {
         self.entries.lock().nodes.contains_key(&node)
     }
 
-    /// Connections that ended, and those of them refused as duplicates.
+    /// Returns the number of connections that have ended, and how many of them were refused as duplicates.
     pub fn ended(&self) -> (u64, u64) {
         let entries = self.entries.lock();
         (entries.ended, entries.refused)
     }
 
-    /// Counts a connection that was refused for its address; returns how many there were.
+    /// Counts a connection that was refused because of its address, and returns the new total.
     pub(super) fn refuse_address(&self) -> u64 {
         self.addresses_refused.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Connections that were refused for their address.
+    /// Returns the number of connections that were refused because of their address.
     pub fn addresses_refused(&self) -> u64 {
         self.addresses_refused.load(Ordering::Relaxed)
     }
 
-    /// What was counted, connections that are no more included.
+    /// Returns the sum of the counters of all connections, including closed ones.
     pub fn totals(&self) -> CountersNow {
         let entries = self.entries.lock();
         let mut totals = entries.past;
@@ -157,7 +159,7 @@ impl Directory {
         totals
     }
 
-    /// All connections.
+    /// Returns the status of all connections, sorted by node.
     pub fn status(&self, now: Time) -> Vec<NodeStatus> {
         let connections: Vec<_> = self.entries.lock().connections.values().cloned().collect();
         let mut list: Vec<NodeStatus> = connections.iter().map(|c| c.status(now)).collect();
@@ -173,7 +175,7 @@ impl Identity {
 }
 
 impl ConnectionRecord {
-    /// Where it called from.
+    /// Returns the network address of the peer.
     pub fn peer(&self) -> &str {
         &self.peer
     }
@@ -192,40 +194,43 @@ impl ConnectionRecord {
         }
     }
 
-    /// Has it probed; none if too many wait for that already.
-    pub fn challenge(&self) -> Option<oneshot::Receiver<Verdict>> {
+    /// Requests a probe of this connection and returns a receiver of the outcome; `None` if
+    /// [`limits::CHALLENGERS_MAX`] others wait for one already.
+    pub fn challenge(&self) -> Option<oneshot::Receiver<ProbeOutcome>> {
         let mut challengers = self.challengers.lock();
         challengers.retain(|c| !c.is_closed());
         if challengers.len() >= limits::CHALLENGERS_MAX {
             return None;
         }
+
         let (sender, receiver) = oneshot::channel();
         challengers.push(sender);
         drop(challengers);
         self.challenged.notify_one();
+
         Some(receiver)
     }
 
-    /// Completes when somebody wants it probed. Cancel-safe.
+    /// Waits until a probe of this connection is requested. Cancel-safe.
     pub async fn challenged(&self) {
         self.challenged.notified().await
     }
 
-    /// Whether somebody waits for the outcome of a probe.
+    /// Returns whether a connection waits for the outcome of a probe.
     pub fn is_challenged(&self) -> bool {
         !self.challengers.lock().is_empty()
     }
 
-    /// Tells the outcome of the probe.
-    pub fn tell(&self, verdict: Verdict) {
+    /// Sends the outcome of the probe to all waiting connections.
+    pub fn report_probe(&self, verdict: ProbeOutcome) {
         for challenger in self.challengers.lock().drain(..) {
-            // it may have gone in the meantime
+            // the receiver may have been dropped in the meantime
             let _ = challenger.send(verdict);
         }
     }
 }
 
-/// A connection's own place in the directory; leaves it when dropped.
+/// The entry of a connection in the directory; dropping it removes the connection.
 #[derive(Debug)]
 pub struct Entry {
     directory: Arc<Directory>,
@@ -233,12 +238,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The connection as others see it.
+    /// Returns the shared record of the connection.
     pub fn record(&self) -> &Arc<ConnectionRecord> {
         &self.record
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
@@ -252,14 +257,16 @@ impl Entry {
         {
             return Claim::Taken(holder);
         }
+
         entries.nodes.insert(node, self.record.number);
         drop(entries);
         self.identify(node, protocol, false);
         Claim::Granted
     }
 
-    /// Says to be an auxiliary connection of `node`; whether that node is there, and speaks the same.
-    pub fn accompany(&self, node: NodeId, protocol: &'static str) -> bool {
+    /// Registers as an auxiliary connection of `node`. Returns whether the main connection exists and uses
+    /// the same protocol.
+    pub fn attach_auxiliary(&self, node: NodeId, protocol: &'static str) -> bool {
         self.identify(node, protocol, true);
         let entries = self.directory.entries.lock();
         let main = entries.nodes.get(&node).and_then(|number| entries.connections.get(number));
@@ -273,14 +280,14 @@ impl Entry {
         identity.auxiliary = auxiliary;
     }
 
-    /// The switch is set up, or its ports have changed.
+    /// Marks the connection as set up, or updates its ports.
     pub fn ready(&self, ports: Vec<Port>) {
         let mut identity = self.record.identity.lock();
         identity.ready = true;
         identity.ports = ports;
     }
 
-    /// Counts this connection as refused.
+    /// Counts this connection as refused because it is a duplicate.
     pub fn refused(&self) {
         self.directory.entries.lock().refused += 1;
     }
@@ -295,10 +302,11 @@ impl Drop for Entry {
         {
             entries.nodes.remove(&node);
         }
+
         entries.past.add(&self.record.counters.now());
         entries.ended += 1;
         drop(entries);
-        self.record.tell(Verdict::Gone);
+        self.record.report_probe(ProbeOutcome::Gone);
     }
 }
 
@@ -317,12 +325,14 @@ mod tests {
         assert!(matches!(first.claim(NodeId(1), "x"), Claim::Granted));
         let second = enter(&directory, "b");
         let Claim::Taken(holder) = second.claim(NodeId(1), "x") else { panic!("two of them") };
+
         assert_eq!(holder.peer(), "a");
         assert!(matches!(second.claim(NodeId(2), "x"), Claim::Granted));
         let mut verdict = holder.challenge().unwrap();
         assert!(first.record().is_challenged());
         drop(first);
-        assert_eq!(verdict.try_recv(), Ok(Verdict::Gone));
+        assert_eq!(verdict.try_recv(), Ok(ProbeOutcome::Gone));
+
         let third = enter(&directory, "c");
         assert!(matches!(third.claim(NodeId(1), "x"), Claim::Granted));
     }

@@ -1,23 +1,24 @@
-//! What speaks for one switch: a [`Driver`], and the IO bee that drives it.
+//! Connects one switch to the hive: the [`Driver`] trait, and the IO bee that runs a driver.
 //!
-//! A driver turns what a switch says into network objects, and network objects into what the switch understands. The
-//! bee ([`drive`]) connects it to the hive: it brings packets in under credits, lets them wait for a moment when the hive
-//! is behind and then sheds them, fairly by port, never anything else, and hands answers and commands to the driver in batches.
+//! A driver translates between the protocol of its switch and network objects. The IO bee ([`drive`])
+//! connects it to the hive. Each packet from the switch takes a credit. While the hive is behind, packets
+//! wait in queues for a short time and are then shed, fairly between the ports; other messages are never
+//! shed. The IO bee passes answers and commands to the driver in batches.
 //!
 //! Architecture invariant: nothing outside of [`openflow`] knows OpenFlow.
 
-mod bee;
 mod counters;
 mod directory;
-mod inlet;
+mod fair_share;
+mod ingress;
+mod io_bee;
 pub mod openflow;
-mod share;
-mod waiting_room;
+mod packet_queue;
 
-pub use bee::drive;
 pub use counters::{Counters, CountersNow};
 pub use directory::{ConnectionRecord, Directory, NodeStatus};
-pub use inlet::Admission;
+pub use ingress::Admission;
+pub use io_bee::drive;
 
 use crate::object::{
     Flow, FlowFailed, FlowRemoved, FlowsConfirmed, FlowsRead, NodeId, PacketIn, PacketOut, Port, PortChanged,
@@ -27,65 +28,67 @@ use beehive::{Address, Time};
 use std::future::Future;
 use std::sync::Arc;
 
-/// What speaks for one switch.
+/// The connection to one switch.
 pub trait Driver: Send {
-    /// What is counted about it.
+    /// Returns the counters of the connection.
     fn counters(&self) -> &Arc<Counters>;
 
-    /// Waits until [`Driver::take`] or [`Driver::flush`] has something to do. Cancel-safe: nothing is lost.
+    /// Waits until [`Driver::take`] or [`Driver::flush`] has work to do. Cancel-safe: no input is lost.
     fn wait(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Takes what the switch has said, without waiting. An error ends the connection, after a last
+    /// Processes the input that has arrived, without waiting. An error ends the connection, after a final
     /// [`Driver::flush`].
     ///
     /// # Errors
     ///
-    /// Why the connection ends.
+    /// Returns the reason why the connection ends.
     fn take<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close>;
 
-    /// Puts a flow in place; sent with the next [`Driver::flush`].
+    /// Installs a flow. It is sent with the next [`Driver::flush`].
     fn install(&mut self, flow: &Flow);
 
-    /// Takes flows away; sent with the next [`Driver::flush`].
+    /// Withdraws flows. The command is sent with the next [`Driver::flush`].
     fn withdraw(&mut self, flows: &WithdrawFlows);
 
-    /// Asks the switch for its flows, with the next [`Driver::flush`]; it tells them by [`Event::FlowsRead`].
+    /// Requests the flows of the switch with the next [`Driver::flush`]. They arrive as [`Event::FlowsRead`].
     fn read_flows(&mut self, wanted: &ReadFlows);
 
-    /// Sends a packet out; with the next [`Driver::flush`].
+    /// Sends a packet out with the next [`Driver::flush`].
     fn send(&mut self, packet: &PacketOut);
 
-    /// Whether so much waits for the switch that it is given no commands for now. When that is over, [`Driver::wait`]
-    /// completes.
+    /// Returns whether so much output is pending that the driver takes no commands for now. [`Driver::wait`]
+    /// completes when that is over.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Sends what has been put together, as far as the switch takes it without waiting.
+    /// Writes the pending output, as far as the switch accepts it without waiting.
     ///
     /// # Errors
     ///
-    /// Why the connection ends: the switch is gone, or has not read for too long.
+    /// Returns the reason why the connection ends: the switch is gone, or has accepted no output for too
+    /// long.
     fn flush(&mut self, now: Time) -> Result<(), Close>;
 
-    /// Says good-bye; after this the driver is dropped.
+    /// Closes the connection. The driver is dropped afterwards.
     fn end(&mut self, close: &Close) -> impl Future<Output = ()> + Send;
 }
 
-/// Takes what a driver has to tell. Packets apart from the rest: there are many of them, and they may be shed.
+/// Receives the events of a driver. Packets have a method of their own: there are many of them, and they may
+/// be shed.
 pub trait Events {
-    /// A packet came up.
+    /// Handles a packet that the switch sent to the controller.
     fn packet_in(&mut self, packet: PacketIn);
-    /// Something happened that is never shed.
-    fn happened(&mut self, event: Event);
+    /// Handles an event that is never shed.
+    fn event(&mut self, event: Event);
 }
 
-/// What happened to a switch.
+/// An event at a switch, other than a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It is there and set up.
+    /// The switch is connected and set up.
     Joined {
-        /// Who it says to be.
+        /// The datapath id that the switch reports.
         node: NodeId,
         /// Its ports.
         ports: Vec<Port>,
@@ -100,90 +103,94 @@ pub enum Event {
     PortDown(PortDown),
     /// A port changed.
     PortChanged(PortChanged),
-    /// A flow is gone.
+    /// A flow was removed from the switch.
     FlowRemoved(FlowRemoved),
-    /// A flow was refused.
+    /// The switch refused a flow.
     FlowFailed(FlowFailed),
-    /// Intended flows are in place.
+    /// Intended flows are confirmed to be in place.
     FlowsConfirmed(FlowsConfirmed),
     /// Flows were read.
     FlowsRead(FlowReading),
-    /// It was refused as a duplicate; where the one is that stays.
+    /// The connection was refused: another connection already represents this node.
     Duplicate {
-        /// Who it said to be.
+        /// The datapath id that both switches report.
         node: NodeId,
-        /// Where it called from.
+        /// Network address of the refused connection.
         refused: String,
-        /// Where the one is that stays.
+        /// Network address of the connection that stays.
         kept: String,
     },
 }
 
-/// Flows that were read, and for whom.
+/// Flows that were read from a switch, and who requested them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowReading {
-    /// The IO bee that asked; none: the apps did.
+    /// The IO bee that requested the flows; `None` if they are for the apps.
     pub asker: Option<Address>,
     /// The flows.
     pub read: FlowsRead,
 }
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {
-    /// The switch closed it.
+    /// The switch closed the connection.
     ByPeer,
-    /// The switch closed it, or went silent, before it said a word: a port scan, a health check.
-    WithoutAWord,
-    /// The network failed.
+    /// The peer closed the connection, or stayed silent, without sending a hello: a port scan or a health
+    /// check.
+    NoHello,
+    /// The network failed, with the error text of the operating system.
     Network(String),
-    /// The switch was not set up within the limit of time.
+    /// The switch was not set up within [`SessionSettings::handshake`](openflow::SessionSettings::handshake).
     Handshake,
-    /// The switch is silent.
+    /// The switch no longer answers echo requests.
     Silent,
-    /// The switch was silent when another one with its identity came.
-    Yielded,
-    /// Another switch with its identity is there and well.
+    /// The switch did not answer a probe, and a newer connection with the same datapath id replaces this one.
+    Replaced,
+    /// Another connection with the same datapath id is alive.
     Duplicate,
-    /// No protocol version in common.
+    /// The two sides have no protocol version in common.
     Version(String),
-    /// The switch broke the protocol.
+    /// The switch violated the protocol.
     Malformed(String),
-    /// The switch does not read what is sent to it.
-    Unread,
-    /// The switch brings in more events than can be done.
+    /// The switch does not read the messages that are sent to it.
+    NotReading,
+    /// The switch sends more control events than the hive can handle.
     Flood,
-    /// The hive stops.
+    /// The hive is stopping.
     Stopping,
-    /// The switch has not shown that it is who it says to be.
+    /// The peer could not prove its identity: no TLS, no trusted certificate, or the certificate of another
+    /// node.
     Untrusted(String),
-    /// The switch says to be a node that is not one of those that may connect.
+    /// The switch reports a datapath id that is not on the list of allowed nodes.
     Unlisted(NodeId),
-    /// Too many connections are waiting to be set up, and this one waits for longest.
-    Crowded,
+    /// Too many connections are in the handshake, and this one is the oldest of them.
+    Evicted,
 }
 
 impl std::fmt::Display for Close {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Close::ByPeer => write!(f, "the switch closed the connection"),
-            Close::WithoutAWord => write!(f, "it closed without a word"),
+            Close::NoHello => write!(f, "no hello received"),
             Close::Network(why) => write!(f, "{why}"),
-            Close::Handshake => write!(f, "it was not set up in time"),
-            Close::Silent => write!(f, "the switch does not answer any more"),
-            Close::Yielded => write!(f, "the switch was silent when it came again on another connection"),
-            Close::Duplicate => write!(f, "another switch with this identity is connected and alive"),
+            Close::Handshake => write!(f, "the handshake timed out"),
+            Close::Silent => write!(f, "the switch does not answer echo requests"),
+            Close::Replaced => {
+                write!(f, "the switch did not answer a probe, and a newer connection replaces this one")
+            }
+            Close::Duplicate => write!(f, "another switch with this datapath id is connected"),
             Close::Version(why) => write!(f, "{why}"),
-            Close::Malformed(why) => write!(f, "it broke the protocol: {why}"),
-            Close::Unread => write!(f, "the switch does not read what is sent to it"),
-            Close::Flood => write!(f, "the switch reports more events than can be handled"),
-            Close::Stopping => write!(f, "the controller stops"),
+            Close::Malformed(why) => write!(f, "protocol violation: {why}"),
+            Close::NotReading => write!(f, "the switch does not read from the connection"),
+            Close::Flood => write!(f, "the switch sends more events than the hive can handle"),
+            Close::Stopping => write!(f, "the controller is stopping"),
             Close::Untrusted(why) => write!(f, "the switch is not trusted: {why}"),
             Close::Unlisted(node) => {
-                write!(f, "it says to be {node}, which is not one of those that may connect")
+                write!(f, "datapath id {node} is not on the list of allowed switches")
             }
-            Close::Crowded => write!(f, "too many connections wait to be set up"),
+            Close::Evicted => write!(f, "evicted: too many connections in the handshake"),
         }
     }
 }

@@ -1,39 +1,41 @@
-//! Ethernet addresses, VLANs, and both together.
+//! Defines Ethernet addresses, VLANs, and the combination of both.
 
 use beehive::Key;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
-/// An Ethernet address. For people (in JSON, say) it is text, `02:00:00:00:00:01`, and else six bytes.
+/// An Ethernet address. Human-readable formats such as JSON encode it as text, `02:00:00:00:00:01`, other
+/// formats as six bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// Everybody.
+    /// The broadcast address.
     pub const BROADCAST: Mac = Mac([0xff; 6]);
-    /// Nobody: never a valid source.
+    /// The all-zero address, which is never a valid source.
     pub const ZERO: Mac = Mac([0; 6]);
 
-    /// Whether it names a group of stations. Never a valid source.
+    /// Returns whether this is a group address. A group address is never a valid source.
     #[inline]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// Whether it is one of the groups 01-80-C2-00-00-00 to -0F, which a bridge never forwards (IEEE 802.1Q, 8.6.3).
+    /// Returns whether this is one of the group addresses 01-80-C2-00-00-00 to -0F, which a bridge never
+    /// forwards (IEEE 802.1Q, 8.6.3).
     #[inline]
     pub const fn is_bridge_reserved(self) -> bool {
         matches!(self.0, [0x01, 0x80, 0xc2, 0, 0, last] if last <= 0x0f)
     }
 
-    /// The six bytes as a number.
+    /// Returns the six bytes as a big-endian number.
     #[inline]
     pub const fn to_u64(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The address with this number; its upper 16 bits are ignored.
+    /// Creates the address with this number; the upper 16 bits are ignored.
     #[inline]
     pub const fn from_u64(number: u64) -> Mac {
         let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
@@ -68,24 +70,27 @@ impl<'de> Deserialize<'de> for Mac {
         if !deserializer.is_human_readable() {
             return <[u8; 6]>::deserialize(deserializer).map(Mac);
         }
+
         let text = String::deserialize(deserializer)?;
         let mut bytes = [0; 6];
         let mut words = text.split(':');
+
         for byte in &mut bytes {
             let word =
                 words.next().filter(|word| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit()));
             let number = word.and_then(|word| u8::from_str_radix(word, 16).ok());
             *byte = number.ok_or_else(|| not_an_address(&text))?
         }
+
         if words.next().is_some() { Err(not_an_address(&text)) } else { Ok(Mac(bytes)) }
     }
 }
 
 fn not_an_address<E: de::Error>(text: &str) -> E {
-    E::custom(format_args!("`{text}` is no Ethernet address, such as 02:00:00:00:00:01"))
+    E::custom(format_args!("`{text}` is not an Ethernet address (expected a form such as 02:00:00:00:00:01)"))
 }
 
-/// A VLAN, by its identifier (12 bits). Frames without a tag, and those whose tag has a priority only, are in VLAN 0.
+/// A VLAN identifier (12 bits). Untagged and priority-tagged frames are in VLAN 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Vlan(pub u16);
 
@@ -94,26 +99,27 @@ impl Vlan {
     pub const NONE: Vlan = Vlan(0);
 }
 
-/// An Ethernet address in a VLAN: what a bridge learns. The same address in two VLANs is two stations.
+/// An Ethernet address in a VLAN: the key of a bridge's address table. The same address in two VLANs is two
+/// stations.
 ///
-/// One word, so that a table of many compares fast; ordered by VLAN, then by address.
+/// Stored in one word, so that comparisons in large tables are fast. Ordered by VLAN, then by address.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(u64);
 
 impl Station {
-    /// The address `mac` in `vlan`.
+    /// Creates the station with the address `mac` in `vlan`.
     #[inline]
     pub const fn new(vlan: Vlan, mac: Mac) -> Station {
         Station((vlan.0 as u64) << 48 | mac.to_u64())
     }
 
-    /// Its VLAN.
+    /// Returns the VLAN.
     #[inline]
     pub const fn vlan(self) -> Vlan {
         Vlan((self.0 >> 48) as u16)
     }
 
-    /// Its address.
+    /// Returns the Ethernet address.
     #[inline]
     pub const fn mac(self) -> Mac {
         Mac::from_u64(self.0)
@@ -153,10 +159,12 @@ mod tests {
         let mac = Mac([0xfe, 0x01, 0x02, 0x03, 0x04, 0xff]);
         assert_eq!(serde_json::to_string(&mac).unwrap(), "\"fe:01:02:03:04:ff\"");
         assert_eq!(serde_json::from_str::<Mac>("\"FE:01:02:03:04:ff\"").unwrap(), mac);
+
         for wrong in ["", "fe:01:02:03:04", "fe:01:02:03:04:ff:00", "fe:1:02:03:04:ff", "fe:+1:02:03:04:ff"] {
             let why = serde_json::from_value::<Mac>(wrong.into()).unwrap_err().to_string();
-            assert!(why.contains(&format!("`{wrong}` is no Ethernet address")), "{why}");
+            assert!(why.contains(&format!("`{wrong}` is not an Ethernet address")), "{why}");
         }
+
         let shape = bincode::config::standard();
         let bytes = bincode::serde::encode_to_vec(mac, shape).unwrap();
         assert_eq!(bytes, mac.0);

@@ -1,4 +1,5 @@
-//! Which address a host says to have: in ARP, in IPv6's neighbour discovery, and in what a DHCP server grants it.
+//! Extracts the address that a host announces: in ARP, in IPv6 neighbour discovery, or as granted by a DHCP
+//! server.
 
 use crate::object::{Ethernet, Mac, Station};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -8,14 +9,14 @@ use etherparse::{
 use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Address that questions of ours come from: made here, of nobody.
-pub const ASKING: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
-/// A DHCP server's port (RFC 2131, 4.1).
+/// Source address of ARP probes from the controller: locally administered, so no host has it.
+pub const PROBE_SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
+/// UDP port of DHCP servers (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;
-/// Start of the options (RFC 2131, 3).
+/// Magic cookie before the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// A host and the address that it says to have in `frame`, or that it is granted there.
+/// Returns a host and the address that it announces in `frame` or that a DHCP server grants it there.
 pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
@@ -24,39 +25,43 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
         (Some(LaxNetSlice::Arp(arp)), _) => {
             let mac = Mac(*arp.sender_hw_addr().first_chunk()?);
             let address = Ipv4Addr::from(*arp.sender_protocol_addr().first_chunk::<4>()?);
-            // whoever speaks for somebody else is not believed
+            // ignore ARP on behalf of another host
             (mac == header.source).then_some((station(mac), IpAddr::V4(address)))?
         }
         (Some(LaxNetSlice::Ipv6(ip)), Some(TransportSlice::Icmpv6(icmp)))
             if ip.header().hop_limit() == 255 =>
         {
             let address = match icmp.type_u8() {
-                // a solicitation, while an address is tried out from no address (RFC 4862, 5.4.2)
+                // a solicitation; during duplicate address detection, its source is unspecified (RFC 4862,
+                // 5.4.2)
                 135 => ip.header().source_addr(),
-                // an advertisement: the target is the sender's (RFC 4861, 4.4)
+                // an advertisement: the target is the sender's address (RFC 4861, 4.4)
                 136 => (*icmp.payload().first_chunk::<16>()?).into(),
                 _ => return None,
             };
             (station(header.source), IpAddr::V6(address))
         }
         (Some(LaxNetSlice::Ipv4(_)), Some(TransportSlice::Udp(udp))) => {
-            let (mac, address) = granted(udp)?;
+            let (mac, address) = dhcp_grant(udp)?;
             (station(mac), IpAddr::V4(address))
         }
         _ => return None,
     };
+
     (!claim.1.is_unspecified() && !claim.1.is_multicast() && !claim.0.mac().is_multicast()).then_some(claim)
 }
 
-/// What a DHCP server grants to whom.
-fn granted(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
+/// Returns the host and the address in a DHCP acknowledgement.
+fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     let message = udp.payload();
     let is_reply = udp.source_port() == DHCP_SERVER && message.first() == Some(&2);
     let [kind, length] = *message.get(1..3)?.first_chunk::<2>()?;
+
     if !is_reply || (kind, length) != (1, 6) || message.get(236..240)? != DHCP_COOKIE {
         return None;
     }
-    // option 53 says which reply it is: 5 grants. Every round takes a byte at least, so this ends.
+
+    // option 53 is the message type, and 5 is an acknowledgement; each iteration consumes at least one byte
     let mut options = message.get(240..)?;
     while let Some((code, rest)) = options.split_first() {
         match code {
@@ -73,24 +78,28 @@ fn granted(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
             }
         }
     }
+
     None
 }
 
-/// A question to `station` alone whether it has `address`; one that changes nobody's memory (RFC 5227, 1.1). None for
-/// what ARP does not know.
-pub fn question(station: Station, address: IpAddr) -> Option<Bytes> {
+/// Builds a unicast ARP probe that asks `station` whether it has `address`; it changes no ARP cache (RFC
+/// 5227, 1.1). Returns `None` for IPv6, which does not use ARP.
+pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
-    let (from, to) = (ASKING.0, station.mac().0);
+
+    let (from, to) = (PROBE_SOURCE.0, station.mac().0);
     let (kind, protocol) = (ArpHardwareId::ETHERNET, EtherType::IPV4);
     let unset = Ipv4Addr::UNSPECIFIED.octets();
     let arp =
         ArpPacket::new(kind, protocol, ArpOperation::REQUEST, &from, &unset, &to, &address.octets()).ok()?;
     let mut out = BytesMut::new().writer();
     let builder = PacketBuilder::ethernet2(from, to);
+
     match etherparse::VlanId::try_new(station.vlan().0).ok().filter(|vlan| vlan.value() != 0) {
         Some(vlan) => builder.single_vlan(vlan).arp(arp).write(&mut out).ok()?,
         None => builder.arp(arp).write(&mut out).ok()?,
     }
+
     Some(out.into_inner().freeze())
 }
 
@@ -112,6 +121,7 @@ mod tests {
             &[0; 6],
             &[0; 4],
         );
+
         let mut out = Vec::new();
         PacketBuilder::ethernet2(MAC.0, [0xff; 6]).arp(arp.unwrap()).write(&mut out).unwrap();
         out
@@ -135,6 +145,7 @@ mod tests {
             builder.icmpv6(kind).write(&mut out, &address).unwrap();
             out
         };
+
         assert_eq!(read(&frame(255)).map(|claim| claim.1), Some(IpAddr::from(address)));
         assert_eq!(read(&frame(64)), None, "it has come through a router");
     }
@@ -154,6 +165,7 @@ mod tests {
             builder.udp(67, 68).write(&mut out, &message).unwrap();
             out
         };
+
         assert_eq!(read(&message(5)), Some((Station::new(Vlan::NONE, MAC), IpAddr::from([10, 0, 0, 50]))));
         assert_eq!(read(&message(2)), None, "offered is not granted");
     }
@@ -161,9 +173,9 @@ mod tests {
     #[test]
     fn a_question_has_no_address_of_its_own() {
         let station = Station::new(Vlan(7), MAC);
-        let frame = question(station, IpAddr::from([10, 0, 0, 7])).unwrap();
+        let frame = address_probe(station, IpAddr::from([10, 0, 0, 7])).unwrap();
         let header = Ethernet::read(&frame).unwrap();
-        assert_eq!((header.destination, header.source, header.tag.vlan()), (MAC, ASKING, Vlan(7)));
+        assert_eq!((header.destination, header.source, header.tag.vlan()), (MAC, PROBE_SOURCE, Vlan(7)));
         assert_eq!(read(&frame), None, "it claims nothing");
     }
 

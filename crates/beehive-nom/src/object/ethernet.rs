@@ -1,4 +1,4 @@
-//! The Ethernet header of a packet, read with every length checked.
+//! Parses the Ethernet header of a packet with bounds checks.
 
 use crate::object::{Mac, Vlan};
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ pub enum Tag {
     /// No tag.
     #[default]
     Untagged,
-    /// A tag with this VLAN identifier; 0 is a tag that has a priority only.
+    /// A tag with this VLAN identifier; 0 is a priority tag.
     Id(Vlan),
 }
 
 impl Tag {
-    /// The VLAN that the frame is in.
+    /// Returns the VLAN that the frame is in.
     #[inline]
     pub const fn vlan(self) -> Vlan {
         match self {
@@ -32,18 +32,18 @@ impl Tag {
 /// The header of an Ethernet frame (IEEE 802.3, 802.1Q).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ethernet {
-    /// Where the frame goes.
+    /// The destination address.
     pub destination: Mac,
-    /// Where it says that it comes from.
+    /// The source address.
     pub source: Mac,
     /// Its outermost VLAN tag.
     pub tag: Tag,
-    /// Its type, after the outermost tag; a length if below 0x600.
+    /// The Ethernet type after the outermost tag; a length if below 0x600.
     pub ethertype: u16,
 }
 
 impl Ethernet {
-    /// The header at the start of `frame`; none if the frame is too short for one.
+    /// Parses the header at the start of `frame`. Returns `None` if the frame is too short.
     #[inline]
     pub fn read(frame: &[u8]) -> Option<Ethernet> {
         let (head, rest) = frame.split_first_chunk::<14>()?;
@@ -56,6 +56,7 @@ impl Ethernet {
         } else {
             (Tag::Untagged, outer)
         };
+
         Some(Ethernet {
             destination: Mac([a, b, c, d, e, f]),
             source: Mac([g, h, i, j, k, l]),
@@ -64,8 +65,8 @@ impl Ethernet {
         })
     }
 
-    /// Whether a bridge may learn from the frame and forward it: its source is one station, and it is not for the
-    /// bridge itself (LLDP, spanning tree and the other reserved groups).
+    /// Returns whether a bridge may learn from the frame and forward it: its source is a single station, and
+    /// it is not addressed to the bridge itself (LLDP, spanning tree and the other reserved groups).
     #[inline]
     pub fn is_bridged(&self) -> bool {
         !self.source.is_multicast()
@@ -97,6 +98,7 @@ mod tests {
         let tagged = Ethernet::read(&frame(B, A, &[0x81, 0, 0xf0, 7, 0x86, 0xdd])).unwrap();
         assert_eq!((tagged.tag, tagged.ethertype), (Tag::Id(Vlan(7)), 0x86dd));
         let service = Ethernet::read(&frame(B, A, &[0x88, 0xa8, 0, 9, 0x81, 0])).unwrap();
+
         assert_eq!(service.tag.vlan(), Vlan(9));
     }
 

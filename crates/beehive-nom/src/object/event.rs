@@ -1,42 +1,42 @@
-//! What happens to nodes, ports and flows, as drivers tell it.
+//! Defines the events of nodes, ports and flows that drivers report.
 
 use crate::object::{Cause, FlowKey, FlowMatch, NodeId, Owner, Port, PortNo};
 use beehive::{Address, Message};
 use serde::{Deserialize, Serialize};
 
-/// A switch is there and set up. Its driver takes [`InstallFlow`](crate::object::InstallFlow),
+/// A switch has connected and is set up. Its driver accepts [`InstallFlow`](crate::object::InstallFlow),
 /// [`WithdrawFlows`](crate::object::WithdrawFlows) and [`SendPacket`](crate::object::SendPacket).
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct NodeJoined {
     /// The switch.
     pub node: NodeId,
-    /// Where its driver is reached.
+    /// The address of its driver.
     pub driver: Address,
-    /// Its ports, by number.
+    /// The ports, ordered by number.
     pub ports: Vec<Port>,
-    /// Whether it can withdraw the flows of one owner and leave the others'.
+    /// Whether the switch can remove the flows of one owner and keep those of others.
     pub knows_owners: bool,
-    /// Whether it drops what no flow takes, unless a flow brings that up.
+    /// Whether the switch drops packets that no flow matches, unless a flow sends them to the controller.
     pub drops_misses: bool,
 }
 
-/// A driver has lost its switch.
+/// A driver has lost the connection to its switch.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeLeft {
     /// The switch.
     pub node: NodeId,
-    /// The driver that it is lost to; another may have it already.
+    /// The driver that lost it; the switch may already be connected to another one.
     pub driver: Address,
 }
 
-/// A second switch said to be a node that is there and well, and was refused.
+/// A second switch claimed the id of a connected node and was refused.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct DuplicateNode {
     /// The node.
     pub node: NodeId,
-    /// Where the refused one called from.
+    /// The network address of the refused switch.
     pub refused: String,
-    /// Where the one that stays is.
+    /// The network address of the switch that stays.
     pub kept: String,
 }
 
@@ -49,18 +49,18 @@ pub struct PortUp {
     pub port: Port,
 }
 
-/// A port cannot be used any more: its link is down, or it is gone.
+/// A port can no longer be used: its link is down, or it was removed.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortDown {
     /// The switch.
     pub node: NodeId,
     /// The port.
     pub port: PortNo,
-    /// Whether it is gone altogether.
+    /// Whether the port was removed.
     pub removed: bool,
 }
 
-/// Something about a port changed, and it is up or down as before.
+/// A property of a port has changed other than being up.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct PortChanged {
     /// The switch.
@@ -69,50 +69,50 @@ pub struct PortChanged {
     pub port: Port,
 }
 
-/// Why a flow went.
+/// The reason why a flow was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {
-    /// No packet for its idle timeout.
+    /// The idle timeout expired.
     Idle,
-    /// It reached its age.
+    /// The hard timeout expired.
     Hard,
-    /// It was withdrawn.
+    /// The flow was withdrawn by a command.
     Withdrawn,
     /// Another reason.
     Other,
 }
 
-/// A flow is gone. Switches tell it of intended flows only.
+/// A flow was removed. Switches report this for intended flows only.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowRemoved {
     /// The switch.
     pub node: NodeId,
-    /// Whose it was.
+    /// The owner of the flow.
     pub owner: Owner,
     /// Its priority.
     pub priority: u16,
-    /// Its match, as far as it can be said here.
+    /// Its match, as far as [`FlowMatch`] can express it.
     pub matching: FlowMatch,
-    /// Why it went.
+    /// The reason.
     pub reason: FlowRemovedReason,
-    /// Packets that it took.
+    /// Number of packets that it matched.
     pub packets: u64,
-    /// Bytes that it took.
+    /// Number of bytes that it matched.
     pub bytes: u64,
 }
 
-/// The switch did not take a flow.
+/// The switch refused a flow.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowFailed {
     /// The switch.
     pub node: NodeId,
-    /// Whose it was.
+    /// The owner of the flow.
     pub owner: Owner,
-    /// What it was made for.
+    /// The kind of message that it was made for.
     pub cause: Cause,
-    /// Which it was; none if that is not known any more.
+    /// The flow; `None` if it is no longer known.
     pub flow: Option<FlowKey>,
-    /// Why, in the words of the switch's protocol: `flow_mod_failed: TABLE_FULL`.
+    /// The error in the terms of the switch's protocol, such as `flow_mod_failed: TABLE_FULL`.
     pub why: String,
 }

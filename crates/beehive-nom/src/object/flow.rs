@@ -1,33 +1,34 @@
-//! Flows: what a switch does with packets by itself, who wants it, and how it is taken back.
+//! Defines flows: rules by which a switch processes packets itself, with their owners, and how they are
+//! withdrawn.
 
 use crate::object::{Conversation, Ethernet, Mac, NodeId, PacketIn, PortNo, Station, Tag};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The app that a flow belongs to. Switches keep it with the flow, so it is made from the app's name alone and is the
-/// same on all hives and after a restart.
+/// The app that owns a flow. It is stored in the cookie of the flow, so it is derived from the app's name
+/// alone and stays the same on all hives and after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Owner(u32);
 
 impl Owner {
-    /// The owner called `name`.
+    /// Returns the owner with this name.
     pub const fn named(name: &str) -> Owner {
         Owner(hash(name.as_bytes(), 0))
     }
 
-    /// Its number.
+    /// Returns its number.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The owner with this number.
+    /// Returns the owner with this number.
     pub const fn from_number(number: u32) -> Owner {
         Owner(number)
     }
 }
 
-/// FNV-1a of the bytes from `at` on: part of what is stored in switches, so it never changes.
+/// Computes FNV-1a of the bytes from `at` on. Switches store the result, so the function must never change.
 const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     while at < bytes.len() {
@@ -37,65 +38,66 @@ const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     hash
 }
 
-/// The kind of message that a flow was made for. Switches keep it with the flow, as they do its [`Owner`], so it is made
-/// from the message's name alone, without its crate: as handlers call it.
+/// The kind of message that a flow was made for. Like the [`Owner`], it is stored in the cookie of the flow,
+/// so it is derived from the name of the message alone, without its path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Cause(u16);
 
 impl Cause {
-    /// Nobody has said.
+    /// No cause was given.
     pub const UNKNOWN: Cause = Cause(0);
 
-    /// Messages called `name`; what is before its last `::` does not count.
+    /// Returns the cause for messages called `name`; a path before the last `::` is ignored.
     pub const fn named(name: &str) -> Cause {
         let bytes = name.as_bytes();
         let mut start = bytes.len();
         while start > 0 && bytes[start - 1] != b':' {
             start -= 1;
         }
-        // the two halves together
+
+        // fold 32 bits into 16
         let hash = hash(bytes, start);
         match (hash >> 16) as u16 ^ hash as u16 {
-            0 => Cause(1), // which is not unknown
+            0 => Cause(1), // 0 means unknown
             cause => Cause(cause),
         }
     }
 
-    /// Messages of type `M`.
+    /// Returns the cause for messages of type `M`.
     pub const fn of<M: Message>() -> Cause {
         Cause::named(M::NAME)
     }
 
-    /// Its number.
+    /// Returns its number.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// The cause with this number.
+    /// Returns the cause with this number.
     pub const fn from_number(number: u16) -> Cause {
         Cause(number)
     }
 }
 
-/// What a packet must have for a flow to take it; what is `None` may be anything.
+/// The fields that a packet must have to match a flow; `None` matches any value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowMatch {
-    /// The port that it came in on.
+    /// The input port.
     pub port: Option<PortNo>,
-    /// Its Ethernet source.
+    /// The Ethernet source.
     pub source: Option<Mac>,
-    /// Its Ethernet destination.
+    /// The Ethernet destination.
     pub destination: Option<Mac>,
-    /// Its outermost VLAN tag.
+    /// The outermost VLAN tag.
     pub tag: Option<Tag>,
-    /// Its Ethernet type after that tag.
+    /// The Ethernet type after that tag.
     pub ethertype: Option<u16>,
-    /// The conversation that it belongs to, of TCP or UDP: says the Ethernet type too. In a box, for most flows have none.
+    /// The TCP or UDP conversation; it implies the Ethernet type. Boxed, because most flows have none.
     pub conversation: Option<Box<Conversation>>,
 }
 
 impl FlowMatch {
-    /// Every packet.
+    /// Matches every packet.
     pub const ANY: FlowMatch = FlowMatch {
         port: None,
         source: None,
@@ -105,7 +107,7 @@ impl FlowMatch {
         conversation: None,
     };
 
-    /// Packets like this one: same port, source, destination and tag.
+    /// Returns a match for packets like `packet`: same port, source, destination and tag.
     #[inline]
     pub fn like(packet: &PacketIn) -> FlowMatch {
         let header = packet.ethernet();
@@ -119,9 +121,9 @@ impl FlowMatch {
         }
     }
 
-    /// Whether it takes a packet with this header that came in on `port`, as far as Ethernet tells: whoever matches
-    /// conversations compares them too.
-    pub fn takes(&self, port: PortNo, header: &Ethernet) -> bool {
+    /// Returns whether a packet with this header that came in on `port` matches. It ignores the conversation,
+    /// which the caller has to compare.
+    pub fn matches(&self, port: PortNo, header: &Ethernet) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
             wanted.is_none_or(|wanted| wanted == has)
         }
@@ -132,7 +134,7 @@ impl FlowMatch {
             && fits(self.ethertype, header.ethertype)
     }
 
-    /// Whether every packet that `other` takes is taken by this one too.
+    /// Returns whether it matches every packet that `other` matches.
     pub fn covers(&self, other: &FlowMatch) -> bool {
         fn wider<T: PartialEq>(wide: &Option<T>, narrow: &Option<T>) -> bool {
             wide.is_none() || wide == narrow
@@ -146,34 +148,34 @@ impl FlowMatch {
     }
 }
 
-/// What a switch does with a packet.
+/// An action that a switch applies to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Action {
-    /// Sends it out of a port.
+    /// Sends the packet out of a port.
     Output(PortNo),
-    /// Sets its Ethernet source.
+    /// Sets the Ethernet source.
     SetSource(Mac),
-    /// Sets its Ethernet destination.
+    /// Sets the Ethernet destination.
     SetDestination(Mac),
-    /// Removes its outermost VLAN tag.
+    /// Removes the outermost VLAN tag.
     PopTag,
 }
 
-/// What a switch does with a packet, in order.
+/// The actions that a switch applies to a packet, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Actions {
-    /// Nothing: the packet is dropped.
+    /// No action: the packet is dropped.
     #[default]
     None,
-    /// One thing; needs no memory of its own.
+    /// One action, stored without an allocation.
     One(Action),
-    /// Several things. Two pointers away, so that flows are small: most do one thing.
+    /// Several actions. Doubly boxed so that flows stay small: most have a single action.
     Several(Box<Box<[Action]>>),
 }
 
 impl Actions {
-    /// The actions in order.
+    /// Returns the actions in order.
     #[inline]
     pub fn as_slice(&self) -> &[Action] {
         match self {
@@ -183,7 +185,7 @@ impl Actions {
         }
     }
 
-    /// Whether one of them sends the packet out of `port`.
+    /// Returns whether one of them sends the packet out of `port`.
     pub fn output_to(&self, port: PortNo) -> bool {
         self.as_slice().contains(&Action::Output(port))
     }
@@ -210,58 +212,59 @@ impl From<Action> for Actions {
 
 /// A flow.
 ///
-/// One with a timeout is soft: the switch alone keeps it, and forgets it. One without is intended: the node app keeps it
-/// too, and gives it to the switch again when it comes back.
+/// A flow with a timeout is soft: only the switch stores it, until it expires. A flow without one is
+/// intended: the node app stores it too, and installs it again when the switch reconnects.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// Who wants it.
+    /// The owner.
     pub owner: Owner,
-    /// What it was made for.
+    /// The kind of message that it was made for.
     pub cause: Cause,
-    /// Which flow wins where several match: the highest. 0 is for the flow that brings packets up.
+    /// The priority; the highest matching flow wins. 0 is reserved for the miss flow, which sends packets to
+    /// the controller.
     pub priority: u16,
-    /// Which packets.
+    /// The match.
     pub matching: FlowMatch,
-    /// What is done with them.
+    /// The actions.
     pub actions: Actions,
-    /// Seconds without a packet after which it goes; 0 is never.
+    /// Idle timeout in seconds; 0 means none.
     pub idle_s: u16,
-    /// Seconds after which it goes; 0 is never.
+    /// Hard timeout in seconds; 0 means none.
     pub hard_s: u16,
 }
 
 impl Flow {
-    /// Whether the switch forgets it by itself.
+    /// Returns whether the flow has a timeout.
     pub fn is_soft(&self) -> bool {
         self.idle_s != 0 || self.hard_s != 0
     }
 }
 
-/// Which flow of a switch: there is one with the same priority and match.
+/// The key of a flow at its switch: priority and match, which are unique there.
 pub type FlowKey = (u16, FlowMatch);
 
 impl Flow {
-    /// Which of a switch's flows it is.
+    /// Returns the key of the flow.
     #[inline]
     pub fn key(&self) -> FlowKey {
         (self.priority, self.matching.clone())
     }
 }
 
-/// Priority of flows that do not say another.
+/// Default priority of flows.
 const PRIORITY_DEFAULT: u16 = 100;
 
-/// Wants a flow at a node. One with the same priority and match is replaced.
+/// Requests a flow at a node. It replaces the flow with the same priority and match.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct AddFlow {
-    /// Where.
+    /// The switch.
     pub node: NodeId,
-    /// What.
+    /// The flow.
     pub flow: Flow,
 }
 
 impl AddFlow {
-    /// A flow of `owner` that does `actions` to what `matching` takes.
+    /// Creates a flow of `owner` that applies `actions` to packets that match.
     pub fn new(node: NodeId, owner: Owner, matching: FlowMatch, actions: Actions) -> AddFlow {
         AddFlow {
             node,
@@ -277,41 +280,41 @@ impl AddFlow {
         }
     }
 
-    /// A flow that sends packets like `packet` (same port, source, destination and tag) out of `port`. A host that moved
-    /// does not match it, and is seen again.
+    /// Creates a flow that sends packets like `packet` (same port, source, destination and tag) out of
+    /// `port`. Packets of a host that has moved do not match it, and are sent to the controller.
     #[inline]
     pub fn between(owner: Owner, packet: &PacketIn, port: PortNo) -> AddFlow {
         AddFlow::new(packet.node, owner, FlowMatch::like(packet), Actions::One(Action::Output(port)))
             .because::<PacketIn>()
     }
 
-    /// Made for a message of type `M`: what people are told when they ask why the flow is there.
+    /// Sets the cause to messages of type `M`; shown to operators who ask why the flow exists.
     #[inline]
     pub fn because<M: Message>(self) -> AddFlow {
         self.caused_by(const { Cause::of::<M>() })
     }
 
-    /// As [`AddFlow::because`], where the message is not the same each time.
+    /// Sets the cause where it is known only at run time; compare [`AddFlow::because`].
     #[inline]
     pub fn caused_by(mut self, cause: Cause) -> AddFlow {
         self.flow.cause = cause;
         self
     }
 
-    /// With a priority.
+    /// Sets the priority.
     pub fn priority(mut self, priority: u16) -> AddFlow {
         self.flow.priority = priority;
         self
     }
 
-    /// Goes when it has seen no packet for so long; in whole seconds, one at least.
+    /// Sets the idle timeout, in whole seconds and at least one.
     #[inline]
     pub fn idle(mut self, timeout: Duration) -> AddFlow {
         self.flow.idle_s = seconds(timeout);
         self
     }
 
-    /// Goes when it is so old; in whole seconds, one at least.
+    /// Sets the hard timeout, in whole seconds and at least one.
     #[inline]
     pub fn hard(mut self, timeout: Duration) -> AddFlow {
         self.flow.hard_s = seconds(timeout);
@@ -324,24 +327,25 @@ fn seconds(timeout: Duration) -> u16 {
     timeout.as_secs().clamp(1, u64::from(u16::MAX)) as u16
 }
 
-/// Which flows.
+/// Selects flows of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowScope {
-    /// All of them.
+    /// All flows.
     All,
-    /// Those to a station.
+    /// Flows to a station.
     Towards(Station),
-    /// Those from a station that came in on a port.
+    /// Flows from a station that match an input port.
     From(Station, PortNo),
-    /// Those that a port brings in or takes out.
+    /// Flows that match a port as input or send packets out of it.
     Through(PortNo),
-    /// The one with this priority and match.
+    /// The flow with this priority and match.
     Exactly(u16, FlowMatch),
 }
 
 impl FlowScope {
-    /// Whether `flow` is one of them. What a switch does by itself may be more, never less: it does not know stations.
+    /// Returns whether `flow` is selected. A switch may remove more flows than this, never fewer, as it does
+    /// not know stations.
     pub fn contains(&self, flow: &Flow) -> bool {
         let m = &flow.matching;
         let in_vlan = |s: &Station| m.tag.is_none_or(|tag| tag.vlan() == s.vlan());
@@ -357,50 +361,50 @@ impl FlowScope {
     }
 }
 
-/// Wants an owner's flows at a node gone.
+/// Requests the removal of an owner's flows at a node.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct DelFlows {
-    /// Where.
+    /// The switch.
     pub node: NodeId,
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
-    /// Which.
+    /// The flows to remove.
     pub scope: FlowScope,
 }
 
 impl DelFlows {
-    /// Those to `station`.
+    /// Selects the flows to `station`.
     pub fn towards(owner: Owner, node: NodeId, station: Station) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::Towards(station) }
     }
 
-    /// Those from `station` that came in on `port`.
+    /// Selects the flows from `station` that match the input port `port`.
     pub fn from(owner: Owner, node: NodeId, station: Station, port: PortNo) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::From(station, port) }
     }
 
-    /// Those that `port` brings in or takes out.
+    /// Selects the flows that match `port` as input or send packets out of it.
     pub fn through(owner: Owner, node: NodeId, port: PortNo) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::Through(port) }
     }
 
-    /// The one with this priority and match.
+    /// Selects the flow with this priority and match.
     pub fn exactly(owner: Owner, node: NodeId, (priority, matching): FlowKey) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::Exactly(priority, matching) }
     }
 }
 
-/// From the node app to a driver: puts a flow in place.
+/// Sent by the node app to a driver: installs a flow.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct InstallFlow(pub Flow);
 
-/// From the node app to a driver: takes flows away.
+/// Sent by the node app to a driver: withdraws flows.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct WithdrawFlows {
-    /// Whose; none: those of every app of this system. A switch that cannot tell whose a flow is withdraws everybody's
-    /// (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
+    /// The owner; `None` for the flows of all apps of this system. A switch that does not know owners removes
+    /// the flows of everyone (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
     pub owner: Option<Owner>,
-    /// Which.
+    /// The flows to withdraw.
     pub scope: FlowScope,
 }
 
@@ -434,6 +438,7 @@ mod tests {
             tag: Some(Tag::Id(Vlan(7))),
             ..FlowMatch::ANY
         };
+
         let actions = Actions::One(Action::Output(PortNo(2)));
         let flow = AddFlow::new(NodeId(1), Owner::named("x"), matching.clone(), actions).flow;
         let station = |vlan, mac| Station::new(Vlan(vlan), mac);
@@ -442,13 +447,14 @@ mod tests {
         assert!(!FlowScope::Towards(station(7, a)).contains(&flow));
         assert!(FlowScope::From(station(7, a), PortNo(1)).contains(&flow));
         assert!(!FlowScope::From(station(7, a), PortNo(2)).contains(&flow));
+
         assert!([1, 2].iter().all(|p| FlowScope::Through(PortNo(*p)).contains(&flow)));
         assert!(!FlowScope::Through(PortNo(3)).contains(&flow));
         assert!(FlowScope::Exactly(100, matching.clone()).contains(&flow));
         assert!(FlowMatch::ANY.covers(&matching) && !matching.covers(&FlowMatch::ANY));
     }
 
-    /// One goes through three mailboxes for each packet-in of a learning switch.
+    /// An `AddFlow` passes through three mailboxes for each packet-in of a learning switch.
     #[test]
     fn flows_are_small() {
         assert_eq!((size_of::<FlowMatch>(), size_of::<Flow>()), (40, 72));

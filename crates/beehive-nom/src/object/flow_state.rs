@@ -1,4 +1,4 @@
-//! What became of flows: what a switch has, what it should have, and who is told of the difference.
+//! Defines the messages that compare the flows of a switch with the flows that it should have.
 
 #[cfg(doc)]
 use crate::object::AddFlow;
@@ -7,68 +7,70 @@ use beehive::{Address, Message, Time};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A flow as a switch has it, whoever put it there.
+/// A flow as the switch reports it, whether this system installed it or not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FoundFlow {
     /// The table of the switch that it is in.
     pub table: u8,
-    /// Whose it is; none: not of this system.
+    /// The owner; `None` if the flow is not from this system.
     pub owner: Option<Owner>,
-    /// What it was made for.
+    /// The kind of message that it was made for.
     pub cause: Cause,
-    /// The mark that the switch keeps with it.
+    /// The cookie that the switch stores with the flow.
     pub cookie: u64,
-    /// Which flow wins where several match.
+    /// The priority; the highest matching flow wins.
     pub priority: u16,
-    /// Which packets, as far as that can be said here.
+    /// The match, as far as [`FlowMatch`] can express it.
     pub matching: FlowMatch,
-    /// What is done with them, as far as that can be said here.
+    /// The actions, as far as [`Actions`] can express them.
     pub actions: Actions,
-    /// What cannot be said here, in words; none for a flow that was made here.
+    /// A description of the parts that cannot be expressed; `None` for flows of this system.
     pub more: Option<Box<str>>,
-    /// Seconds without a packet after which it goes; 0 is never.
+    /// Idle timeout in seconds; 0 means none.
     pub idle_s: u16,
-    /// Seconds after which it goes; 0 is never.
+    /// Hard timeout in seconds; 0 means none.
     pub hard_s: u16,
-    /// Seconds that it has been there.
+    /// Age in seconds.
     pub age_s: u32,
-    /// Packets that it took.
+    /// Number of packets that it matched.
     pub packets: u64,
-    /// Bytes that it took.
+    /// Number of bytes that it matched.
     pub bytes: u64,
 }
 
 impl FoundFlow {
-    /// Which of the switch's flows it is.
+    /// Returns the key that identifies the flow at its switch.
     pub fn key(&self) -> FlowKey {
         (self.priority, self.matching.clone())
     }
 
-    /// Whether the switch forgets it by itself.
+    /// Returns whether the flow has a timeout.
     pub fn is_soft(&self) -> bool {
         self.idle_s != 0 || self.hard_s != 0
     }
 
-    /// Whose it is, if it could have been made here: nothing about it cannot be said.
+    /// Returns the owner if this system can have made the flow: it is in table 0, and network objects express
+    /// it completely.
     pub fn ours(&self) -> Option<Owner> {
         if self.table == 0 && self.more.is_none() { self.owner } else { None }
     }
 
-    /// Where it says that its stations are, if it is as [`AddFlow::between`] makes them: the one that it takes packets
-    /// from, and the one that it leads to.
-    pub fn ends(&self) -> Option<[(Station, PortNo); 2]> {
+    /// Returns the stations and ports that the flow connects, if it has the form that [`AddFlow::between`]
+    /// creates: first the station that it matches packets from, then the one that it forwards to.
+    pub fn endpoints(&self) -> Option<[(Station, PortNo); 2]> {
         let (m, Actions::One(Action::Output(out))) = (&self.matching, &self.actions) else { return None };
         let vlan = m.tag?.vlan();
-        let ends = [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
-        (m.ethertype.is_none() && m.conversation.is_none()).then_some(ends)
+        let endpoints =
+            [(Station::new(vlan, m.source?), m.port?), (Station::new(vlan, m.destination?), *out)];
+        (m.ethertype.is_none() && m.conversation.is_none()).then_some(endpoints)
     }
 
-    /// How long it lives yet at most, if it goes at some age.
-    pub fn left(&self) -> Duration {
+    /// Returns the time until the hard timeout; zero if there is none.
+    pub fn remaining(&self) -> Duration {
         Duration::from_secs(u64::from(self.hard_s).saturating_sub(self.age_s.into()))
     }
 
-    /// Whether it is exactly `flow`.
+    /// Returns whether it equals `flow`, counters aside.
     pub fn is(&self, flow: &Flow) -> bool {
         self.ours() == Some(flow.owner)
             && self.cause == flow.cause
@@ -78,29 +80,30 @@ impl FoundFlow {
     }
 }
 
-/// To a driver: tells the flows of its switch in as many [`FlowsRead`] as that takes.
+/// Tells a driver to read the flows of its switch. They arrive in one or more [`FlowsRead`].
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadFlows {
-    /// The asker's own number; comes back with each answer.
+    /// A number that the requester chooses; returned in every reply.
     pub reading: u64,
-    /// The IO bee that is told; none: the apps are.
+    /// The IO bee that receives the replies; `None` to emit them to the apps.
     pub asker: Option<Address>,
 }
 
-/// Flows of a switch, as it tells them.
+/// Flows that were read from a switch.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsRead {
     /// The switch.
     pub node: NodeId,
-    /// The number that was asked with.
+    /// The number of the request.
     pub reading: u64,
-    /// Whether these are the last ones of this reading.
+    /// Whether this is the last part of the reply.
     pub last: bool,
     /// The flows.
     pub flows: Vec<FoundFlow>,
 }
 
-/// Intended flows are in place: the switch has done all that it was told until after them, and refused none of them.
+/// Intended flows are in place: the switch has processed all commands up to them and refused none of these
+/// flows.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsConfirmed {
     /// The switch.
@@ -109,71 +112,71 @@ pub struct FlowsConfirmed {
     pub flows: Vec<FlowKey>,
 }
 
-/// From an app to the node app: it answers for the soft flows of its own that are found in a switch, those of an earlier
-/// life included. It is told of them by [`FlowsFound`]; soft flows that nobody answers for are withdrawn.
+/// Sent by an app to the node app: the app adopts its own soft flows in a switch, including those from before
+/// a restart. It receives them in [`FlowsFound`]. Soft flows that no app adopts are withdrawn.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdoptFlows {
-    /// Where.
+    /// The switch.
     pub node: NodeId,
-    /// Whose.
+    /// The owner whose flows are adopted.
     pub owner: Owner,
 }
 
-/// Soft flows of an app that were found in a switch when it joined, or since. The app withdraws those that are not good.
+/// Soft flows of an app that were found in a switch. The app withdraws those that are wrong.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsFound {
     /// The switch.
     pub node: NodeId,
-    /// Whose they are.
+    /// The owner of the flows.
     pub owner: Owner,
     /// The flows.
     pub flows: Vec<FoundFlow>,
 }
 
-/// Wants the flows of a switch read and put right now rather than within the minute.
+/// Requests that the flows of a switch are read and corrected at once, instead of within a minute.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerifyFlows {
-    /// Where.
+    /// The switch.
     pub node: NodeId,
 }
 
-/// Asks what is known of a node and its flows; nobody answers for one that was never there.
+/// Requests the description of a node and its flows. There is no reply for a node that never joined.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = NodeDescription)]
 pub struct DescribeNode {
-    /// Which.
+    /// The switch.
     pub node: NodeId,
 }
 
-/// What is known of a node and its flows.
+/// The state of a node and its flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NodeDescription {
-    /// Where its driver is reached; none: it is not connected.
+    /// The address of its driver; `None` if the switch is not connected.
     pub driver: Option<Address>,
-    /// The latest comparison of what it has with what it should have.
+    /// The latest comparison of its flows with the intended ones.
     pub reading: Reading,
     /// The flows that it should have.
     pub flows: Vec<IntendedFlow>,
-    /// Flows that it refused, the latest last.
+    /// The flows that it refused, latest last.
     pub failures: Vec<FlowFailure>,
 }
 
-/// A comparison of what a switch has with what it should have.
+/// The result of comparing the flows of a switch with the intended ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reading {
-    /// Its number; 0: there was none yet.
+    /// The number of the comparison; 0 before the first one.
     pub number: u64,
-    /// Whether the switch has told all.
+    /// Whether the switch has reported all its flows.
     pub complete: bool,
-    /// Flows that were as they should be.
+    /// Number of flows that were as intended.
     pub kept: u64,
-    /// Soft flows that were left to the app that they belong to.
+    /// Number of soft flows that were passed to the apps that own them.
     pub adopted: u64,
-    /// Flows that were missing or different, and were put in place.
+    /// Number of flows that were missing or different, and were installed.
     pub installed: u64,
-    /// Flows of this system that should not have been there, and were withdrawn.
+    /// Number of flows of this system that should not have been there, and were withdrawn.
     pub withdrawn: u64,
-    /// Flows of others, which are left alone.
+    /// Number of flows of other systems, which are not touched.
     pub foreign: u64,
 }
 
@@ -182,25 +185,26 @@ pub struct Reading {
 pub struct IntendedFlow {
     /// The flow.
     pub flow: Flow,
-    /// What became of it.
+    /// Its state at the switch.
     pub state: FlowState,
 }
 
-/// What became of a flow that a switch should have.
+/// The state of an intended flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowState {
-    /// The switch has not been told yet: it is not there, or its flows are being read.
+    /// Not sent yet: the switch is not connected, its flows are being read, or too many flows are
+    /// unconfirmed.
     Waiting,
-    /// The switch has been told, and has not said more.
+    /// Sent, and not confirmed yet.
     Sent,
-    /// The switch has it.
+    /// Confirmed by the switch.
     Confirmed,
-    /// The switch refused it. It is offered again with every reading.
+    /// Refused by the switch. The flow is sent again after every read of the flows.
     Refused {
-        /// Why, in the words of the switch's protocol.
+        /// The error in the terms of the switch's protocol.
         why: String,
-        /// How often in a row.
+        /// Number of consecutive refusals.
         times: u32,
     },
 }
@@ -208,14 +212,14 @@ pub enum FlowState {
 /// A flow that a switch refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FlowFailure {
-    /// When.
+    /// Time of the refusal.
     pub at: Time,
-    /// Whose.
+    /// The owner of the flow.
     pub owner: Owner,
-    /// What it was made for.
+    /// The kind of message that the flow was made for.
     pub cause: Cause,
-    /// Which, if that is known.
+    /// The flow, if it is known.
     pub flow: Option<FlowKey>,
-    /// Why, in the words of the switch's protocol.
+    /// The error in the terms of the switch's protocol.
     pub why: String,
 }

@@ -1,35 +1,36 @@
-//! Hosts: where they are, and which addresses are theirs.
+//! Defines the messages about hosts: their locations and their addresses.
 
 use crate::object::{NodeId, PortId, PortNo, Station};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// What is known of a host.
+/// The location and the addresses of a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Host {
-    /// Where it is.
+    /// The port that it is at.
     pub at: PortId,
-    /// Its addresses, as it says; the latest is the last.
+    /// The IP addresses that it has announced, latest last.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Host {
-    /// Addresses that are kept of one host.
+    /// Maximum number of addresses that are kept per host.
     pub const ADDRESSES_MAX: usize = 8;
 
-    /// A host at `at`, which may have said one address.
+    /// Creates a host at `at`, with the address that it has announced, if any.
     pub fn new(at: PortId, address: Option<IpAddr>) -> Host {
         Host { at, addresses: address.into_iter().collect() }
     }
 
-    /// Whether `address` is not one of its addresses, and there is room for it.
-    pub fn lacks(&self, address: &IpAddr) -> bool {
+    /// Returns whether `address` is new and there is room for it.
+    pub fn has_room_for(&self, address: &IpAddr) -> bool {
         self.addresses.len() < Self::ADDRESSES_MAX && !self.addresses.contains(address)
     }
 
-    /// Makes `address` its latest. Returns whether it is new, and those that are too many now.
-    pub fn says(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
+    /// Makes `address` the latest one. Returns whether it is new, and the addresses that were removed to make
+    /// room.
+    pub fn add_address(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
         let place = self.addresses.iter().position(|other| *other == address);
         if let Some(place) = place {
             self.addresses.remove(place);
@@ -40,57 +41,58 @@ impl Host {
     }
 }
 
-/// A host that was not known is there.
+/// A new host was seen.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostSeen {
     /// The host.
     pub station: Station,
-    /// Where it is.
+    /// The port that it is at.
     pub at: PortId,
 }
 
-/// A host is in another place than before.
+/// A host has moved to another port.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostMoved {
     /// The host.
     pub station: Station,
-    /// Where it was.
+    /// The port that it was at.
     pub from: PortId,
-    /// Where it is.
+    /// The port that it is at now.
     pub at: PortId,
 }
 
-/// A host is gone, or has been silent for long.
+/// A host is gone: its port is down, or it has been silent for too long.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostLost {
     /// The host.
     pub station: Station,
-    /// Where it was.
+    /// The port that it was at.
     pub at: PortId,
 }
 
-/// Somebody says to be a host that is elsewhere, and answers there.
+/// Packets with the address of a host arrive at another port, while the host still answers at its own.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostContested {
     /// The host.
     pub station: Station,
-    /// Where it is, and answers.
+    /// The port that the host answers at.
     pub at: PortId,
-    /// Where somebody else says to be it.
+    /// The port that the other packets came from.
     pub claimed: PortId,
 }
 
-/// Asks what is known of a host; nobody answers if it is not known.
+/// Requests the location and the addresses of a host. There is no reply if the host is unknown.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Host)]
 pub struct FindHost(pub Station);
 
-/// Asks who was heard at a switch lately, and at which port. Some may be elsewhere by now: [`FindHost`] knows.
+/// Requests the hosts that were recently seen at a switch, with their ports. Some may have moved since;
+/// [`FindHost`] returns the current location.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Vec<(Station, PortNo)>)]
 pub struct ListHosts(pub NodeId);
 
-/// Asks which host has an address, as was said last; nobody answers if none has.
+/// Requests the host that announced an address last. There is no reply if none has.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Station)]
 pub struct FindAddress(pub IpAddr);
@@ -105,10 +107,11 @@ mod tests {
         let address = |last: u8| IpAddr::from([10, 0, 0, last]);
         let mut host = Host::new(PortId { node: NodeId(1), port: PortNo(1) }, Some(address(1)));
         for last in 2..=8 {
-            assert_eq!(host.says(address(last)), (true, vec![]));
+            assert_eq!(host.add_address(address(last)), (true, vec![]));
         }
-        assert_eq!(host.says(address(1)), (false, vec![]));
-        assert_eq!(host.says(address(9)), (true, vec![address(2)]));
+
+        assert_eq!(host.add_address(address(1)), (false, vec![]));
+        assert_eq!(host.add_address(address(9)), (true, vec![address(2)]));
         assert_eq!(host.addresses.len(), Host::ADDRESSES_MAX);
         assert_eq!(host.addresses.last(), Some(&address(9)));
     }

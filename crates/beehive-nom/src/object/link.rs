@@ -1,11 +1,11 @@
-//! Links between switches, and what their ports are for.
+//! Defines links between switches, and the roles of ports.
 
 use crate::object::{NodeId, PortNo};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A port of a certain switch.
+/// A port of a given switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PortId {
     /// The switch.
@@ -20,17 +20,17 @@ impl fmt::Display for PortId {
     }
 }
 
-/// One direction of a cable: what goes out of one port comes in on the other.
+/// One direction of a cable: packets sent out of one port come in on the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Link {
-    /// Where it goes out.
+    /// The sending port.
     pub from: PortId,
-    /// Where it comes in.
+    /// The receiving port.
     pub to: PortId,
 }
 
 impl Link {
-    /// The other direction.
+    /// Returns the other direction.
     pub const fn reversed(self) -> Link {
         Link { from: self.to, to: self.from }
     }
@@ -46,14 +46,14 @@ impl fmt::Display for Link {
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkUp(pub Link);
 
-/// A link is no more.
+/// A link was lost.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkDown(pub Link);
 
-/// A cable between two ports of switches, as it is known now.
+/// A cable between two switch ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct KnownLink {
-    /// One of its directions, always the same.
+    /// One of its directions, always the smaller one.
     pub link: Link,
     /// Whether both directions were found.
     pub both_ways: bool,
@@ -61,23 +61,23 @@ pub struct KnownLink {
     pub in_tree: bool,
 }
 
-/// Asks for all links, in order.
+/// Requests all cables, in order.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Vec<KnownLink>)]
 pub struct ListLinks;
 
-/// What a port is for, as the whole network tells.
+/// The role of a port in the topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PortRole {
-    /// No switch of ours is behind it.
+    /// No other switch of this controller is behind it.
     Edge,
     /// Its link takes part in flooding.
     Tree,
-    /// Its link would close a loop: nothing that is flooded may come in on it.
+    /// Its link would close a loop: flooded packets that come in on it are dropped.
     Blocked,
 }
 
-/// What a port is for from now on.
+/// The role of a port has changed.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRoleChanged {
     /// The port.
@@ -86,19 +86,20 @@ pub struct PortRoleChanged {
     pub role: PortRole,
 }
 
-/// Packets may take other ways through the network than before: what a switch learned of them is worth nothing.
+/// Packets may now take other paths through the network, so addresses that were learned at a switch are no
+/// longer valid.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathsChanged {
     /// The switch.
     pub node: NodeId,
 }
 
-/// Packets run in a circle that no link explains, or an address is in two places; the port, or the address at this port,
-/// is blocked for a while.
+/// Packets circulate in a loop that no known link explains, or an address appears at two ports. The port, or
+/// the address at this port, is blocked for some time.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct LoopDetected {
     /// The port.
     pub port: PortId,
-    /// What was seen.
+    /// A description of the observation.
     pub why: String,
 }

@@ -1,4 +1,4 @@
-//! Network objects and the messages about them: what apps speak. No protocol of any switch is visible here.
+//! Defines the network objects and the messages about them. They are independent of any switch protocol.
 
 mod address;
 pub mod claim;

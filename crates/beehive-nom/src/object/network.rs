@@ -1,21 +1,24 @@
-//! Networks as people write them in settings: an address is the network that has it alone.
+//! Parses networks in settings; a single address stands for the network that contains only this address.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use std::net::IpAddr;
 
-/// Reads `10.0.0.0/8`, `2001:db8::/32`, or an address.
+/// Parses a network such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
 ///
 /// # Errors
-/// It is none of these; in words for whoever wrote it.
+/// `text` is neither; the error text says what to write.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network.map_err(|_| {
-        format!("`{text}` is neither an address nor a network; write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")
+        format!(
+            "`{text}` is neither an address nor a network (expected 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32)"
+        )
     })
 }
 
-/// For a field of settings that may be left out, and that goes into logs as it is.
+/// Deserializes an optional network: from text in human-readable formats, and from ipnet's own encoding in
+/// logs.
 pub(crate) fn written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
     if !deserializer.is_human_readable() {
         return Option::deserialize(deserializer);

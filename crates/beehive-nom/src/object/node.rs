@@ -1,11 +1,11 @@
-//! Nodes (switches) and their ports.
+//! Defines nodes (switches) and their ports.
 
 use crate::object::Mac;
 use beehive::Key;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A switch, by the number that it gives itself (its datapath id).
+/// A switch, identified by its datapath id.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub u64);
 
@@ -21,7 +21,7 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A port of a node. Reserved numbers name ports that are not single, or not physical.
+/// A port number of a node. Reserved numbers stand for sets of ports or for ports that are not physical.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct PortNo(pub u32);
 
@@ -30,13 +30,13 @@ impl PortNo {
     pub const MAX: PortNo = PortNo(0xffff_ff00);
     /// The port that the packet came in on.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
-    /// Through the switch's flow table; of packets that the controller sends only.
+    /// The flow table of the switch; valid in packet-outs only.
     pub const TABLE: PortNo = PortNo(0xffff_fff9);
-    /// Wherever the switch would forward it by itself: an action of somebody else's flows.
+    /// The switch's own non-OpenFlow forwarding; occurs in flows of other controllers only.
     pub const NORMAL: PortNo = PortNo(0xffff_fffa);
-    /// All ports that take part in flooding, but the one it came in on.
+    /// All ports that take part in flooding, except the input port.
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);
-    /// All ports but the one it came in on.
+    /// All ports except the input port.
     pub const ALL: PortNo = PortNo(0xffff_fffc);
     /// The controller.
     pub const CONTROLLER: PortNo = PortNo(0xffff_fffd);
@@ -45,7 +45,8 @@ impl PortNo {
     /// No port.
     pub const NONE: PortNo = PortNo(0xffff_ffff);
 
-    /// Whether packets can come in on it: an ordinary port (they start at 1), or the switch's own stack.
+    /// Returns whether packets can come in on it: an ordinary port (they start at 1), or the switch's own
+    /// stack.
     #[inline]
     pub const fn is_single(self) -> bool {
         (self.0 != 0 && self.0 <= PortNo::MAX.0) || self.0 == PortNo::LOCAL.0
@@ -74,7 +75,7 @@ impl fmt::Debug for PortNo {
     }
 }
 
-/// What is known of a port.
+/// The description of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Port {
     /// Its number.
@@ -83,16 +84,16 @@ pub struct Port {
     pub address: Mac,
     /// Its name.
     pub name: String,
-    /// Whether it is switched on and has a link.
+    /// Whether it is enabled and has a link.
     pub up: bool,
-    /// Whether it takes part in flooding, as far as its administrator says. Switches of OpenFlow 1.3 have no such setting.
+    /// Whether its configuration lets it take part in flooding. OpenFlow 1.3 has no such setting.
     pub floods: bool,
-    /// Whether anything is sent out of it, as far as its administrator says.
+    /// Whether its configuration lets it send packets.
     pub forwards: bool,
 }
 
 impl Port {
-    /// Whether a packet that is flooded goes out of it.
+    /// Returns whether flooded packets are sent out of it.
     pub fn is_flooded(&self) -> bool {
         self.up && self.floods && self.forwards
     }

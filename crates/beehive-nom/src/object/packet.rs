@@ -1,27 +1,28 @@
-//! Packets on their way from a switch to the apps and back.
+//! Defines the messages that carry packets from a switch to the apps and back.
 
 use crate::object::{Action, Actions, Ethernet, NodeId, PortNo, Station, Vlan};
 use beehive::Message;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A packet that the switch keeps until told what to do with it. Good for one use, on the connection that named it.
+/// The id of a packet that the switch buffers. It can be used once, on the connection that reported it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BufferId(pub u32);
 
-/// Why a packet came up.
+/// The reason why a switch sent a packet to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PacketInReason {
     /// No flow matched.
     Miss,
-    /// A flow sent it.
+    /// An action of a flow sent it.
     Action,
     /// Another reason.
     Other,
 }
 
-/// A packet that a switch does not know what to do with. The first app that answers decides.
+/// A packet that a switch sent to the controller. The first app that answers decides what the switch does
+/// with it.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 #[message(reply = PacketOut)]
 pub struct PacketIn {
@@ -29,32 +30,32 @@ pub struct PacketIn {
     pub node: NodeId,
     /// The port that it came in on.
     pub port: PortNo,
-    /// Why it came up.
+    /// The reason why it was sent to the controller.
     pub reason: PacketInReason,
-    /// Length of the packet in bytes; `data` may be only its start.
+    /// Length of the packet in bytes; `data` may hold only the start of it.
     pub length: u16,
-    /// Where the switch keeps it, if it does.
+    /// The id under which the switch buffers the packet, if it does.
     pub buffer: Option<BufferId>,
-    /// The packet from its Ethernet header on, or its start.
+    /// The packet from its Ethernet header on, or the start of it.
     pub data: Bytes,
 }
 
 impl PacketIn {
-    /// The Ethernet header, unless the packet is too short for one.
+    /// Returns the Ethernet header, or `None` if the packet is too short.
     #[inline]
     pub fn ethernet(&self) -> Option<Ethernet> {
         Ethernet::read(&self.data)
     }
 
-    /// Whether a bridge may learn from it and forward it. Not so: what is too short, multicast sources, LLDP and the
-    /// reserved groups, and what no single port brought in.
+    /// Returns whether a bridge may learn from the packet and forward it. It may not if the packet is too
+    /// short, has a multicast source, is LLDP or addressed to a reserved group, or came from no ordinary
+    /// port.
     #[inline]
     pub fn is_learnable(&self) -> bool {
         self.port.is_single() && self.ethernet().is_some_and(|header| header.is_bridged())
     }
 
-    /// Who says to have sent it, and who it is for; none if a bridge may not learn from it and forward it, as
-    /// [`PacketIn::is_learnable`] tells.
+    /// Returns the source and the destination of the packet; `None` unless [`PacketIn::is_learnable`].
     #[inline]
     pub fn stations(&self) -> Option<(Station, Station)> {
         let header = self.ethernet().filter(|header| self.port.is_single() && header.is_bridged())?;
@@ -62,7 +63,8 @@ impl PacketIn {
         Some((Station::new(vlan, header.source), Station::new(vlan, header.destination)))
     }
 
-    /// Who says to have sent it. The zero station if the packet is too short, which [`PacketIn::is_learnable`] tells.
+    /// Returns the source of the packet. Returns the zero station if the packet is too short, in which case
+    /// [`PacketIn::is_learnable`] is false.
     #[inline]
     pub fn source(&self) -> Station {
         self.ethernet().map_or(Station::new(Vlan::NONE, crate::object::Mac::ZERO), |h| {
@@ -70,7 +72,7 @@ impl PacketIn {
         })
     }
 
-    /// Who it is for, as [`PacketIn::source`].
+    /// Returns the destination of the packet. Short packets are treated as in [`PacketIn::source`].
     #[inline]
     pub fn destination(&self) -> Station {
         self.ethernet().map_or(Station::new(Vlan::NONE, crate::object::Mac::ZERO), |h| {
@@ -78,31 +80,31 @@ impl PacketIn {
         })
     }
 
-    /// Whether all of the packet is here or at the switch, so that it can be sent on.
+    /// Returns whether the whole packet is in `data` or buffered at the switch, so that it can be forwarded.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.buffer.is_some() || self.data.len() >= usize::from(self.length)
     }
 
-    /// The answer that sends it out of all other ports.
+    /// Returns the answer that floods the packet.
     #[inline]
     pub fn flood(&self) -> PacketOut {
         self.forward(PortNo::FLOOD)
     }
 
-    /// The answer that sends it out of `port`.
+    /// Returns the answer that sends the packet out of `port`.
     #[inline]
     pub fn forward(&self, port: PortNo) -> PacketOut {
         self.answer(Actions::One(Action::Output(port)))
     }
 
-    /// The answer that ends it here, and frees its place in the switch.
+    /// Returns the answer that drops the packet and frees its buffer in the switch.
     #[inline]
     pub fn discard(&self) -> PacketOut {
         self.answer(Actions::None)
     }
 
-    /// The answer that does `actions` to it.
+    /// Returns the answer that applies `actions` to the packet.
     #[inline]
     pub fn answer(&self, actions: Actions) -> PacketOut {
         let payload = match self.buffer {
@@ -114,14 +116,14 @@ impl PacketIn {
     }
 }
 
-/// What is sent out.
+/// The content of a packet-out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payload {
-    /// The packet that the switch keeps.
+    /// The packet that the switch buffers under this id.
     Buffered(BufferId),
     /// This packet, from its Ethernet header on.
     Whole(Bytes),
-    /// A packet of which only the start came up and nothing was kept: it cannot be sent on, and is not.
+    /// A packet that the switch truncated and did not buffer. It cannot be forwarded, so it is not sent.
     CutOff,
 }
 
@@ -130,23 +132,24 @@ pub enum Payload {
 pub struct PacketOut {
     /// The switch.
     pub node: NodeId,
-    /// The port that it came in on, or is held to; [`PortNo::CONTROLLER`] for one made here.
+    /// The input port that the switch assumes; [`PortNo::CONTROLLER`] for a packet made by the controller.
     pub port: PortNo,
     /// The packet.
     pub payload: Payload,
-    /// What to do with it; nothing drops it.
+    /// The actions on the packet; [`Actions::None`] drops it.
     pub actions: Actions,
 }
 
 impl PacketOut {
-    /// A packet made here, out of `port`.
+    /// Creates a packet-out that sends a packet made by the controller out of `port`.
     pub fn new(node: NodeId, port: PortNo, data: Bytes) -> PacketOut {
         let actions = Actions::One(Action::Output(port));
         PacketOut { node, port: PortNo::CONTROLLER, payload: Payload::Whole(data), actions }
     }
 }
 
-/// Sends a packet by way of the switch's driver: to the node app from anywhere, and from it to the driver.
+/// Sends a packet through the driver of the switch. Any app sends it to the node app, which sends it to the
+/// driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SendPacket(pub PacketOut);
 

@@ -1,4 +1,4 @@
-//! Which conversations are meant, as people write it: `"tcp"`, `80`, `"80-90"`. In a log it is shorter.
+//! Parses protocols and ports in settings: `"tcp"`, `80`, `"80-90"`. Logs use a compact encoding.
 
 use crate::object::Conversation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -7,14 +7,14 @@ use std::fmt;
 /// A protocol by name or number: `"tcp"`, `"udp"`, `"icmp"` or `47`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// ICMP, for IPv4 or IPv6.
+    /// ICMP or ICMPv6.
     Icmp,
-    /// The one with this number.
+    /// The protocol with this number.
     Number(u8),
 }
 
 impl Protocol {
-    /// Whether `conversation` is of it.
+    /// Returns whether `conversation` uses this protocol.
     pub fn is_of(self, conversation: &Conversation) -> bool {
         match self {
             Protocol::Icmp => matches!(conversation.protocol, Conversation::ICMP | Conversation::ICMPV6),
@@ -23,17 +23,17 @@ impl Protocol {
     }
 }
 
-/// Ports in a row, the first and the last among them: `80` or `"80-90"`.
+/// An inclusive range of ports: `80` or `"80-90"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ports {
-    /// The first.
+    /// The first port.
     pub first: u16,
-    /// The last.
+    /// The last port.
     pub last: u16,
 }
 
 impl Ports {
-    /// Whether `port` is one of them.
+    /// Returns whether `port` is in the range.
     pub fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Ports {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a text, for a port \"80\" or \"80-90\"")]
+#[serde(untagged, expecting = "expected a number or a string, such as 80 or \"80-90\" for ports")]
 enum Written {
     Number(u64),
     Text(String),
@@ -74,12 +74,13 @@ impl TryFrom<Written> for Protocol {
                 "udp" => Ok(Protocol::Number(Conversation::UDP)),
                 "icmp" => Ok(Protocol::Icmp),
                 number => number.parse().map(Protocol::Number).map_err(|_| {
-                    format!("there is no protocol `{name}`; write \"tcp\", \"udp\", \"icmp\" or a number")
+                    format!("unknown protocol `{name}` (expected \"tcp\", \"udp\", \"icmp\" or a number)")
                 }),
             },
-            Written::Number(number) => {
-                number.try_into().map(Protocol::Number).map_err(|_| format!("{number} is no protocol"))
-            }
+            Written::Number(number) => number
+                .try_into()
+                .map(Protocol::Number)
+                .map_err(|_| format!("{number} is not a protocol number (expected 0 to 255)")),
         }
     }
 }
@@ -95,12 +96,12 @@ impl TryFrom<Written> for Ports {
         let (first, last) = text.split_once('-').unwrap_or((&text, &text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(Ports { first, last }),
-            _ => Err(format!("`{text}` is neither a port nor ports in a row; write 80 or \"80-90\"")),
+            _ => Err(format!("`{text}` is neither a port nor a range of ports (expected 80 or \"80-90\")")),
         }
     }
 }
 
-/// Text for people, and else a pair of numbers.
+/// Encodes a type as text in human-readable formats, and as numbers in others.
 macro_rules! as_people_write {
     ($kind:ident, $pair:ty, $to:expr, $from:expr) => {
         impl Serialize for $kind {
@@ -149,12 +150,14 @@ mod tests {
             assert_eq!(serde_json::to_string(&protocol).unwrap(), text);
             assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), protocol);
         }
+
         for (ports, text) in
             [(Ports { first: 80, last: 80 }, "\"80\""), (Ports { first: 0, last: 65_535 }, "\"0-65535\"")]
         {
             assert_eq!(serde_json::to_string(&ports).unwrap(), text);
             assert_eq!(serde_json::from_str::<Ports>(text).unwrap(), ports);
         }
+
         assert_eq!(serde_json::from_str::<Protocol>("47").unwrap(), Protocol::Number(47));
     }
 }

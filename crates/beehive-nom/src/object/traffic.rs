@@ -1,4 +1,4 @@
-//! What a packet carries above Ethernet: which conversation it belongs to.
+//! Determines which conversation (five-tuple) a packet belongs to.
 
 use super::selector::Protocol;
 use etherparse::{ArpHardwareId, EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
@@ -8,33 +8,33 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// One direction of a conversation between two hosts: addresses, protocol and ports (the five-tuple).
 ///
-/// Protocols without ports have zero for both. An ICMP question has its identifier as source port and zero as
-/// destination port, its answer the other way round: so an answer is the reverse of its question, and no question is
-/// the reverse of another one.
+/// Both ports are zero for protocols without ports. An ICMP echo request has its identifier as source port
+/// and zero as destination port, and its reply the other way round. So a reply is the reverse of its request,
+/// and no request is the reverse of another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Conversation {
-    /// Who speaks.
+    /// The sender.
     pub source: IpAddr,
-    /// To whom.
+    /// The receiver.
     pub destination: IpAddr,
-    /// The protocol's number: 6 is TCP, 17 is UDP.
+    /// The IP protocol number: 6 is TCP, 17 is UDP.
     pub protocol: u8,
-    /// The port that it comes from.
+    /// The source port.
     pub source_port: u16,
-    /// The port that it goes to.
+    /// The destination port.
     pub destination_port: u16,
 }
 
 impl Conversation {
-    /// The number of ICMP.
+    /// Protocol number of ICMP.
     pub const ICMP: u8 = 1;
-    /// The number of TCP.
+    /// Protocol number of TCP.
     pub const TCP: u8 = 6;
-    /// The number of UDP.
+    /// Protocol number of UDP.
     pub const UDP: u8 = 17;
-    /// The number of ICMPv6.
+    /// Protocol number of ICMPv6.
     pub const ICMPV6: u8 = 58;
-    /// Comes before all others.
+    /// The smallest value, for range queries.
     pub const MIN: Conversation = Conversation {
         source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -43,7 +43,7 @@ impl Conversation {
         destination_port: 0,
     };
 
-    /// The other direction.
+    /// Returns the other direction.
     pub const fn reversed(self) -> Conversation {
         Conversation {
             source: self.destination,
@@ -54,12 +54,12 @@ impl Conversation {
         }
     }
 
-    /// Whether a switch can tell its packets by addresses and ports.
+    /// Returns whether its protocol has ports, so that a flow can match it.
     pub const fn has_ports(&self) -> bool {
         matches!(self.protocol, Self::TCP | Self::UDP)
     }
 
-    /// The Ethernet type that it travels in.
+    /// Returns the Ethernet type of its packets.
     pub const fn ethertype(&self) -> u16 {
         match self.source {
             IpAddr::V4(_) => EtherType::IPV4.0,
@@ -75,7 +75,7 @@ impl fmt::Display for Conversation {
             // an echo has an identifier in place of ports
             Self::ICMP | Self::ICMPV6 => {
                 let number = source_port.max(destination_port);
-                write!(f, "{source} to {destination} by icmp, number {number}")
+                write!(f, "{source} to {destination} by icmp, identifier {number}")
             }
             number if self.has_ports() => {
                 let protocol = Protocol::Number(number);
@@ -89,37 +89,38 @@ impl fmt::Display for Conversation {
     }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// ARP, or IPv6's neighbour discovery: without it no host finds another.
-    Neighbours,
-    /// A packet of a conversation; a first fragment too.
+    /// ARP, or IPv6 neighbour discovery: without these, hosts cannot find each other.
+    AddressResolution,
+    /// A packet of a conversation, or the first fragment of one.
     Conversation(Conversation),
-    /// A later fragment: it does not say its ports, which are zero here.
+    /// A later fragment; it does not carry the ports, which are zero here.
     Fragment(Conversation),
     /// An ICMP error about a packet of this conversation.
-    Failure(Conversation),
-    /// Something else: neither IP nor ARP, or too broken to tell.
+    IcmpError(Conversation),
+    /// Anything else: neither IP nor ARP, or malformed.
     Other,
 }
 
 impl Traffic {
-    /// What is in an Ethernet frame, or in its start. Whatever the bytes are, this ends, and reads none beyond them.
+    /// Classifies an Ethernet frame, which may be truncated. It terminates on any input and never reads out
+    /// of bounds.
     pub fn read(frame: &[u8]) -> Traffic {
         let Ok(packet) = LaxSlicedPacket::from_ethernet(frame) else { return Traffic::Other };
         if let Some(LaxNetSlice::Arp(arp)) = &packet.net {
             let kinds =
                 (arp.hw_addr_type(), arp.proto_addr_type()) == (ArpHardwareId::ETHERNET, EtherType::IPV4);
             let sizes = (arp.hw_addr_size(), arp.proto_addr_size()) == (6, 4);
-            return if kinds && sizes { Traffic::Neighbours } else { Traffic::Other };
+            return if kinds && sizes { Traffic::AddressResolution } else { Traffic::Other };
         }
         read_internet(&packet, true)
     }
 }
 
-/// `outermost`: not the packet that an ICMP error is about.
+/// Classifies an IP packet. `outermost` is false for the packet quoted in an ICMP error.
 fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     let (source, destination, hops, offset, payload): (IpAddr, IpAddr, _, _, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
@@ -144,12 +145,14 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
         }
         _ => return Traffic::Other,
     };
+
     let protocol = payload.ip_number.0;
     let mut conversation =
         Conversation { source, destination, protocol, source_port: 0, destination_port: 0 };
     if offset != 0 {
         return Traffic::Fragment(conversation);
     }
+
     match protocol {
         Conversation::TCP | Conversation::UDP => {
             let Some([a, b, c, d]) = payload.payload.first_chunk::<4>() else { return Traffic::Other };
@@ -161,39 +164,44 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
             else {
                 return Traffic::Other;
             };
-            // zero is the other side's
+
+            // zero marks the other side
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
                 (true, 0) | (false, 129) => conversation.destination_port = identifier,
                 (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
-                    return read_failure(about, destination);
+                    return read_icmp_error(about, destination);
                 }
-                // RFC 4861, 7.1: what has come through a router is none
-                (false, 133..=136) if hops == 255 && outermost => return Traffic::Neighbours,
-                // one that is its own reverse would be answered by itself
+                // RFC 4861, 7.1: a packet with a lower hop limit has passed a router and is not neighbour
+                // discovery
+                (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
+                // use different ports: a conversation equal to its own reverse would count as its own reply
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
         }
         _ if packet.stop_err.is_some() => return Traffic::Other,
         _ => {}
     }
+
     Traffic::Conversation(conversation)
 }
 
-/// Where a fragment begins, in eights of bytes: the upper 13 bits of the second word (RFC 8200, 4.5). etherparse 0.19 takes
-/// others, and says of a first fragment that it is a later one.
+/// Returns the offset of a fragment in units of eight bytes: the upper 13 bits of the second word (RFC 8200,
+/// 4.5). etherparse 0.19 uses other bits, and mistakes first fragments for later ones.
 fn fragment_offset(header: &[u8]) -> u16 {
     let word = header.get(2..4).and_then(|word| word.first_chunk::<2>());
     word.map_or(0, |word| u16::from_be_bytes(*word) >> 3)
 }
 
-/// An error that `told` hears of `about`, a packet.
-fn read_failure(about: &[u8], told: IpAddr) -> Traffic {
+/// Classifies an ICMP error that was sent to `told` about the packet `about`.
+fn read_icmp_error(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {
-        // who has sent the packet is told, and nobody else (RFC 792; RFC 4443, 2.2)
-        Traffic::Conversation(conversation) if conversation.source == told => Traffic::Failure(conversation),
+        // only the sender of the packet receives the error (RFC 792; RFC 4443, 2.2)
+        Traffic::Conversation(conversation) if conversation.source == told => {
+            Traffic::IcmpError(conversation)
+        }
         _ => Traffic::Other,
     }
 }
@@ -217,8 +225,8 @@ mod tests {
         assert_eq!(shown(6, 1000, 80), "10.0.0.1 port 1000 to 10.0.0.2 port 80 by tcp");
         assert_eq!(shown(17, 53, 9), "10.0.0.1 port 53 to 10.0.0.2 port 9 by udp");
         // the question and its answer
-        assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
-        assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, number 7");
+        assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
+        assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
         assert_eq!(shown(47, 0, 0), "10.0.0.1 to 10.0.0.2 by protocol 47");
     }
 
@@ -246,6 +254,7 @@ mod tests {
         assert_eq!(Traffic::read(&bytes(tcp)), Traffic::Conversation(conversation(6, 9, 80)));
         let six = |b: &mut Vec<u8>| ethernet().ipv6([1; 16], [2; 16], 9).udp(1, 2).write(b, b"").unwrap();
         let Traffic::Conversation(read) = Traffic::read(&bytes(six)) else { panic!() };
+
         assert_eq!((read.source, read.ethertype()), (IpAddr::from([1; 16]), 0x86dd));
     }
 
@@ -262,6 +271,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
+
         for id in [0, 1, 8, 0xffff] {
             let question = echo(A, B, true, id);
             assert_eq!(question.reversed(), echo(B, A, false, id));
@@ -279,11 +289,12 @@ mod tests {
         let mut later = first.clone();
         later[14 + 7] = 2;
         assert_eq!(Traffic::read(&later), Traffic::Fragment(conversation(17, 0, 0)));
+
         let unreachable =
             etherparse::Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
         let about = udp(b"x")[14..].to_vec();
         let frame = bytes(|b| ethernet().ipv4(B, A, 64).icmpv4(unreachable).write(b, &about).unwrap());
-        assert_eq!(Traffic::read(&frame), Traffic::Failure(conversation(17, 1000, 53)));
+        assert_eq!(Traffic::read(&frame), Traffic::IcmpError(conversation(17, 1000, 53)));
     }
 
     #[test]
@@ -298,6 +309,7 @@ mod tests {
             });
             Traffic::read(&frame)
         };
+
         for more in [true, false] {
             let Traffic::Conversation(read) = fragment(0, more) else { panic!("more: {more}") };
             assert_eq!((read.source_port, read.destination_port, read.protocol), (5000, 53, 17));
@@ -314,7 +326,7 @@ mod tests {
     fn address_resolution_is_of_ethernet_and_ipv4() {
         let arp =
             |kinds: [u8; 6]| Traffic::read(&[&[2; 12][..], &[8, 6], &kinds, &[0, 1], &[0; 200]].concat());
-        assert_eq!(arp([0, 1, 8, 0, 6, 4]), Traffic::Neighbours);
+        assert_eq!(arp([0, 1, 8, 0, 6, 4]), Traffic::AddressResolution);
         for other in [[0, 2, 8, 0, 6, 4], [0, 1, 8, 6, 6, 4], [0, 1, 8, 0, 60, 4], [0, 1, 8, 0, 6, 40]] {
             assert_eq!(arp(other), Traffic::Other, "{other:?}");
         }
@@ -325,7 +337,7 @@ mod tests {
         let solicit = etherparse::Icmpv6Type::Unknown { type_u8: 135, code_u8: 0, bytes5to8: [0; 4] };
         let frame =
             |hops| bytes(|b| ethernet().ipv6([1; 16], [2; 16], hops).icmpv6(solicit).write(b, b"").unwrap());
-        assert_eq!(Traffic::read(&frame(255)), Traffic::Neighbours);
+        assert_eq!(Traffic::read(&frame(255)), Traffic::AddressResolution);
         assert!(matches!(Traffic::read(&frame(254)), Traffic::Conversation(_)));
         let mut bad = udp(b"x");
         bad[14] = 0x44; // a header of 16 bytes

@@ -1,13 +1,13 @@
-//! Deadlines: until when something is remembered, without a note for each packet.
+//! Keeps expiry times of table entries without a write for every packet.
 
 use beehive::{RowKey, Rows, Time};
 use std::time::Duration;
 
-/// How exactly deadlines are kept: what would move one by less is no reason to write.
+/// Precision of deadlines: a change by less is not written.
 const PRECISION: Duration = Duration::from_secs(1);
 
-/// Moves the deadline of `key` to `until` or a second before, at the earliest; never back. So a busy station costs one
-/// write a second, not one a packet.
+/// Moves the deadline of `key` forward to `until`, unless it would change by a second or less; never moves it
+/// back. So a busy station causes at most one write per second instead of one per packet.
 ///
 /// ```
 /// use beehive_core::{Rows, Time};
@@ -28,7 +28,7 @@ pub fn extend<K: RowKey>(deadlines: &mut Rows<K, Time>, key: K, until: Time) {
     }
 }
 
-/// So many seconds, as settings say them.
+/// Converts a number of seconds from the settings.
 pub fn seconds(number: impl Into<u64>) -> Duration {
     Duration::from_secs(number.into())
 }

@@ -1,18 +1,18 @@
-//! What apps are made of besides objects: the address table of a bridge, tables with a limit for each
-//! port, deadlines, settings with ranges, the mark on an app's flows.
+//! Building blocks of apps: a bridge's address table, tables with a quota for each port, deadlines, settings
+//! with ranges, and the owner of an app's flows.
 //!
-//! They are plain data and functions over [`Rows`](beehive::Rows): an app keeps its dictionaries, so its map is derived as
-//! ever, and hands the rows of one cell over.
+//! They are plain data and functions over [`Rows`](beehive::Rows). An app keeps its own dictionaries, so its
+//! map is derived as usual, and passes the rows of one cell to them.
 
-mod crowd;
 mod deadline;
 mod owner;
+mod quota_table;
 #[doc(hidden)]
 pub mod settings;
-mod stations;
+mod station_table;
 
 pub use crate::settings;
-pub use crowd::{AtPort, Crowd, Room};
 pub use deadline::{extend, seconds};
 pub use owner::OwnsFlows;
-pub use stations::{Heard, Stations, Terms};
+pub use quota_table::{AtPort, PortQuota, QuotaTable};
+pub use station_table::{Learned, StationLimits, StationTable};

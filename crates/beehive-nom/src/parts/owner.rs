@@ -1,11 +1,11 @@
-//! Whose flows an app's are.
+//! Derives the owner of an app's flows from the app.
 
 use crate::object::Owner;
 use beehive::App;
 
-/// The mark of an app on its flows: every app has one, made of its name.
+/// The owner of an app's flows; every app has one, derived from its name.
 ///
-/// What operators read (`beehive flows`) finds the name of an app by its mark, so there is no other one.
+/// `beehive flows` translates owners back to app names, so an app must not use any other owner.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -17,7 +17,7 @@ use beehive::App;
 /// assert_eq!(LearningSwitch::OWNER, Owner::named("learning-switch"));
 /// ```
 pub trait OwnsFlows {
-    /// Whose its flows are.
+    /// The owner of the app's flows.
     const OWNER: Owner;
 }
 

@@ -1,12 +1,12 @@
-//! Settings of apps: each with its default and its range, said once.
+//! Declares the settings of apps, each with its default and its range in one place.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Declares the settings of an app: a struct for [`Config`](beehive::Config), each field with its default and, in brackets,
-/// the range that it can be in.
+/// Declares the settings of an app: a struct for [`Config`](beehive::Config). Each field has a default and,
+/// in brackets, an optional range.
 ///
-/// Keys that are left out have their defaults, a key that there is not is refused, and so is a number out of range: what
-/// makes no sense does not become another number. Default and range are written into the documentation too. The crate
+/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is silently
+/// adjusted. The macro adds default and range to the documentation of each field. The crate that uses it
 /// needs `serde`.
 ///
 /// ```
@@ -74,7 +74,7 @@ macro_rules! settings {
     (@value $value:ident, $least:literal, $most:literal) => { $value.0 };
 }
 
-/// A number from `LEAST` to `MOST`, as it is written.
+/// A number that must be from `LEAST` to `MOST` when it is deserialized.
 #[derive(Clone, Copy, Debug)]
 pub struct Within<T, const LEAST: i64, const MOST: i64>(pub T);
 
@@ -113,11 +113,13 @@ mod tests {
         has_range::<LoopGuardSettings>("quarantine_s", 1, 86_400);
         has_range::<LoopGuardSettings>("blame_max", 1, 1_000_000);
         has_range::<HostsSettings>("age_s", 60, 604_800);
+
         has_range::<HostsSettings>("hosts_per_port_max", 1, 1_000_000);
         has_range::<ForwardingSettings>("idle_s", 1, 65_535);
         has_range::<ForwardingSettings>("age_s", 1, 65_535);
         has_range::<FirewallSettings>("idle_s", 1, 65_535);
         has_range::<FirewallSettings>("open_per_port_max", 1, 1_000_000);
+
         has_range::<FirewallSettings>("open_per_node_max", 1, 1_000_000);
     }
 }

@@ -1,20 +1,20 @@
-//! The driver of a simulated switch: nothing to translate, nothing to wait for.
+//! The driver of a simulated switch: it needs no translation and no I/O.
 
 use crate::driver::{Close, Counters, Driver, Events};
 use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
-use crate::sim::switch::{Saying, SimulatedSwitch};
+use crate::sim::switch::{SimulatedSwitch, Upcall};
 use beehive::Time;
 use std::sync::Arc;
 
-/// Speaks for a [`SimulatedSwitch`].
+/// The driver of a
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
-    /// Intended flows of this round that are in place; none: there were none, not even refused ones.
+    /// Intended flows of this round that are in place; `None` if no intended flow was sent.
     unconfirmed: Option<Vec<FlowKey>>,
 }
 
 impl SimulatedDriver {
-    /// The driver of `switch`.
+    /// Creates the driver of `switch`.
     pub fn new(switch: SimulatedSwitch) -> SimulatedDriver {
         SimulatedDriver { switch, unconfirmed: None }
     }
@@ -30,10 +30,10 @@ impl Driver for SimulatedDriver {
     }
 
     fn take<E: Events>(&mut self, _: Time, events: &mut E) -> Result<(), Close> {
-        for saying in self.switch.inner.take_said() {
-            match saying {
-                Saying::Packet(packet) => events.packet_in(packet),
-                Saying::Event(event) => events.happened(event),
+        for upcall in self.switch.inner.take_upcalls() {
+            match upcall {
+                Upcall::Packet(packet) => events.packet_in(packet),
+                Upcall::Event(event) => events.event(event),
             }
         }
         if self.switch.inner.is_connected() { Ok(()) } else { Err(Close::ByPeer) }

@@ -1,4 +1,4 @@
-//! A flow table: priorities, matches, timeouts.
+//! Implements a flow table with priorities, matches and timeouts.
 
 use crate::object::{
     Actions, Cause, Conversation, Ethernet, Flow, FlowKey, FlowRemovedReason, FoundFlow, PortNo,
@@ -10,14 +10,14 @@ use std::time::Duration;
 /// The flows of a switch.
 #[derive(Debug, Default)]
 pub struct FlowTable {
-    /// The highest priority first.
+    /// The flows, highest priority first.
     flows: Vec<Installed>,
 }
 
 #[derive(Debug)]
 struct Installed {
     flow: Flow,
-    /// Whether it bears no mark of ours.
+    /// Whether it was installed by another system.
     foreign: bool,
     since: Time,
     used: Time,
@@ -25,26 +25,26 @@ struct Installed {
     bytes: u64,
 }
 
-/// A flow that is gone.
+/// A flow that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gone {
     /// The flow.
     pub flow: Flow,
-    /// Why it went.
+    /// The reason.
     pub reason: FlowRemovedReason,
-    /// Packets that it took.
+    /// Number of packets that it matched.
     pub packets: u64,
-    /// Bytes that it took.
+    /// Number of bytes that it matched.
     pub bytes: u64,
 }
 
 impl FlowTable {
-    /// Puts a flow in place of the one with the same priority and match, if there is one.
+    /// Installs a flow, which replaces the one with the same priority and match.
     pub fn install(&mut self, flow: &Flow, now: Time) {
         self.put(flow, false, now)
     }
 
-    /// As [`FlowTable::install`], by somebody else: its owner means nothing.
+    /// Installs a flow of another system; its owner is ignored.
     pub fn install_foreign(&mut self, flow: &Flow, now: Time) {
         self.put(flow, true, now)
     }
@@ -56,7 +56,7 @@ impl FlowTable {
         self.flows.insert(at, Installed { flow, foreign, since: now, used: now, packets: 0, bytes: 0 });
     }
 
-    /// Takes flows away.
+    /// Removes flows. With `knows_owners` false, it ignores the owner, as OpenFlow 1.0 does.
     pub fn withdraw(&mut self, wanted: &WithdrawFlows, knows_owners: bool) -> Vec<Gone> {
         self.remove(|i| {
             let theirs =
@@ -65,13 +65,13 @@ impl FlowTable {
         })
     }
 
-    /// Somebody takes a flow away; whether there was one.
-    pub fn take_away(&mut self, key: FlowKey) -> bool {
+    /// Removes a flow without a report. Returns whether it existed.
+    pub fn remove_silently(&mut self, key: FlowKey) -> bool {
         !self.remove(|i| (i.flow.key() == key).then_some(FlowRemovedReason::Withdrawn)).is_empty()
     }
 
-    /// Its flows as a switch tells them.
-    pub fn tell(&self, now: Time) -> Vec<FoundFlow> {
+    /// Returns the flows as a switch reports them.
+    pub fn describe(&self, now: Time) -> Vec<FoundFlow> {
         let found = |Installed { flow, foreign, since, packets, bytes, .. }: &Installed| FoundFlow {
             table: 0,
             owner: (!foreign).then_some(flow.owner),
@@ -87,10 +87,11 @@ impl FlowTable {
             packets: *packets,
             bytes: *bytes,
         };
+
         self.flows.iter().map(found).collect()
     }
 
-    /// Removes what has timed out.
+    /// Removes expired flows.
     pub fn expire(&mut self, now: Time) -> Vec<Gone> {
         let over = |since: Time, seconds: u16| {
             seconds != 0 && now.since(since) >= Duration::from_secs(seconds.into())
@@ -113,8 +114,9 @@ impl FlowTable {
         gone
     }
 
-    /// What is done with a packet; none: no flow takes it.
-    pub fn take(
+    /// Returns the actions of the flow that matches a packet, and counts the packet; `None` if no flow
+    /// matches.
+    pub fn lookup(
         &mut self,
         port: PortNo,
         header: &Ethernet,
@@ -126,15 +128,16 @@ impl FlowTable {
             let matching = &i.flow.matching;
             let fits =
                 matching.conversation.is_none() || matching.conversation.as_deref() == conversation.as_ref();
-            fits && matching.takes(port, header)
+            fits && matching.matches(port, header)
         })?;
+
         taking.used = now;
         taking.packets += 1;
         taking.bytes += length as u64;
         Some(taking.flow.actions.clone())
     }
 
-    /// The flows, the highest priority first.
+    /// Iterates over the flows, highest priority first.
     pub fn flows(&self) -> impl Iterator<Item = &Flow> {
         self.flows.iter().map(|i| &i.flow)
     }
@@ -156,7 +159,7 @@ mod tests {
 
     fn taken(table: &mut FlowTable, now: Time) -> Option<Actions> {
         let header = Ethernet::read(&[0; 20]).unwrap();
-        table.take(PortNo(1), &header, None, 20, now)
+        table.lookup(PortNo(1), &header, None, 20, now)
     }
 
     #[test]
@@ -180,6 +183,7 @@ mod tests {
         assert!(table.expire(at(9)).is_empty() && taken(&mut table, at(9)).is_some());
         assert!(table.expire(at(14)).is_empty());
         assert_eq!(table.expire(at(15))[0].reason, FlowRemovedReason::Hard);
+
         table.install(&flow("a", 1, 1).idle(Duration::from_secs(10)).flow, at(20));
         assert_eq!(table.expire(at(30))[0].reason, FlowRemovedReason::Idle);
         assert!(taken(&mut table, at(30)).is_none());

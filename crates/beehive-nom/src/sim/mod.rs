@@ -1,7 +1,8 @@
-//! A switch that exists in memory only, and speaks network objects: the second driver.
+//! Simulates switches in memory, with the second implementation of the driver trait.
 //!
-//! It forwards by a flow table with priorities, matches, actions and timeouts, brings up what no flow takes, and keeps
-//! what it sends out of each port for whoever looks. Time is the hive's, so a test that owns the clock owns the timeouts.
+//! A simulated switch forwards packets by a flow table with priorities, matches, actions and timeouts, sends
+//! packets without a matching flow to the controller, and records the frames that each port sends. It uses
+//! the clock of the hive, so a test that controls the clock controls the timeouts.
 
 mod driver;
 mod flow_table;
@@ -12,5 +13,5 @@ mod wire;
 pub use driver::SimulatedDriver;
 pub use flow_table::{FlowTable, Gone};
 pub use frame::frame;
-pub use switch::{SimulatedSwitch, Temper};
+pub use switch::{Behavior, SimulatedSwitch};
 pub use wire::Wire;

@@ -1,4 +1,4 @@
-//! The switch: ports, flow table, and what it has to say.
+//! Implements the simulated switch: ports, flow table, and messages to the controller.
 
 use crate::driver::{Admission, Counters, Event, FlowReading};
 use crate::object::{
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
-/// Frames that a port keeps for whoever looks; the oldest goes first.
+/// Maximum number of sent frames that a port records; the oldest is dropped first.
 const FRAMES_PER_PORT_MAX: usize = 4_096;
-/// Flows that it tells at once.
+/// Number of flows per part of a flow read.
 const FLOWS_PER_PART: usize = 100;
-/// What waits for the controller; more is lost, as it is in a switch.
-const SAYINGS_MAX: usize = 65_536;
+/// Maximum number of messages that wait for the driver; further ones are lost, as in a real switch.
+const UPCALLS_MAX: usize = 65_536;
 
-/// A switch in memory; cheap to clone.
+/// A simulated switch; a cheap handle that can be cloned.
 #[derive(Clone)]
 pub struct SimulatedSwitch {
     pub(super) inner: Arc<Inner>,
@@ -42,61 +42,62 @@ pub(super) struct Inner {
 struct State {
     ports: BTreeMap<PortNo, Interface>,
     table: FlowTable,
-    said: VecDeque<Saying>,
-    /// Everything it has said so far.
-    said_total: u64,
+    upcalls: VecDeque<Upcall>,
+    /// Number of messages to the controller so far.
+    upcalls_total: u64,
     connected: bool,
-    /// There is a driver for it.
+    /// Whether a driver is running.
     driven: bool,
-    /// The driver has something in its hands.
+    /// Whether the driver is processing messages.
     busy: bool,
-    temper: Temper,
+    behavior: Behavior,
     drops_misses: bool,
 }
 
-/// How a simulated switch takes what it is told.
+/// How a simulated switch responds to commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Temper {
-    /// It does everything.
+pub enum Behavior {
+    /// Executes all commands.
     #[default]
-    Willing,
-    /// It has no room for another flow.
+    Normal,
+    /// Refuses new flows because its flow table is full.
     Full,
-    /// It does not tell its flows.
+    /// Does not report its flows.
     Silent,
-    /// It takes no commands now: they wait where they are.
+    /// Accepts no commands; they wait in the inbox of the IO bee.
     Busy,
 }
 
 struct Interface {
     up: bool,
     sent: VecDeque<Bytes>,
-    /// What is plugged in.
+    /// The attached wire.
     wire: Option<mpsc::Sender<Bytes>>,
 }
 
-/// Something for the controller.
-pub(super) enum Saying {
+/// A message to the controller.
+pub(super) enum Upcall {
     Packet(PacketIn),
     Event(Event),
 }
 
 impl SimulatedSwitch {
-    /// A switch with ports 1 to `ports`, all of them up. `knows_owners`: see
+    /// Creates a switch with ports 1 to `ports`, all of them up. `knows_owners`: see
     /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
     pub fn new(hive: &Hive, node: NodeId, ports: u32, knows_owners: bool) -> SimulatedSwitch {
         let interface = |number| (PortNo(number), Interface { up: true, sent: VecDeque::new(), wire: None });
         let state = State {
             ports: (1..=ports).map(interface).collect(),
             table: FlowTable::default(),
-            said: VecDeque::new(),
-            said_total: 0,
+            upcalls: VecDeque::new(),
+            upcalls_total: 0,
             connected: false,
             driven: false,
             busy: false,
-            temper: Temper::Willing,
+            behavior: Behavior::Normal,
             drops_misses: false,
         };
+
         let inner = Inner {
             hive: hive.clone(),
             node,
@@ -106,22 +107,24 @@ impl SimulatedSwitch {
             quiet: Notify::new(),
             state: Mutex::new(state),
         };
+
         SimulatedSwitch { inner: Arc::new(inner) }
     }
 
-    /// Connects it to its hive.
+    /// Connects the switch to its hive.
     pub fn connect(&self) {
         let drops_misses = {
             let mut state = self.inner.state.lock();
             (state.connected, state.driven) = (true, true);
             state.drops_misses
         };
-        self.inner.say([Saying::Event(Event::Joined {
+        self.inner.push_upcalls([Upcall::Event(Event::Joined {
             node: self.inner.node,
             ports: self.ports(),
             knows_owners: self.inner.knows_owners,
             drops_misses,
         })]);
+
         let switch = self.clone();
         self.inner.hive.spawn_io(format!("simulated switch {}", self.inner.node), Restart::Never, move |io| {
             let driver = SimulatedDriver::new(switch.clone());
@@ -132,13 +135,13 @@ impl SimulatedSwitch {
         })
     }
 
-    /// Cuts the connection. The switch goes on with the flows that it has.
+    /// Closes the connection. The switch keeps forwarding by its flows.
     pub fn disconnect(&self) {
         self.inner.state.lock().connected = false;
         self.inner.wake.notify_one()
     }
 
-    /// Completes when its driver has handed over all that it had to say and has nothing in its hands. Cancel-safe.
+    /// Waits until the driver has handed over all messages and is idle. Cancel-safe.
     pub async fn quiet(&self) {
         loop {
             let quiet = self.inner.quiet.notified();
@@ -149,85 +152,88 @@ impl SimulatedSwitch {
         }
     }
 
-    /// Packets and events that it has had for its controller so far.
-    pub fn said(&self) -> u64 {
-        self.inner.state.lock().said_total
+    /// Returns the number of packets and events for the controller so far.
+    pub fn upcalls_total(&self) -> u64 {
+        self.inner.state.lock().upcalls_total
     }
 
-    /// What is counted about it.
+    /// Returns the counters of its driver.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.inner.counters
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> Vec<Port> {
         let state = self.inner.state.lock();
         state.ports.iter().map(|(number, interface)| describe(*number, interface.up)).collect()
     }
 
-    /// A frame comes in on `port`.
+    /// Receives a frame on `port`.
     pub fn receive(&self, port: PortNo, data: Bytes) {
         self.inner.receive(port, data)
     }
 
-    /// Frames that went out of `port` since this was asked last.
+    /// Returns the frames that `port` has sent since the previous call.
     pub fn sent(&self, port: PortNo) -> Vec<Bytes> {
         let mut state = self.inner.state.lock();
         state.ports.get_mut(&port).map(|interface| interface.sent.drain(..).collect()).unwrap_or_default()
     }
 
-    /// Switches a port on or off.
+    /// Enables or disables a port.
     pub fn set_up(&self, port: PortNo, up: bool) {
         let node = self.inner.node;
         let mut state = self.inner.state.lock();
         let Some(interface) = state.ports.get_mut(&port) else { return };
+
         if std::mem::replace(&mut interface.up, up) == up {
             return;
         }
+
         drop(state);
-        self.inner.say([Saying::Event(match up {
+        self.inner.push_upcalls([Upcall::Event(match up {
             true => Event::PortUp(PortUp { node, port: describe(port, up) }),
             false => Event::PortDown(PortDown { node, port, removed: false }),
         })])
     }
 
-    /// Somebody else puts a flow in place, with no mark of ours: its owner means nothing.
-    pub fn add_by_hand(&self, flow: &Flow) {
+    /// Installs a flow of another system; its owner is ignored.
+    pub fn install_foreign(&self, flow: &Flow) {
         self.inner.state.lock().table.install_foreign(flow, self.inner.hive.now())
     }
 
-    /// A flow of ours that nobody remembers: of an earlier life.
-    pub fn keep(&self, flow: &Flow) {
+    /// Installs a flow of this system that no app knows, as if left over from before a restart.
+    pub fn install_leftover(&self, flow: &Flow) {
         self.inner.state.lock().table.install(flow, self.inner.hive.now())
     }
 
-    /// Somebody takes a flow away, and the switch does not tell; whether there was one.
-    pub fn remove_by_hand(&self, key: FlowKey) -> bool {
-        self.inner.state.lock().table.take_away(key)
+    /// Removes a flow without reporting it. Returns whether it existed.
+    pub fn remove_silently(&self, key: FlowKey) -> bool {
+        self.inner.state.lock().table.remove_silently(key)
     }
 
-    /// How it takes what it is told from now on.
-    pub fn set_temper(&self, temper: Temper) {
-        self.inner.state.lock().temper = temper;
+    /// Sets how it responds to commands.
+    pub fn set_behavior(&self, behavior: Behavior) {
+        self.inner.state.lock().behavior = behavior;
         self.inner.wake.notify_one()
     }
 
-    /// Whether it drops what no flow takes, instead of bringing it up, from now on; it says so when it connects.
+    /// Sets whether it drops packets without a matching flow, instead of sending them to the controller. It
+    /// reports this when it connects.
     pub fn set_drops_misses(&self, drops_misses: bool) {
         self.inner.state.lock().drops_misses = drops_misses
     }
 
-    /// Who it says to be.
+    /// Returns its datapath id.
     pub fn node(&self) -> NodeId {
         self.inner.node
     }
 
-    /// Whether a [`Wire`](crate::sim::Wire) is plugged into `port`.
+    /// Returns whether a [`Wire`](crate::sim::Wire) is attached to `port`.
     pub fn is_wired(&self, port: PortNo) -> bool {
         self.inner.state.lock().ports.get(&port).is_some_and(|interface| interface.wire.is_some())
     }
 
-    /// Its flows, the highest priority first.
+    /// Returns its flows, highest priority first.
     pub fn flows(&self) -> Vec<Flow> {
         self.inner.expire();
         self.inner.state.lock().table.flows().cloned().collect()
@@ -247,7 +253,7 @@ fn describe(number: PortNo, up: bool) -> Port {
 
 impl Inner {
     pub(super) fn is_busy(&self) -> bool {
-        self.state.lock().temper == Temper::Busy
+        self.state.lock().behavior == Behavior::Busy
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -260,40 +266,41 @@ impl Inner {
         }
     }
 
-    /// Whether nothing that went out of `port` is still on its way.
+    /// Returns whether no frame that `port` has sent is still on the wire.
     pub(super) fn is_wire_empty(&self, port: PortNo) -> bool {
         let state = self.state.lock();
         let wire = state.ports.get(&port).and_then(|interface| interface.wire.as_ref());
         wire.is_none_or(|wire| wire.capacity() == wire.max_capacity())
     }
 
-    /// The driver takes what was said; it has it in its hands until it is [`Inner::done`].
-    pub(super) fn take_said(&self) -> VecDeque<Saying> {
+    /// Takes the messages for the driver, which is busy until it calls [`Inner::done`].
+    pub(super) fn take_upcalls(&self) -> VecDeque<Upcall> {
         let mut state = self.state.lock();
         state.busy = true;
-        std::mem::take(&mut state.said)
+        std::mem::take(&mut state.upcalls)
     }
 
-    /// The driver has handed over what it took, or has ended.
+    /// Marks the driver as idle, or as ended.
     pub(super) fn done(&self, ended: bool) {
         let mut state = self.state.lock();
         if ended {
             state.driven = false;
         }
-        // one that is to end has that in its hands
+        // a driver that still has to notice the disconnection is busy
         state.busy = state.driven && !state.connected;
         drop(state);
         self.quiet.notify_waiters()
     }
 
-    fn say(&self, sayings: impl IntoIterator<Item = Saying>) {
+    fn push_upcalls(&self, upcalls: impl IntoIterator<Item = Upcall>) {
         let mut state = self.state.lock();
-        for saying in sayings {
-            if state.connected && state.said.len() < SAYINGS_MAX {
-                state.said.push_back(saying);
-                state.said_total += 1
+        for upcall in upcalls {
+            if state.connected && state.upcalls.len() < UPCALLS_MAX {
+                state.upcalls.push_back(upcall);
+                state.upcalls_total += 1
             }
         }
+
         drop(state);
         self.wake.notify_one()
     }
@@ -305,38 +312,41 @@ impl Inner {
             _ => None,
         };
         let mut state = self.state.lock();
+
         if !state.ports.get(&port).is_some_and(|interface| interface.up) {
             return;
         }
+
         let taken = Ethernet::read(&data)
-            .and_then(|header| state.table.take(port, &header, conversation, data.len(), self.hive.now()));
+            .and_then(|header| state.table.lookup(port, &header, conversation, data.len(), self.hive.now()));
         let up = match taken {
             Some(actions) => state.process(port, &data, &actions),
             None if state.drops_misses => Vec::new(),
             None => vec![(PacketInReason::Miss, data)],
         };
         drop(state);
-        self.say(up.into_iter().map(|(reason, data)| self.packet_in(port, reason, data)))
+        self.push_upcalls(up.into_iter().map(|(reason, data)| self.packet_in(port, reason, data)))
     }
 
-    fn packet_in(&self, port: PortNo, reason: PacketInReason, data: Bytes) -> Saying {
+    fn packet_in(&self, port: PortNo, reason: PacketInReason, data: Bytes) -> Upcall {
         let length = data.len().min(usize::from(u16::MAX)) as u16;
-        Saying::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
+        Upcall::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
     }
 
-    /// Whether the flow is in place.
+    /// Installs a flow. Returns whether it is in place.
     pub(super) fn install(&self, flow: &Flow) -> bool {
         let mut state = self.state.lock();
-        let full = state.temper == Temper::Full;
+        let full = state.behavior == Behavior::Full;
         if !full {
             state.table.install(flow, self.hive.now())
         }
+
         drop(state);
         let (node, key) = (self.node, flow.key());
         if full {
             let Flow { owner, cause, .. } = *flow;
             let why = "flow_mod_failed: TABLE_FULL".to_string();
-            self.say([Saying::Event(Event::FlowFailed(FlowFailed {
+            self.push_upcalls([Upcall::Event(Event::FlowFailed(FlowFailed {
                 node,
                 owner,
                 cause,
@@ -344,31 +354,35 @@ impl Inner {
                 why,
             }))])
         }
+
         !full
     }
 
-    /// As an answer to a barrier.
+    /// Confirms flows, like the reply to a barrier.
     pub(super) fn confirm(&self, flows: Vec<FlowKey>) {
-        self.say([Saying::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
+        self.push_upcalls([Upcall::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
     }
 
     pub(super) fn read_flows(&self, wanted: &ReadFlows) {
         self.expire();
         let state = self.state.lock();
-        let (flows, silent) = (state.table.tell(self.hive.now()), state.temper == Temper::Silent);
+        let (flows, silent) = (state.table.describe(self.hive.now()), state.behavior == Behavior::Silent);
         drop(state);
+
         if silent {
             return;
         }
-        // in parts, as real ones do
+
+        // in parts, as real switches do
         let mut parts: Vec<_> = flows.chunks(FLOWS_PER_PART).map(<[_]>::to_vec).collect();
         let end = parts.pop().unwrap_or_default();
         let count = parts.len();
         let reading = |(at, flows)| {
             let read = FlowsRead { node: self.node, reading: wanted.reading, last: at == count, flows };
-            Saying::Event(Event::FlowsRead(FlowReading { asker: wanted.asker, read }))
+            Upcall::Event(Event::FlowsRead(FlowReading { asker: wanted.asker, read }))
         };
-        self.say(parts.into_iter().chain([end]).enumerate().map(reading))
+
+        self.push_upcalls(parts.into_iter().chain([end]).enumerate().map(reading))
     }
 
     pub(super) fn withdraw(&self, flows: &WithdrawFlows) {
@@ -379,7 +393,7 @@ impl Inner {
     pub(super) fn send(&self, packet: &PacketOut) {
         if let Payload::Whole(data) = &packet.payload {
             let up = self.state.lock().process(packet.port, data, &packet.actions);
-            self.say(up.into_iter().map(|(reason, data)| self.packet_in(packet.port, reason, data)))
+            self.push_upcalls(up.into_iter().map(|(reason, data)| self.packet_in(packet.port, reason, data)))
         }
     }
 
@@ -388,13 +402,13 @@ impl Inner {
         self.report(gone)
     }
 
-    /// As with real switches, only the end of an intended flow is reported.
+    /// Reports removed flows: only intended ones, as real switches do.
     fn report(&self, gone: Vec<Gone>) {
         let node = self.node;
-        self.say(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
+        self.push_upcalls(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
             |Gone { flow, reason, packets, bytes }| {
                 let Flow { owner, priority, matching, .. } = flow;
-                Saying::Event(Event::FlowRemoved(FlowRemoved {
+                Upcall::Event(Event::FlowRemoved(FlowRemoved {
                     node,
                     owner,
                     priority,
@@ -410,10 +424,10 @@ impl Inner {
 
 impl State {
     fn is_quiet(&self) -> bool {
-        self.said.is_empty() && !self.busy && self.connected == self.driven
+        self.upcalls.is_empty() && !self.busy && self.connected == self.driven
     }
 
-    /// Does `actions` to a frame; returns what goes up.
+    /// Applies `actions` to a frame. Returns the frames for the controller.
     fn process(&mut self, port: PortNo, data: &Bytes, actions: &Actions) -> Vec<(PacketInReason, Bytes)> {
         let mut data = data.clone();
         let mut up = Vec::new();
@@ -425,7 +439,7 @@ impl State {
                     others.into_iter().for_each(|other| self.output(other, &data))
                 }
                 Action::Output(PortNo::IN_PORT) => self.output(port, &data),
-                // a switch sends nothing back where it came from, unless told IN_PORT
+                // a switch sends nothing back to the input port, except by IN_PORT
                 Action::Output(out) if out == port => {}
                 Action::Output(out) => self.output(out, &data),
                 Action::SetDestination(mac) => data = with_address(&data, 0, mac),
@@ -433,6 +447,7 @@ impl State {
                 Action::PopTag => data = without_tag(&data),
             }
         }
+
         up
     }
 
@@ -445,7 +460,7 @@ impl State {
             }
             interface.sent.push_back(data.clone());
             if let Some(wire) = &interface.wire {
-                let _ = wire.try_send(data.clone()); // a full wire loses it
+                let _ = wire.try_send(data.clone()); // a full wire loses the frame
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A cable between two ports: what goes out of one comes in on the other.
+//! Simulates a cable between two ports: each port receives the frames that the other one sends.
 
 use crate::object::PortNo;
 use crate::sim::switch::SimulatedSwitch;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
-/// Frames on their way in one direction; more are lost.
+/// Maximum number of frames in flight in one direction; further ones are lost.
 const FRAMES_MAX: usize = 1_024;
 
-/// A cable between two ports of simulated switches, or of one.
+/// A cable between two ports of simulated switches, or of the same switch.
 pub struct Wire {
     ends: [(SimulatedSwitch, PortNo); 2],
     state: Arc<State>,
@@ -21,11 +21,11 @@ pub struct Wire {
 #[derive(Default)]
 struct State {
     carried: AtomicU64,
-    deaf: AtomicBool,
+    lossy: AtomicBool,
 }
 
 impl Wire {
-    /// Plugs a cable into both ports.
+    /// Connects two ports.
     pub fn new(one: (&SimulatedSwitch, PortNo), other: (&SimulatedSwitch, PortNo)) -> Wire {
         let ends = [(one.0.clone(), one.1), (other.0.clone(), other.1)];
         let state = Arc::new(State::default());
@@ -35,45 +35,47 @@ impl Wire {
         Wire { ends, state }
     }
 
-    /// Frames that it has carried so far, both ways.
+    /// Returns the number of frames carried so far, in both directions.
     pub fn carried(&self) -> u64 {
         self.state.carried.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is on its way.
+    /// Returns whether no frame is in flight.
     pub fn is_empty(&self) -> bool {
         self.ends.iter().all(|(switch, port)| switch.inner.is_wire_empty(*port))
     }
 
-    /// Loses everything from now on, or nothing any more; the ports do not notice.
-    pub fn deafen(&self, deaf: bool) {
-        self.state.deaf.store(deaf, Ordering::Relaxed)
+    /// Sets whether the wire loses all frames; the ports stay up.
+    pub fn set_lossy(&self, lossy: bool) {
+        self.state.lossy.store(lossy, Ordering::Relaxed)
     }
 
-    /// Cuts it: both ports see their link go.
+    /// Disconnects the cable: both ports go down.
     pub fn cut(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, false))
     }
 
-    /// Mends it.
+    /// Connects the cable again: both ports come up.
     pub fn mend(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, true))
     }
 }
 
-/// Brings what goes out of `from` to `to`, in a task of its own: so no frame runs through the network in one call.
+/// Carries frames from `from` to `to` in a separate task, so that no frame passes through the whole network
+/// in one call.
 fn carry(from: &(SimulatedSwitch, PortNo), to: &(SimulatedSwitch, PortNo), state: &Arc<State>) {
     let (put, take) = mpsc::channel::<Bytes>(FRAMES_MAX);
     from.0.inner.plug(from.1, put);
     let take = Mutex::new(Some(take));
     let (to, state) = (to.clone(), state.clone());
     let name = format!("wire into port {} of {}", to.1, to.0.inner.node);
+
     from.0.inner.hive.spawn_io(name, Restart::Never, move |_| {
         let (take, (switch, port), state) = (take.lock().take(), to.clone(), state.clone());
         async move {
             let Some(mut take) = take else { return Ok(()) };
             while let Some(frame) = take.recv().await {
-                if state.deaf.load(Ordering::Relaxed) {
+                if state.lossy.load(Ordering::Relaxed) {
                     continue;
                 }
                 state.carried.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Flows over OpenFlow: read in parts, put in place, confirmed, refused.
+//! Tests flows over OpenFlow: read in parts, installed, confirmed, refused.
 
 use crate::peer::{Controller, Peer, encode, eventually, features};
 use beehive_nom::apps::{LearningSwitch, NodeController};
@@ -25,7 +25,7 @@ async fn described(controller: &Controller, node: NodeId) -> NodeDescription {
     controller.hive.request(DescribeNode { node }).await.expect("is known")
 }
 
-/// The flow as the switch would tell it.
+/// Returns the flow as a switch reports it.
 fn entry<'a>(flow: &FlowMod<'a>) -> FlowEntry<'a> {
     FlowEntry {
         table_id: 0,
@@ -44,7 +44,8 @@ fn entry<'a>(flow: &FlowMod<'a>) -> FlowEntry<'a> {
     }
 }
 
-/// A switch, and the flow that it was told of: cookie, priority and match.
+/// Connects a switch and returns it with the flow that it received: transaction id, cookie, priority and
+/// match.
 async fn with_a_wall(controller: &Controller, version: Version) -> (Peer, u32, u64, u16, Match) {
     let node = NodeId(version.wire().into());
     let mut peer = controller.join(version, node.0).await;
@@ -55,6 +56,7 @@ async fn with_a_wall(controller: &Controller, version: Version) -> (Peer, u32, u
         }
         _ => None,
     });
+
     let (xid, cookie, priority, matching) = added.await.expect("is told");
     (peer, xid, cookie, priority, matching)
 }
@@ -91,13 +93,15 @@ async fn an_error_is_tied_to_its_flow_by_its_number() {
     ] {
         let (mut peer, xid, ..) = with_a_wall(&controller, version).await;
         let node = NodeId(version.wire().into());
-        // not a word of the message that it is about: only the number says
+        // the error quotes nothing of the message, so only the transaction id identifies the flow
         let error = ErrorMessage { error_type, code, data: &[] };
         let mut out = BytesMut::new();
+
         error.encode_into(version, xid, &mut out).expect("an error");
         peer.send(&out).await;
         let _ = peer.until(|m, _| matches!(m, Message::BarrierRequest).then_some(())).await;
         let mut failure = None;
+
         for _ in 0..100 {
             failure = described(&controller, node).await.failures.last().cloned();
             if failure.as_ref().is_some_and(|f| f.why == name) {
@@ -105,6 +109,7 @@ async fn an_error_is_tied_to_its_flow_by_its_number() {
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
+
         let failure = failure.expect("is reported");
         let wanted = wall(node, 1).flow;
         assert_eq!(
@@ -113,6 +118,7 @@ async fn an_error_is_tied_to_its_flow_by_its_number() {
         );
         assert_eq!(failure.cause, wanted.cause);
         drop(peer);
+
         assert!(eventually(|| controller.directory.is_empty()).await);
     }
 }
@@ -141,13 +147,13 @@ async fn flows_that_are_right_are_not_touched_whatever_parts_they_come_in() {
         let tell = async |peer: &mut Peer, asked: u32| {
             for (at, entries) in parts.iter().enumerate() {
                 let told = FlowStatistics { more: at + 1 < parts.len(), entries: entries.as_slice().into() };
-                // a part that nobody asked for is not among them
+                // a part with an unknown transaction id is ignored
                 peer.send(&encode(&Message::FlowStatisticsReply(told), version, asked + 100)).await;
                 peer.send(&encode(&Message::FlowStatisticsReply(told), version, asked)).await;
             }
         };
         tell(&mut peer, asked).await;
-        // what is astray may be wanted in a moment: it is read again then
+        // an unclaimed flow may be requested in a moment, so the flows are read again
         let again = peer.until(|m, xid| match m {
             Message::FlowStatisticsRequest(_) => Some(Some(xid)),
             Message::FlowMod(f) if f.command == FlowCommand::DeleteStrict => Some(None),
@@ -156,7 +162,7 @@ async fn flows_that_are_right_are_not_touched_whatever_parts_they_come_in() {
         let again = again.await.expect("reads flows again").expect("withdraws nothing before");
         tell(&mut peer, again).await;
         let mut told: Vec<(FlowCommand, u16)> = Vec::new();
-        // the flow that brings packets up comes last where there is one
+        // the miss flow, where there is one, comes last
         let last = if version == Version::V1_3 { FlowCommand::Add } else { FlowCommand::DeleteStrict };
         while told.last().is_none_or(|(command, ..)| *command != last) {
             let next = peer.until(|m, _| match m {
@@ -197,6 +203,7 @@ async fn a_list_of_flows_that_does_not_end_ends_the_connection() {
     let endless = FlowStatistics { more: true, entries: [].as_slice().into() };
     let part = encode(&Message::FlowStatisticsReply(endless), Version::V1_0, asked);
     let many = part.repeat(beehive_nom::limits::READING_PARTS_MAX as usize + 1);
+
     peer.send(&many).await;
     peer.closed().await;
     assert!(eventually(|| controller.directory.is_empty()).await);

@@ -1,4 +1,4 @@
-//! Hostile switches: whatever they do, their own connection ends in time, and the others are served.
+//! Tests hostile switches: their own connections end in bounded time, and other switches are served.
 
 use crate::peer::{Controller, Peer, encode, eventually, features, frame_between};
 use beehive_core::Time;
@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 
-/// How far a hostile switch behaves before it shows its face.
+/// The point up to which a hostile switch follows the protocol.
 #[derive(Clone, Copy, Debug)]
 enum After {
     Nothing,
@@ -48,6 +48,7 @@ async fn whatever_is_malformed_ends_its_own_connection_only() {
         ("an error that is cut off", After::Join, &[4, 1, 0, 9, 0, 0, 0, 0, 0]),
         ("a removed flow that is cut off", After::Join, &[4, 11, 0, 9, 0, 0, 0, 0, 0]),
     ];
+
     for (at, (name, after, bytes)) in cases.iter().enumerate() {
         let mut peer = controller.connect().await;
         match after {
@@ -62,6 +63,7 @@ async fn whatever_is_malformed_ends_its_own_connection_only() {
         assert!(began.elapsed() < Duration::from_secs(1), "{name}: {:?}", began.elapsed());
         assert!(controller.serves(&mut bystander).await, "after {name}");
     }
+
     assert!(eventually(|| controller.directory.len() == 1).await);
 }
 
@@ -72,7 +74,8 @@ async fn unknown_messages_are_counted_and_ignored() {
     for kind in [4, 30, 31, 99, 255] {
         peer.send(&[4, kind, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await;
     }
-    // requests that are a controller's, and a barrier that nobody asked for
+
+    // requests that only a controller sends, and an unsolicited barrier reply
     peer.send(&encode(&Message::FeaturesRequest, Version::V1_3, 0)).await;
     peer.send(&encode(&Message::BarrierReply, Version::V1_3, 7)).await;
     assert!(controller.serves(&mut peer).await);
@@ -86,11 +89,13 @@ async fn strangers_and_drips_are_given_up() {
     let mut drip = controller.connect().await;
     let mut stuck = controller.connect().await;
     stuck.greet(Version::V1_0).await.unwrap();
+
     let began = Instant::now();
     for byte in [1, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         let _ = drip.stream.write_all(&[byte]).await;
         tokio::time::sleep(Duration::from_millis(30)).await
     }
+
     mute.closed().await;
     drip.closed().await;
     stuck.closed().await;
@@ -104,9 +109,11 @@ async fn many_half_open_connections_keep_nobody_out() {
     let controller = Controller::with(settings).await;
     let mut bystander = controller.join(Version::V1_0, 1).await;
     let mut open = Vec::new();
+
     for _ in 0..400 {
         open.push(controller.connect().await);
     }
+
     let mut newcomer = controller.join(Version::V1_3, 2).await;
     assert!(controller.serves(&mut newcomer).await && controller.serves(&mut bystander).await);
     assert!(eventually(|| controller.directory.len() <= 52).await, "{}", controller.directory.len());
@@ -119,6 +126,7 @@ async fn a_switch_that_does_not_read_costs_a_bounded_amount_of_memory() {
     let mut deaf = controller.join(Version::V1_0, 2).await;
     let mut burst = BytesMut::new();
     let data = [frame_between(1, 2), vec![0; 1000]].concat();
+
     for _ in 0..2_000 {
         let packet = beehive_of::any::PacketIn {
             buffer_id: None,
@@ -131,11 +139,13 @@ async fn a_switch_that_does_not_read_costs_a_bounded_amount_of_memory() {
         };
         packet.encode_into(Version::V1_0, 0, &mut burst).unwrap();
     }
-    // 40 MB come up, and the answers are not read
+
+    // send 40 MB of packet-ins, and do not read the answers
     for _ in 0..20 {
         let sent = tokio::time::timeout(Duration::from_secs(2), deaf.stream.write_all(&burst)).await;
         assert!(sent.is_ok(), "the driver has stopped reading");
     }
+
     assert!(controller.serves(&mut bystander).await);
     assert!(eventually(|| controller.directory.totals().packet_ins > 39_000).await);
     assert!(controller.directory.totals().packet_outs_dropped > 1_000);
@@ -146,6 +156,7 @@ async fn random_bytes_do_no_harm() {
     let controller = Controller::start().await;
     let mut bystander = controller.join(Version::V1_3, 1).await;
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+
     for round in 0..100 {
         let mut peer: Peer = controller.connect().await;
         match round % 3 {
@@ -153,18 +164,21 @@ async fn random_bytes_do_no_harm() {
             1 => drop(peer.greet(Version::V1_0).await),
             _ => peer.join(Version::V1_3, 100 + round).await,
         }
+
         let bytes: Vec<u8> = (0..600)
             .map(|_| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (seed >> 56) as u8
             })
             .collect();
+
         peer.send(&bytes).await;
     }
+
     assert!(controller.serves(&mut bystander).await);
 }
 
-/// Counts what comes out of a session.
+/// Counts the events of a session.
 #[derive(Default)]
 struct Seen(usize);
 
@@ -172,7 +186,7 @@ impl Events for Seen {
     fn packet_in(&mut self, _: PacketIn) {
         self.0 += 1
     }
-    fn happened(&mut self, _: Event) {
+    fn event(&mut self, _: Event) {
         self.0 += 1
     }
 }
@@ -182,15 +196,17 @@ fn ready(version: Version) -> Session {
     let mut session = Session::new(SessionSettings::default(), Default::default(), Time::ZERO, &mut out);
     let mut feed = |session: &mut Session, bytes: &[u8]| {
         let frame = Frame::whole(bytes).unwrap();
-        session.greet(frame, Time::ZERO, &mut out, &mut seen).unwrap();
+        session.handshake(frame, Time::ZERO, &mut out, &mut seen).unwrap();
     };
     feed(&mut session, &[version.wire(), 0, 0, 8, 0, 0, 0, 1]);
     feed(&mut session, &features(version, 1, u8::from(version >= Version::V1_3), 2));
+
     let mut setup = BytesMut::new();
     session.admit(Time::ZERO, &mut setup).unwrap();
     let barrier = Frames::new(&setup).map(|f| f.unwrap().xid()).last().unwrap();
     feed(&mut session, &encode(&Message::BarrierReply, version, barrier));
     assert!(session.is_ready());
+
     session
 }
 
@@ -223,13 +239,14 @@ fn every_truncation_and_every_changed_byte_is_survived() {
                     bytes[at] ^= change;
                     serve(version, &bytes, &mut seen);
                 }
-                // the header's length follows the truncation
+                // adapt the length field in the header to the truncation
                 let mut bytes = message[..at].to_vec();
                 if let Some(length) = bytes.get_mut(2..4) {
                     length.copy_from_slice(&(at as u16).to_be_bytes());
                 }
                 serve(version, &bytes, &mut seen);
             }
+
             let before = seen.0;
             serve(version, &message, &mut seen);
             assert!(before > 0 || seen.0 >= before);
@@ -237,7 +254,7 @@ fn every_truncation_and_every_changed_byte_is_survived() {
     }
 }
 
-/// As a connection does: complete frames only.
+/// Passes complete frames to a session, like a connection.
 fn serve(version: Version, bytes: &[u8], seen: &mut Seen) {
     let mut session = ready(version);
     let mut frames = Frames::new(bytes);

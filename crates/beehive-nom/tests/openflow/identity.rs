@@ -1,4 +1,4 @@
-//! Switches that say to be one that is there.
+//! Tests connections that claim the datapath id of a connected switch.
 
 use crate::peer::{Controller, eventually, features};
 use beehive_of::Version;
@@ -13,12 +13,14 @@ async fn a_newcomer_is_refused_while_the_first_one_is_alive() {
     let mut second = controller.connect().await;
     let xid = second.greet(Version::V1_3).await.unwrap();
     second.send(&features(Version::V1_3, 1, 0, xid)).await;
+
     let probed = first.until(|m, _| matches!(m, Message::EchoRequest(_)).then_some(()));
     tokio::time::timeout(Duration::from_millis(500), probed).await.expect("is probed at once").unwrap();
     assert!(controller.serves(&mut first).await);
     let told = second.closed().await.expect("is told why");
     assert_eq!((told.0, told.1), (1, 5), "bad request, not permitted");
     assert!(controller.serves(&mut first).await);
+
     assert_eq!(controller.directory.ended().1, 1);
 }
 
@@ -41,12 +43,14 @@ async fn auxiliary_connections_are_no_duplicates() {
     let mut auxiliary = controller.connect().await;
     let xid = auxiliary.greet(Version::V1_3).await.unwrap();
     auxiliary.send(&features(Version::V1_3, 1, 1, xid)).await;
-    // the barrier is answered on the way
+
+    // this also answers the barrier
     let _ = tokio::time::timeout(Duration::from_millis(200), auxiliary.until(|_, _| None::<()>)).await;
     assert!(controller.serves(&mut main).await);
     assert_eq!((controller.directory.len(), controller.directory.nodes()), (2, 1));
     let mut orphan = controller.connect().await;
     let xid = orphan.greet(Version::V1_3).await.unwrap();
+
     orphan.send(&features(Version::V1_3, 99, 1, xid)).await;
     assert!(orphan.closed().await.is_some(), "is told why");
 }
@@ -63,8 +67,8 @@ async fn a_second_set_of_features_changes_nothing() {
     assert_eq!(status[0].node.as_deref(), Some("0000000000000001"));
 }
 
-/// Who says to be a switch that is there is not read without end while that one is probed, nor answered without end while it
-/// is not known who it is.
+/// A connection with a conflicting identity is not read without limit while the other one is probed, and its
+/// requests are not answered without limit before it is identified.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_that_floods_is_not_kept_in_memory() {
     const MEGABYTE: usize = 1 << 20;
@@ -76,8 +80,9 @@ async fn a_stranger_that_floods_is_not_kept_in_memory() {
         if identified {
             stranger.send(&features(Version::V1_0, 1, 0, xid)).await;
         }
+
         let mut megabytes = 0;
-        // it reads nothing
+        // the peer reads nothing
         while megabytes < 200 {
             let sent = tokio::time::timeout(Duration::from_millis(300), stranger.stream.write_all(&noise));
             match sent.await {
@@ -85,15 +90,18 @@ async fn a_stranger_that_floods_is_not_kept_in_memory() {
                 _ => break,
             }
         }
+
         megabytes
     };
+
     let controller = Controller::start().await;
     let _silent = controller.join(Version::V1_0, 1).await;
     for identified in [true, false] {
-        // the sockets of both sides hold some
+        // the socket buffers of both sides hold some megabytes
         let megabytes = sent_by(&controller, identified).await;
         assert!(megabytes < 30, "{megabytes} MB, identified: {identified}")
     }
+
     let mut other = controller.join(Version::V1_0, 2).await;
     assert!(controller.serves(&mut other).await);
 }

@@ -1,15 +1,15 @@
-//! The OpenFlow driver over real TCP: how it greets, serves, refuses, and what hostile switches can do to it.
+//! Tests the OpenFlow driver over real TCP connections: handshake, service, refusals, and hostile switches.
 
 extern crate beehive_core as beehive;
 
-mod bursts;
+mod established;
+mod flow_backpressure;
 mod flows;
-mod greeting;
+mod handshake;
 mod hostile;
 mod identity;
-mod odd;
+mod invalid_messages;
 mod peer;
-mod service;
-mod shedding;
-mod stall;
+mod stalled_journal;
+mod stuck_bee;
 mod tls;

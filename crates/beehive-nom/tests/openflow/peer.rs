@@ -1,4 +1,4 @@
-//! A controller on a port of this machine, and switches that speak to it over TCP.
+//! A controller on a local port, and switches that connect to it over TCP.
 
 use beehive_core::{Builder, Hive};
 use beehive_nom::apps::{LearningSwitch, NodeController};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longest time that anything may take.
+/// Time limit of every operation.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Controller {
@@ -30,7 +30,8 @@ impl Controller {
         Controller::with(ListenerSettings::default()).await
     }
 
-    /// One that gives up on silent switches after 0.4 s, and on strangers after 0.5 s.
+    /// Starts a controller that disconnects silent switches after 0.4 s, and unfinished handshakes after 0.5
+    /// s.
     pub(crate) async fn impatient() -> Controller {
         let session = SessionSettings {
             echo_interval: Duration::from_millis(100),
@@ -44,7 +45,7 @@ impl Controller {
         Controller::of(Hive::builder().app::<NodeController>().app::<LearningSwitch>(), settings).await
     }
 
-    /// One of other apps.
+    /// Starts a controller with the given apps and settings.
     pub(crate) async fn of(apps: Builder, settings: ListenerSettings) -> Controller {
         let hive = apps.start().expect("starts");
         let directory = Arc::new(Directory::default());
@@ -60,14 +61,14 @@ impl Controller {
         Peer::of(stream)
     }
 
-    /// A switch that is set up.
+    /// Connects a switch and completes its setup.
     pub(crate) async fn join(&self, version: Version, node: u64) -> Peer {
         let mut peer = self.connect().await;
         peer.join(version, node).await;
         peer
     }
 
-    /// Whether a switch is served as it should be.
+    /// Returns whether a switch is served correctly.
     pub(crate) async fn serves(&self, peer: &mut Peer) -> bool {
         let (a, b) = (frame_between(1, 2), frame_between(2, 1));
         peer.packet_in(1, &a).await;
@@ -79,7 +80,7 @@ impl Controller {
     }
 }
 
-/// Waits for something to become true.
+/// Waits until a condition becomes true.
 pub(crate) async fn eventually(what: impl Fn() -> bool) -> bool {
     for _ in 0..300 {
         if what() {
@@ -96,7 +97,7 @@ pub(crate) fn frame_between(source: u8, destination: u8) -> Vec<u8> {
 
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
-    /// What was read and not looked at.
+    /// Bytes that were read and not yet processed.
     pub(crate) received: FrameBuffer,
     pub(crate) version: Version,
 }
@@ -123,6 +124,7 @@ pub(crate) fn features(version: Version, node: u64, auxiliary_id: u8, xid: u32) 
         actions: 0,
         ports,
     };
+
     features.encode_into(version, xid, &mut out).expect("features");
     out
 }
@@ -139,11 +141,11 @@ impl Peer {
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
-        // the other side may have closed: that is seen when reading
+        // the other side may have closed the connection, which the next read reports
         let _ = self.stream.write_all(bytes).await;
     }
 
-    /// The next frame; none: the connection is closed.
+    /// Returns the next frame; `None` if the connection is closed.
     pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
         let next = async {
             loop {
@@ -155,10 +157,11 @@ impl Peer {
                 }
             }
         };
+
         tokio::time::timeout(PATIENCE, next).await.expect("the controller neither speaks nor closes")
     }
 
-    /// Answers until something comes that `want` wants.
+    /// Answers the controller's requests until a message arrives for which `want` returns a value.
     pub(crate) async fn until<R>(&mut self, want: impl Fn(&Message<'_>, u32) -> Option<R>) -> Option<R> {
         loop {
             let bytes = self.next().await?;
@@ -190,10 +193,11 @@ impl Peer {
             }
             _ => return,
         };
+
         self.send(&answer).await
     }
 
-    /// Says hello; returns the features request's number.
+    /// Sends a hello. Returns the transaction id of the features request.
     pub(crate) async fn greet(&mut self, version: Version) -> Option<u32> {
         self.version = version;
         let mut hello = BytesMut::new();
@@ -207,18 +211,18 @@ impl Peer {
         self.settle().await
     }
 
-    /// Says hello, and who it is.
+    /// Sends a hello and the features reply.
     pub(crate) async fn introduce(&mut self, version: Version, node: u64) {
         let xid = self.greet(version).await.expect("asks for features");
         self.send(&features(version, node, 0, xid)).await
     }
 
-    /// Goes on until the controller has read its flows, of which there are none, and put its own in place.
+    /// Continues until the controller has read its flows, of which there are none, and installed its own.
     pub(crate) async fn settle(&mut self) {
         self.settle_with(no_flows()).await
     }
 
-    /// As [`Peer::settle`], with these flows.
+    /// Continues like [`Peer::settle`], and reports these flows.
     pub(crate) async fn settle_with(&mut self, flows: FlowStatistics<'_>) {
         self.tell(flows).await;
         if self.version >= Version::V1_3 {
@@ -227,7 +231,7 @@ impl Peer {
         }
     }
 
-    /// Waits until the controller asks for its flows, and tells these.
+    /// Waits until the controller requests the flows, and reports these.
     pub(crate) async fn tell(&mut self, flows: FlowStatistics<'_>) {
         let asked =
             |message: &Message<'_>, xid| matches!(message, Message::FlowStatisticsRequest(_)).then_some(xid);
@@ -256,12 +260,13 @@ impl Peer {
             cookie: None,
             data,
         };
+
         let mut out = BytesMut::new();
         packet.encode_into(self.version, 0, &mut out).expect("packet-in");
         self.send(&out).await
     }
 
-    /// The next packet-out: its first output and its data.
+    /// Waits for the next packet-out, and returns its first output port and its data.
     pub(crate) async fn packet_out(&mut self) -> Option<(PortNo, Vec<u8>)> {
         self.until(|message, _| match message {
             Message::PacketOut(packet) => Some((output(&packet.actions), packet.data.to_vec())),
@@ -270,7 +275,7 @@ impl Peer {
         .await
     }
 
-    /// Whether the connection closes, and what the last error said: type, code, words.
+    /// Waits until the connection closes, and returns the latest error: type, code and text.
     pub(crate) async fn closed(&mut self) -> Option<(u16, u16, String)> {
         let mut last = None;
         while let Some(bytes) = self.next().await {

@@ -1,4 +1,4 @@
-//! Switches over TLS, those that are not to be trusted (row S22 of the threats), and lists of who may connect.
+//! Tests switches over TLS, untrusted ones (row S22 of the threats), and access lists.
 
 use crate::peer::{Controller, Peer, encode, eventually, features, no_flows};
 use beehive_core::Hive;
@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key.
@@ -51,7 +51,7 @@ fn parameters(name: &str) -> (CertificateParams, KeyPair) {
     (parameters, KeyPair::generate().unwrap())
 }
 
-/// A folder of credentials; gone when dropped.
+/// A folder of credentials, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -78,7 +78,7 @@ impl Drop for Folder {
     }
 }
 
-/// Everybody that a controller with TLS needs.
+/// All authorities and identities that the tests need.
 struct World {
     ours: Authority,
     switches: Authority,
@@ -94,12 +94,12 @@ impl World {
         World { ours, switches, folder, controller }
     }
 
-    /// A switch with this certificate.
+    /// Connects a switch with this certificate.
     async fn connect(&self, identity: Option<&Identity>) -> Peer {
         connect(&self.controller, &self.ours, identity).await
     }
 
-    /// Whether it is let in as node `node`.
+    /// Returns whether a switch with this certificate is admitted as `node`.
     async fn is_let_in(&self, identity: Option<&Identity>, node: u64) -> bool {
         let mut peer = self.connect(identity).await;
         is_let_in(&mut peer, node).await
@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-/// One that gives up on strangers after a second.
+/// Starts a controller that ends unfinished handshakes after a second.
 async fn controller(tls: Option<(&Path, bool)>, access: Access) -> Controller {
     let hive = Hive::builder().app::<NodeController>().app::<LearningSwitch>().start().unwrap();
     let directory = Arc::new(Directory::default());
@@ -119,16 +119,18 @@ async fn controller(tls: Option<(&Path, bool)>, access: Access) -> Controller {
     let session = SessionSettings { handshake: Duration::from_secs(1), ..SessionSettings::default() };
     let settings = ListenerSettings { session, ..ListenerSettings::default() };
     let listener = Listener::guarded(&hive, directory.clone(), settings, access);
+
     match tls {
         Some((folder, binds)) => {
             listener.serve_tls(socket, Arc::new(Credentials::read(folder, binds).unwrap()))
         }
         None => listener.serve(socket),
     }
+
     Controller { hive, directory, address }
 }
 
-/// A switch that shows `identity`, and trusts `ours`. What it speaks is brought over by a task.
+/// Connects a switch that presents `identity` and trusts `ours`. A task relays its messages over TLS.
 async fn connect(controller: &Controller, ours: &Authority, identity: Option<&Identity>) -> Peer {
     let mut roots = RootCertStore::empty();
     roots.add(ours.0.der().clone()).unwrap();
@@ -145,13 +147,15 @@ async fn connect(controller: &Controller, ours: &Authority, identity: Option<&Id
             builder.with_client_auth_cert(vec![certificate], key).unwrap()
         }
     };
+
     let stream = TcpStream::connect(controller.address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let bridge = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let near = TcpStream::connect(bridge.local_addr().unwrap()).await.unwrap();
     let (mut far, _) = bridge.accept().await.unwrap();
+
     tokio::spawn(async move {
-        // refused or over: the near end sees the end of it
+        // refused or closed: the near end sees the end of the stream
         let Ok(mut tls) = TlsConnector::from(Arc::new(config)).connect(name, stream).await else { return };
         let _ = tokio::io::copy_bidirectional(&mut tls, &mut far).await;
     });
@@ -175,10 +179,12 @@ async fn a_switch_that_is_trusted_is_served() {
     let mut peer = world.connect(Some(&world.switches.sign("a switch", |_| {}))).await;
     peer.join(Version::V1_3, 7).await;
     assert!(world.controller.serves(&mut peer).await);
-    // more than fits into a record, and than waits inside
+
+    // more than a TLS record and the internal buffer hold
     for _ in 0..300 {
         peer.send(&[&[4, 2, 0x10, 0, 0, 0, 0, 1][..], &[7; 0x1000 - 8]].concat()).await;
     }
+
     for _ in 0..300 {
         let echo = peer.until(|message, _| match message {
             Message::EchoReply(echo) => Some((echo.data.len(), echo.data.last().copied())),
@@ -186,6 +192,7 @@ async fn a_switch_that_is_trusted_is_served() {
         });
         assert_eq!(echo.await, Some((0x1000 - 8, Some(7))));
     }
+
     assert!(world.controller.serves(&mut peer).await);
     assert_eq!(world.untrusted(), 0);
 }
@@ -203,6 +210,7 @@ async fn who_is_not_trusted_is_refused_and_counted() {
         p.not_before = rcgen::date_time_ymd(2096, 1, 1);
         p.not_after = rcgen::date_time_ymd(2099, 1, 1);
     });
+
     let own = {
         let (parameters, key) = parameters("a switch");
         Identity { certificate: parameters.self_signed(&key).unwrap().pem(), key }
@@ -216,6 +224,7 @@ async fn who_is_not_trusted_is_refused_and_counted() {
         ("signed by who signs controllers", Some(&controllers)),
         ("none", None),
     ];
+
     let mut bystander = world.connect(Some(&good)).await;
     bystander.join(Version::V1_3, 1).await;
     for (at, (name, identity)) in cases.into_iter().enumerate() {
@@ -223,6 +232,7 @@ async fn who_is_not_trusted_is_refused_and_counted() {
         assert!(eventually(|| world.untrusted() == at as u64 + 1).await, "{name}: {}", world.untrusted());
         assert!(world.controller.serves(&mut bystander).await, "after {name}");
     }
+
     assert!(eventually(|| world.controller.directory.len() == 1).await);
 }
 
@@ -235,9 +245,10 @@ async fn plain_words_to_a_tls_port_are_refused_and_never_answered_plainly() {
         let mut answer = Vec::new();
         let end = tokio::time::timeout(Duration::from_secs(3), stream.read_to_end(&mut answer)).await;
         assert!(end.is_ok(), "it stays open");
-        // an alert of TLS at most: nothing of OpenFlow
+        // at most a TLS alert, and nothing of OpenFlow
         assert!(answer.first().is_none_or(|kind| *kind == 21), "{answer:?}");
     }
+
     assert!(eventually(|| world.untrusted() == 3).await, "{}", world.untrusted());
 }
 
@@ -245,7 +256,8 @@ async fn plain_words_to_a_tls_port_are_refused_and_never_answered_plainly() {
 async fn versions_of_tls_that_are_broken_are_refused() {
     let world = World::new(false, Access::default()).await;
     for version in [[3, 0], [3, 1], [3, 2]] {
-        // a client's hello (RFC 5246, 7.4.1.2): version, random, no session, two suites, no compression
+        // a client hello (RFC 5246, 7.4.1.2): version, random bytes, no resumption, two cipher suites, no
+        // compression
         let body = [&version[..], &[7; 32], &[0, 0, 4, 0xc0, 0x13, 0, 0x2f, 1, 0]].concat();
         let hello = [&[1, 0, 0, body.len() as u8][..], &body].concat();
         let record = [&[0x16, 3, 1, 0, hello.len() as u8][..], &hello].concat();
@@ -256,6 +268,7 @@ async fn versions_of_tls_that_are_broken_are_refused() {
         assert!(end.is_ok(), "it stays open");
         assert_eq!(answer.first(), Some(&21), "an alert: {answer:?}");
     }
+
     assert!(eventually(|| world.untrusted() == 3).await, "{}", world.untrusted());
 }
 
@@ -263,7 +276,7 @@ async fn versions_of_tls_that_are_broken_are_refused() {
 async fn a_handshake_that_stalls_is_given_up() {
     let world = World::new(false, Access::default()).await;
     let began = Instant::now();
-    // nothing; the start of a client's hello; a whole record that is not all of one
+    // nothing; the start of a client hello; a complete record with a part of one
     for start in [&[][..], &[0x16, 3, 1], &[0x16, 3, 1, 0, 4, 1, 0, 1, 0]] {
         let mut stream = TcpStream::connect(world.controller.address).await.unwrap();
         stream.write_all(start).await.unwrap();
@@ -272,6 +285,7 @@ async fn a_handshake_that_stalls_is_given_up() {
         assert!(end.is_ok(), "it stays open");
         assert_eq!(answer, b"", "nothing is said before it is known who listens");
     }
+
     assert!(began.elapsed() >= 3 * Duration::from_millis(900), "they have their time");
     assert!(eventually(|| world.controller.directory.is_empty()).await);
 }
@@ -294,12 +308,14 @@ async fn a_certificate_can_be_bound_to_its_switch() {
     assert!(world.is_let_in(Some(&by_name), 0xa1).await);
     assert!(!world.is_let_in(Some(&by_name), 0xa2).await, "it says to be another one");
     assert!(eventually(|| world.untrusted() == 1).await);
+
     let by_alternative = world.switches.sign("a switch", |p| {
         p.subject_alt_names.push(rcgen::SanType::DnsName("00000000000000a3.example".try_into().unwrap()))
     });
     assert!(world.is_let_in(Some(&by_alternative), 0xa3).await);
     let of_nobody = world.switches.sign("a switch", |_| {});
     assert!(!world.is_let_in(Some(&of_nobody), 0xa4).await);
+
     assert!(eventually(|| world.untrusted() == 2).await);
 }
 
@@ -313,6 +329,7 @@ async fn credentials_that_change_hold_from_then_on_and_bad_ones_do_not() {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert!(world.is_let_in(Some(&old), 3).await, "what is no good changes nothing");
     world.folder.write(&world.ours.sign("controller", |_| {}), &others);
+
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert!(!world.is_let_in(Some(&old), 4).await && world.is_let_in(Some(&new), 5).await);
 }
@@ -331,10 +348,11 @@ fn credentials_that_are_no_good_are_refused_in_words() {
         let why = Credentials::read(&folder.0, false).unwrap_err();
         assert!(why.contains(name) && why.contains("No such file"), "{why}");
     }
+
     let folder = Folder::new(&own, &switches);
     std::fs::write(folder.0.join(KEY), KeyPair::generate().unwrap().serialize_pem()).unwrap();
     let why = Credentials::read(&folder.0, false).unwrap_err();
-    assert!(why.contains("it is not the key of cert.pem"), "{why}");
+    assert!(why.contains("the private key does not match cert.pem"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -353,13 +371,15 @@ async fn only_addresses_on_the_list_are_let_in() {
     let here = controller(None, Access::default().addresses(["127.0.0.0/8".parse().unwrap()])).await;
     assert!(is_let_in(&mut here.connect().await, 1).await);
     let elsewhere = controller(None, Access::default().addresses(["192.0.2.0/24".parse().unwrap()])).await;
+
     for count in 1..=5 {
         let mut stream = TcpStream::connect(elsewhere.address).await.unwrap();
         let mut answer = Vec::new();
-        // a reset is as good as an end
+        // a reset also counts as the end of the connection
         let _ = tokio::time::timeout(Duration::from_secs(3), stream.read_to_end(&mut answer)).await.unwrap();
         assert_eq!(answer, b"", "not even a hello");
         assert!(eventually(|| elsewhere.directory.addresses_refused() == count).await);
     }
+
     assert_eq!((elsewhere.directory.len(), elsewhere.directory.ended().0), (0, 0), "nothing is kept of them");
 }

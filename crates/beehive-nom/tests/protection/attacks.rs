@@ -1,18 +1,19 @@
-//! What hosts behind one port do to a controller: each row of the table of threats (S9 to S17) as messages without end.
+//! Generates the attacks of hosts behind one port: each row of the table of threats (S9 to S17) as an endless
+//! sequence of messages.
 
-use crate::line::{datagram, packet_in};
+use crate::timed_connection::{datagram, packet_in};
 use beehive_nom::apps::discovery::{Probe, ProbeKey};
 use beehive_nom::object::{LLDP, NodeId, PortId};
 use beehive_of::any::{Message, Port, PortName, PortReason, PortState, PortStatus};
 use beehive_of::{MacAddress, PortNo, Version};
 use bytes::BytesMut;
 
-/// The port that they come from.
+/// The port of the attackers.
 const PORT: u32 = 1;
-/// The host at port 4 that others say to be.
+/// The host at port 4 whose address is spoofed.
 pub(crate) const VICTIM: u8 = 7;
 
-/// An attack, and the message that comes as the `n`-th.
+/// An attack and its generator: returns the `n`-th message.
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) message: fn(u64) -> BytesMut,
@@ -65,6 +66,7 @@ fn malformed(n: u64) -> BytesMut {
         3 => packet = ethernet([2, 0, 0, 0, 0, 2], EVIL, 0x8847, &[0; 1200]),
         _ => packet.truncate(14 + (n % 28) as usize),
     }
+
     packet_in(PORT, &packet)
 }
 
@@ -97,7 +99,7 @@ fn flood(_: u64) -> BytesMut {
     packet_in(PORT, &datagram(66, 9, &[0; 18]))
 }
 
-/// Each from another one of a thousand addresses to a host that is known, on another port: a flow each.
+/// Returns a packet from one of a thousand addresses to a known host at another port; each causes a flow.
 fn flow(n: u64) -> BytesMut {
     let [.., high, low] = (n % 1_000).to_be_bytes();
     let mut packet = datagram(66, 2, &[0; 18]);
@@ -106,7 +108,7 @@ fn flow(n: u64) -> BytesMut {
     packet_in(PORT, &packet)
 }
 
-/// The port goes down and comes up, and packets of hosts behind it in between.
+/// Returns events of a port that goes down and comes up, with packets of its hosts in between.
 fn join_and_leave(n: u64) -> BytesMut {
     let state = match n % 40 {
         0 => PortState(PortState::LINK_DOWN),
@@ -117,6 +119,7 @@ fn join_and_leave(n: u64) -> BytesMut {
     port.state = state;
     let status = Message::PortStatus(PortStatus { reason: PortReason::Modify, port });
     let mut out = BytesMut::new();
+
     status.encode_into(Version::V1_0, 0, &mut out).expect("fits");
     out
 }

@@ -1,41 +1,42 @@
-//! Service under attack, measured: hosts at other ports and switches, and echoes, wait at most twice as long as without it.
-//! A program of its own, and one test at a time.
+//! Measures the service under attack: packets of hosts at other ports and switches, and echoes, take at most
+//! twice as long as without it. This is a program of its own, and its tests run one at a time.
 
 #[path = "../openflow/peer.rs"]
 #[allow(dead_code)] // the half of it that is not needed here
 mod peer;
 
 mod attacks;
-mod line;
-mod machine;
+mod cpu_contention;
+mod timed_connection;
 
 use beehive_core::Hive;
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, NodeController, Topology};
 use beehive_nom::driver::openflow::ListenerSettings;
 use bytes::BytesMut;
-use line::{Line, datagram, packet_in};
-use machine::Spent;
+use cpu_contention::Spent;
 use peer::Controller;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use timed_connection::{Line, datagram, packet_in};
 
-/// Packets a second: what hosts do to controllers (S15), or what is as much for a controller that is not optimised.
+/// Packets per second of the flood (S15); an unoptimised controller gets a comparable load.
 const FLOOD_PER_SECOND: usize = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
-/// Times that it is measured, with and without a flood in turn, so that whatever else the machine does concerns both.
+/// Number of measurements, alternating with and without the flood so that other load on the machine affects
+/// both.
 const TURNS: usize = 60;
-/// The same for each attack of the table.
+/// Number of measurements for each attack of the table.
 const ATTACK_TURNS: usize = 12;
-/// Packets a second of each of these, through all apps, of which some make two flows of each packet.
+/// Packets per second of each attack; they pass through all apps, and some cause two flows each.
 const ATTACK_PER_SECOND: usize = if cfg!(debug_assertions) { 500 } else { 10_000 };
-/// Questions in each.
+/// Number of requests per measurement.
 const QUESTIONS: usize = 200;
 
-/// What is measured is not to be measured beside something else.
+/// Serialises the tests, so that they do not disturb each other's measurements.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Of each turn the time within which 99 of 100 are answered; of these the shortest, with a flood as without. What else the
-/// machine does makes a turn longer, never shorter, and a flood is there in all of its turns.
+/// Returns the minimum, over all measurements, of the 99th percentile of each. Other load on the machine only
+/// makes a measurement longer, and the flood is present in all measurements with it.
 fn percentile_99(times: &[Duration]) -> Duration {
     let turn = |times: &[Duration]| {
         let mut times = times.to_vec();
@@ -45,20 +46,21 @@ fn percentile_99(times: &[Duration]) -> Duration {
     times.chunks(QUESTIONS).map(turn).min().unwrap_or_default()
 }
 
-/// What is timed: packets at another port and at another switch, echoes of the switch that is attacked, and of the other.
+/// The measured services: packets at another port and at another switch, and echoes of the attacked switch
+/// and of the other one.
 const WHAT: [&str; 4] = ["another port", "another switch", "its own echo", "another switch's echo"];
 
-/// How often it is measured for longer, at most, before something is found to take too long: what the machine does besides
-/// comes and goes, and what an attack does stays.
+/// Maximum factor by which measurements are extended before a service counts as too slow: other load on the
+/// machine comes and goes, while the effect of an attack stays.
 const LONGER: usize = 10;
 
-/// Part of the processors' time that other programs may take while something is measured, for a factor of two to say something
-/// about this one: who uses more of a processor than its share waits for its turn, as one does who is attacked.
+/// Maximum fraction of processor time that other programs may use for a factor of two to be meaningful: above
+/// it, all programs wait for processors, attacked or not.
 const OTHERS_MAX: f64 = 0.1;
-/// What is let pass where they take more.
+/// Maximum delay that is accepted when other programs use more.
 const BESIDE_OTHERS_MAX: Duration = Duration::from_millis(10);
 
-/// Times questions without and with an attack, in turn; `during` is the time of all turns with it.
+/// Times requests without and with an attack, alternately; `during` is the total time with it.
 async fn service(flooded: &mut Line, bystander: &mut Line, on: &AtomicBool, turns: usize) -> Measured {
     let mut measured = Measured::default();
     let before = Spent::now();
@@ -81,6 +83,7 @@ async fn service(flooded: &mut Line, bystander: &mut Line, on: &AtomicBool, turn
             measured.during += begun.elapsed()
         }
     }
+
     on.store(false, Ordering::Relaxed);
     measured.others = Spent::now().by_others_since(&before);
     measured
@@ -88,10 +91,10 @@ async fn service(flooded: &mut Line, bystander: &mut Line, on: &AtomicBool, turn
 
 #[derive(Default)]
 struct Measured {
-    /// For each of [`WHAT`]: without, with.
+    /// Durations for each of [`WHAT`]: without and with the attack.
     times: [[Vec<Duration>; 2]; 4],
     during: Duration,
-    /// The part of the processors' time that other programs had meanwhile.
+    /// Fraction of processor time that other programs used meanwhile.
     others: f64,
 }
 
@@ -100,13 +103,14 @@ impl Measured {
         self.times.each_ref().map(|both| both.each_ref().map(|times| percentile_99(times)))
     }
 
-    /// Questions that were asked, of each kind.
+    /// Returns the number of requests of each kind.
     fn questions(&self) -> u64 {
         self.times[0].iter().map(|times| times.len() as u64).sum()
     }
 
-    /// Who waited for more than twice as long: packets as packets do without the attack, and echoes, which take less time
-    /// than can be measured on a machine that others use, too, at most as packets do.
+    /// Returns a service that takes more than twice as long with the attack. Packets are compared with
+    /// packets without the attack. Echoes take less time than can be measured on a shared machine, so they
+    /// are compared with packets, too.
     fn too_long(&self) -> Option<String> {
         let figures = self.figures();
         (0..WHAT.len()).find_map(|number| {
@@ -118,14 +122,16 @@ impl Measured {
         })
     }
 
-    /// Says how long it took, and that nobody waited for too long.
+    /// Prints the durations, and asserts that no service is too slow.
     fn judge(&self, attack: &str, per_second: f64) {
         for (what, [without, with]) in WHAT.into_iter().zip(self.figures()) {
             println!(
                 "{attack}: {what}: 99 % within {without:?}, within {with:?} at {per_second:.0} a second"
             );
         }
+
         let Some(what) = self.too_long() else { return };
+
         let longest = self.figures().iter().map(|[_, with]| *with).max().unwrap_or_default();
         let others = 100.0 * self.others;
         assert!(
@@ -146,18 +152,21 @@ async fn a_flood_from_one_port_leaves_the_others_their_service() {
     let message = packet_in(1, &datagram(1, 9, &[1; 18]));
     let flooding =
         flooded.flood(&on, FLOOD_PER_SECOND, move |count| BytesMut::from(&message.repeat(count)[..]));
+
     let before = controller.directory.totals().packet_ins;
     let measured = service(&mut flooded, &mut bystander, &on, TURNS).await;
     flooding.abort();
-    // the questions of all turns are no flood
+
+    // the requests of the measurements do not count as flood
     let questions = 2 * measured.questions();
     let ins = (controller.directory.totals().packet_ins - before).saturating_sub(questions);
     let rate = ins as f64 / measured.during.as_secs_f64();
     assert!(rate > FLOOD_PER_SECOND as f64 / 2.0, "there was no flood: {rate} packets a second");
+
     measured.judge("S15, a flood", rate);
 }
 
-/// Each attack of the table, one after the other, on a controller with all apps.
+/// Measures each attack of the table, one after the other, on a controller with all apps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn s9_to_s17_leave_the_others_their_service() {
     let _alone = ALONE.lock().await;
@@ -170,6 +179,7 @@ async fn s9_to_s17_leave_the_others_their_service() {
         let controller = Controller::of(apps, ListenerSettings::default()).await;
         let mut attacked = Line::open(&controller, 1).await;
         let mut bystander = Line::open(&controller, 2).await;
+
         attacked.say(&packet_in(4, &datagram(attacks::VICTIM, 2, b"I am here"))).await;
         let on = Arc::new(AtomicBool::new(false));
         let (mut number, message) = (0, attack.message);
@@ -181,12 +191,14 @@ async fn s9_to_s17_leave_the_others_their_service() {
             }
             burst
         });
+
         let before = controller.directory.totals().messages;
         let measured = service(&mut attacked, &mut bystander, &on, ATTACK_TURNS).await;
         attacking.abort();
         let questions = 4 * measured.questions();
         let messages = (controller.directory.totals().messages - before).saturating_sub(questions);
         let rate = messages as f64 / measured.during.as_secs_f64();
+
         assert!(
             rate > ATTACK_PER_SECOND as f64 / 4.0,
             "{}: there was no attack: {rate} a second",
@@ -195,6 +207,7 @@ async fn s9_to_s17_leave_the_others_their_service() {
         measured.judge(attack.name, rate);
         let status = controller.hive.status();
         assert_eq!(status.dead_letters, 0, "{}: {:?}", attack.name, controller.hive.dead_letters());
+
         controller.hive.stop(Duration::ZERO).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A platform whose clock moves when the test says so.
+//! A platform with a clock that only the test advances.
 
 use beehive_core::Time;
 use beehive_core::seams::{BoxFuture, Platform};
@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The clock, and who sleeps by it.
+/// The clock and the tasks that sleep on it.
 pub(crate) struct Clock {
     now: watch::Sender<Time>,
     runtime: tokio::runtime::Handle,
     sleepers: Arc<Mutex<BTreeSet<(Time, u64)>>>,
     next: AtomicU64,
-    /// Whether handlers run on threads of their own.
+    /// Whether handlers run on separate threads.
     threads: bool,
 }
 
-/// Somebody who sleeps, until he wakes or is dropped.
+/// A sleeping task; removed when it wakes or is dropped.
 struct Sleeper {
     sleepers: Arc<Mutex<BTreeSet<(Time, u64)>>>,
     entry: (Time, u64),
@@ -31,13 +31,13 @@ impl Drop for Sleeper {
 }
 
 impl Clock {
-    /// A clock that stands, for the runtime that this is called in, which runs the handlers too: another thread could be in
-    /// the middle of a turn, which goes by the time at which it began, when the clock has moved on.
+    /// Creates a stopped clock for the current runtime, which also runs the handlers. A handler on another
+    /// thread could be in the middle of a turn, which keeps the time of its start, while the clock advances.
     pub(crate) fn start() -> Arc<Clock> {
         Self::new(false)
     }
 
-    /// As [`Clock::start`], for handlers that block: they run on threads of their own.
+    /// Creates a clock like [`Clock::start`] for handlers that block; they run on separate threads.
     pub(crate) fn with_threads() -> Arc<Clock> {
         Self::new(true)
     }
@@ -48,18 +48,19 @@ impl Clock {
         Arc::new(Clock { now, runtime, sleepers: Arc::default(), next: AtomicU64::new(0), threads })
     }
 
-    /// Moves it.
+    /// Advances the clock.
     pub(crate) fn pass(&self, duration: Duration) {
         self.now.send_modify(|now| *now = *now + duration)
     }
 
-    /// Whether nobody sleeps who should be awake.
+    /// Returns whether no sleeping task is due.
     pub(crate) fn is_settled(&self) -> bool {
         let first = self.sleepers.lock().expect("no sleeper panics").first().copied();
         first.is_none_or(|(until, _)| until > *self.now.borrow())
     }
 
-    /// Lets those wake whose time has come. On a runtime of one thread they have also done by then what they woke for.
+    /// Waits until all tasks that are due have woken. On a single-threaded runtime they have also run by
+    /// then.
     pub(crate) async fn settled(&self) {
         while !self.is_settled() {
             tokio::task::yield_now().await
@@ -77,6 +78,7 @@ impl Platform for Clock {
         let entry = (until, self.next.fetch_add(1, Ordering::Relaxed));
         self.sleepers.lock().expect("no sleeper panics").insert(entry);
         let sleeper = Sleeper { sleepers: self.sleepers.clone(), entry };
+
         Box::pin(async move {
             // the clock lives as long as the test
             let _ = now.wait_for(|now| *now >= until).await;
@@ -93,10 +95,10 @@ impl Platform for Clock {
         }
     }
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {
-        // handlers do not block here for long, so nothing has to watch for that
+        // not needed: handlers do not block for long here, so no watchdog is required
     }
     fn random(&self) -> u64 {
-        // another one each time, as it is from one life of a hive to the next
+        // a different value each time, as in successive runs of a hive
         static NEXT: AtomicU64 = AtomicU64::new(7);
         NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }

@@ -1,9 +1,10 @@
-//! Every handler of this crate on a journal that commits late, in batches, and refuses; that dies, and is read again from
-//! its bytes; while bees are taken apart and put together again. Handlers do not notice, and neither do hosts.
+//! Runs every handler of this crate on a journal that commits late, in batches, and refuses entries, and that
+//! crashes and is replayed from its bytes, while bees are moved and merged. The results must be those without
+//! a journal.
 
-use crate::chance::Chance;
 use crate::clock::Clock;
-use crate::lab::settled;
+use crate::harness::settled;
+use crate::random::SeededRng;
 use beehive_core::journal::Colony;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Builder, Hive};
@@ -25,7 +26,7 @@ fn mac(number: u64) -> Mac {
     Mac::from_u64(0x0200_0000_0000 | number)
 }
 
-/// Drops what no host here sends, so that it is in nobody's way.
+/// Returns a flow that drops packets that no host here sends, so it does not interfere.
 fn wall(node: NodeId, number: u64) -> AddFlow {
     let matching = FlowMatch { source: Some(mac(0xff_0000 + number)), ..FlowMatch::ANY };
     AddFlow::new(node, FIREWALL, matching, Actions::None).priority(900)
@@ -36,7 +37,7 @@ fn breach(node: NodeId, number: u64) -> DelFlows {
     DelFlows { node, owner: FIREWALL, scope: FlowScope::Exactly(flow.priority, flow.matching) }
 }
 
-/// A hive on a clock of its own, and switches.
+/// A hive on its own clock, and switches.
 struct World {
     clock: Arc<Clock>,
     hive: Hive,
@@ -47,7 +48,7 @@ impl World {
     fn start(apps: Builder) -> World {
         let clock = Clock::start();
         let hive = apps.platform(clock.clone()).seed(42).start().unwrap();
-        // the last one cannot tell flows by their owners
+        // the last one does not know owners
         let switch = |n| SimulatedSwitch::new(&hive, NodeId(n), PORTS, n != SWITCHES);
         let switches = (1..=SWITCHES).map(switch).collect();
         World { clock, hive, switches }
@@ -59,7 +60,7 @@ impl World {
     }
 }
 
-/// Something that happens; between two of them as much may be under way as will.
+/// A step of the script; any amount of work may be in flight between two steps.
 enum Step {
     Frame {
         switch: usize,
@@ -74,25 +75,27 @@ enum Step {
         number: u64,
         node: NodeId,
     },
-    /// Everything is done, then a port goes down, everything is done, and it comes up again.
+    /// Waits for idle, takes a port down, waits for idle, and brings it up again.
     Flap {
         switch: usize,
         port: PortNo,
     },
 }
 
-/// Hosts that talk, each pair once from the same ports, so that no flow takes a frame and every frame comes up; and that
-/// move. Some of them in VLANs, some frames to everybody.
+/// Generates steps in which hosts talk and move. Each pair talks once from the same ports, so that no flow
+/// matches and every frame comes to the controller. Some hosts are in VLANs, and some frames are broadcast.
 fn script(seed: u64, steps: usize) -> Vec<Step> {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRng::new(seed);
     let mut ports: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     let mut sent = HashSet::new();
     let mut script = Vec::new();
+
     while script.len() < steps {
         let switch = chance.below(SWITCHES) as usize;
         let node = NodeId(switch as u64 + 1);
         let (from, to) = (chance.below(20), chance.below(20));
         let number = chance.below(30);
+
         match chance.below(200) {
             0 => script.push(Step::Flap { switch, port: PortNo(1 + chance.below(u64::from(PORTS)) as u32) }),
             1..=10 => script.push(Step::Wall { number, node }),
@@ -111,10 +114,11 @@ fn script(seed: u64, steps: usize) -> Vec<Step> {
             }
         }
     }
+
     script
 }
 
-/// What can be seen of a switch in the end.
+/// The observable final state of a switch.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Outcome {
     flows: Vec<Flow>,
@@ -141,6 +145,7 @@ async fn play(world: &World, script: &[Step]) -> Vec<Outcome> {
     world.switches.iter().for_each(SimulatedSwitch::connect);
     world.settled().await;
     let mut outcomes: Vec<Outcome> = world.switches.iter().map(|_| Outcome::default()).collect();
+
     for (at, step) in script.iter().enumerate() {
         match step {
             Step::Frame { switch, port, data } => world.switches[*switch].receive(*port, data.clone()),
@@ -153,11 +158,13 @@ async fn play(world: &World, script: &[Step]) -> Vec<Outcome> {
                 world.switches[*switch].set_up(*port, true)
             }
         }
+
         if at % 500 == 499 {
             world.settled().await;
             outcomes.iter_mut().zip(&world.switches).for_each(|(outcome, switch)| outcome.collect(switch))
         }
     }
+
     world.settled().await;
     outcomes.iter_mut().zip(&world.switches).for_each(|(outcome, switch)| outcome.collect(switch));
     outcomes
@@ -171,7 +178,7 @@ fn flooding() -> Builder {
     Hive::builder().app::<NodeController>().app::<Hub>()
 }
 
-/// Takes bees apart and puts them together again, for as long as the test goes on.
+/// Moves and merges bees repeatedly until the test ends.
 fn shaken(hive: &Hive) -> tokio::task::JoinHandle<()> {
     let hive = hive.clone();
     tokio::spawn(async move {
@@ -193,17 +200,20 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
     let shaking = shaken(&world.hive);
     let outcome = play(&world, &script).await;
     shaking.abort();
+
     for (at, (outcome, expected)) in outcome.iter().zip(&expected).enumerate() {
         assert_eq!(outcome.flows, expected.flows, "flows of switch {at}, seed {seed}");
         assert_eq!(outcome.answers, outcome.packet_ins, "each packet is answered once, seed {seed}");
         assert_eq!(outcome, expected, "switch {at}, seed {seed}");
         assert!(outcome.packet_ins > steps as u64 / 8 && !outcome.frames.is_empty());
     }
+
     assert!(journal.refused() > 0, "nothing was refused: nothing is shown");
     journal.stop();
-    // and the log says the same
+    // and the log agrees
     let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
-    // what waits for its time is all that is left: the question whether a switch tells its flows
+
+    // only a delayed message is left: the check whether a switch reports its flows
     let left: Vec<_> = colony.outbox.values().filter(|waiting| waiting.emit.at.is_none()).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(
@@ -226,13 +236,13 @@ async fn a_hub_is_the_same_on_a_journal() {
     same_as_without(flooding, 9, 800).await
 }
 
-/// Which wall, where.
+/// A drop flow: its node and number.
 type Wall = (NodeId, u64);
 
-/// What is certain about the lives before.
+/// Facts that are certain from the previous runs.
 #[derive(Default)]
 struct Known {
-    /// Intended flows that were acknowledged as there, and as gone.
+    /// Intended flows that were acknowledged as added (true) or deleted (false).
     walls: BTreeMap<Wall, bool>,
     /// Hosts whose packets were answered, and their ports.
     hosts: BTreeSet<(NodeId, u64)>,
@@ -242,19 +252,22 @@ fn port_of(host: u64) -> PortNo {
     PortNo(1 + (host % u64::from(PORTS - 1)) as u32)
 }
 
-/// Rounds of frames and questions in a life.
+/// Number of rounds of frames and requests in a run.
 const ROUNDS: u64 = 60;
 
-/// One life: looks whether everything is there that must be; works; dies at some moment.
+/// Runs the hive once: checks that all certain facts hold, works, and crashes at a random moment.
 async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
-    let mut chance = Chance::new(seed * 1_000 + life);
+    let mut chance = SeededRng::new(seed * 1_000 + life);
     let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(seed * 100 + life, 40, colony.last);
     let world = World::start(learning().journal(journal.clone(), colony));
     let mut order: Vec<_> = world.switches.iter().collect();
-    order.rotate_left((life % SWITCHES) as usize); // so that they have other addresses than in the life before
+
+    // so that their drivers have other addresses than in the previous run
+    order.rotate_left((life % SWITCHES) as usize);
     order.into_iter().for_each(SimulatedSwitch::connect);
     world.settled().await;
+
     for (index, switch) in world.switches.iter().enumerate() {
         let node = NodeId(index as u64 + 1);
         let flows = switch.flows();
@@ -268,7 +281,8 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
                 );
             }
         }
-        // a host that is heard of for the first time asks for all the others
+
+        // a new host sends a frame to all others
         let last = life.saturating_sub(1) * 1_000;
         for host in
             known.hosts.iter().filter(|(at, host)| *at == node && *host >= last).map(|(_, host)| *host)
@@ -285,6 +299,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
                 .collect();
             assert_eq!(out, [port_of(host)], "host {host} at {node} was learned, seed {seed}, life {life}");
         }
+
         switch.ports().iter().for_each(|port| drop(switch.sent(port.number)));
     }
 
@@ -293,11 +308,12 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let mut asking = Vec::new();
     let mut asked = BTreeSet::new();
     let mut frames: BTreeMap<Bytes, (NodeId, u64)> = BTreeMap::new();
+
     for round in 0..ROUNDS {
         let switch = chance.below(SWITCHES) as usize;
         let (node, number) = (NodeId(switch as u64 + 1), chance.below(1_000));
         if round % 3 == 0 && asked.insert((node, number)) {
-            // whatever was known of it is not certain while the question is open
+            // while the request is pending, its result is uncertain
             let is_there = known.walls.remove(&(node, number)).is_none_or(|is_there| !is_there);
             let (hive, acknowledged) = (world.hive.clone(), acknowledged.clone());
             asking.push(tokio::spawn(async move {
@@ -311,7 +327,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
             }));
         }
         for one in 0..5 {
-            // heard of once: its only packet is answered, and committed, or not
+            // a new host: its only packet is either answered and committed, or neither
             let host = life * 1_000 + round * 5 + one;
             let payload = [round.to_be_bytes(), chance.below(u64::MAX).to_be_bytes()].concat();
             let data = frame(Mac::BROADCAST, mac(host), Tag::Untagged, &payload);
@@ -320,20 +336,23 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
         }
         match round + 5 < ROUNDS {
             true => tokio::time::sleep(Duration::from_micros(chance.below(800))).await,
-            // dies with its hands full
+            // crash while work is in flight
             false => tokio::task::yield_now().await,
         }
     }
-    // what is seen outside was committed before it was let out
+
+    // anything visible outside was committed before
     for switch in &world.switches {
         let sent = switch.ports().iter().flat_map(|port| switch.sent(port.number)).collect::<Vec<_>>();
         known.hosts.extend(sent.iter().filter_map(|data| frames.get(data).copied()))
     }
+
     known.walls.extend(acknowledged.lock().unwrap().iter().copied());
     journal.stop();
     log.extend(journal.log());
     shaking.abort();
     asking.iter().for_each(|task| task.abort());
+
     world.hive.stop(Duration::ZERO).await;
 }
 
@@ -357,14 +376,16 @@ async fn after_a_restart_nobody_hears_commands_for_another() {
     world.switches[0].connect();
     world.settled().await;
     journal.stop();
+
     let log = journal.log();
     world.hive.stop(Duration::ZERO).await;
 
     let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(6, 0, colony.last);
     let world = World::start(learning().journal(journal, colony));
-    world.switches[1].connect(); // as the first one was
+    world.switches[1].connect(); // in the same way as the first one
     world.settled().await;
+
     let actions = Actions::One(Action::Output(PortNo(1)));
     let flow = AddFlow::new(NodeId(1), FIREWALL, FlowMatch::ANY, actions);
     world.hive.request(flow.clone()).await.unwrap();
@@ -373,5 +394,6 @@ async fn after_a_restart_nobody_hears_commands_for_another() {
     world.switches[0].connect();
     world.settled().await;
     assert_eq!(world.switches[0].flows(), [flow.flow]);
+
     world.hive.stop(Duration::ZERO).await;
 }

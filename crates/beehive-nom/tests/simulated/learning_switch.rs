@@ -1,6 +1,6 @@
-//! The learning switch on a simulated switch: hosts talk, move, disappear; flows follow them.
+//! Tests the learning switch on a simulated switch: hosts talk, move and disappear, and flows follow them.
 
-use crate::lab::{Deciding, Host, Lab, host};
+use crate::harness::{Deciding, Host, Lab, host};
 use beehive_nom::apps::LearningSwitch;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DelFlows, FlowMatch, FlowScope, Mac, NodeId, Owner, PortNo, Tag, Vlan,
@@ -14,13 +14,16 @@ async fn hosts_talk_and_then_the_switch_forwards_alone() {
     assert_eq!(lab.send(a, b.mac).await, [2, 3, 4], "unknown: everywhere but back");
     assert_eq!(lab.send(b, a.mac).await, [1]);
     assert_eq!(lab.send(a, b.mac).await, [2]);
+
     let before = lab.packet_ins();
     for _ in 0..3 {
         assert!(lab.ping(a, b).await);
     }
+
     assert_eq!(lab.packet_ins(), before, "packets still come up");
     let flows = lab.flows();
     assert_eq!(flows.len(), 2);
+
     for flow in &flows {
         let FlowMatch { port, source, destination, tag, .. } = flow.matching;
         assert!(port.is_some() && source.is_some() && destination.is_some() && tag == Some(Tag::Untagged));
@@ -34,12 +37,12 @@ async fn a_host_that_moved_is_reachable_after_its_first_packet() {
         let lab = Lab::learning("", knows_owners).await;
         let (a, b) = (host(1, 1), host(2, 2));
         assert!(lab.ping(a, b).await);
-        // the old port stays up, and nothing is broadcast
+        // the old port stays up, and the host does not broadcast
         let moved = Host { port: PortNo(3), ..b };
         assert_eq!(lab.send(a, b.mac).await, [2], "nobody knows yet");
         assert_eq!(lab.send(moved, a.mac).await, [1]);
         assert_eq!(lab.send(a, b.mac).await, [3], "its first packet told");
-        // and back again: what it used on its old port must not hide it
+        // and back again: the flows of its old port must not hide it
         assert_eq!(lab.send(b, a.mac).await, [1]);
         assert_eq!(lab.send(a, b.mac).await, [2]);
     }
@@ -52,12 +55,14 @@ async fn a_dead_port_takes_its_flows_and_addresses_with_it() {
     assert!(lab.ping(a, b).await && lab.ping(a, c).await);
     lab.switch.set_up(PortNo(2), false);
     lab.settled().await;
+
     let flows = lab.flows();
     assert_eq!(flows.len(), 2, "those between the others stay: {flows:?}");
     assert!(flows.iter().all(|f| !FlowScope::Through(PortNo(2)).contains(f)));
     assert_eq!(lab.send(a, b.mac).await, [3, 4], "not known any more");
     lab.switch.set_up(PortNo(2), true);
     lab.settled().await;
+
     assert!(lab.ping(a, b).await);
 }
 
@@ -65,19 +70,23 @@ async fn a_dead_port_takes_its_flows_and_addresses_with_it() {
 async fn addresses_age_but_not_while_a_flow_leads_to_them() {
     let lab = Lab::learning("[learning-switch]\nage_s = 100\nidle_s = 1000", true).await;
     let (a, b) = (host(1, 1), host(2, 2));
-    assert_eq!(lab.send(b, a.mac).await, [1, 3, 4]); // b is heard now, and never again
+    assert_eq!(lab.send(b, a.mac).await, [1, 3, 4]); // the last packet of b
     lab.pass(95).await;
     assert_eq!(lab.send(a, b.mac).await, [2]);
-    // the flow lives for 50 seconds; so does b's address, although b has been silent for longer than its age
+
+    // the flow lives for 50 seconds, and so does the entry of b, although b has been silent for longer than
+    // the age
     lab.pass(40).await;
     let c = host(3, 3);
     assert_eq!(lab.send(c, b.mac).await, [2], "b is known as long as a flow leads to it");
-    // b moves, and is seen by its first packet
+
+    // b moves, and its first packet comes to the controller
     let moved = Host { port: PortNo(4), ..b };
     assert_eq!(lab.send(moved, c.mac).await, [3]);
     assert_eq!(lab.send(a, b.mac).await, [4]);
     lab.pass(130).await;
     assert!(lab.flows().is_empty());
+
     assert_eq!(lab.send(a, c.mac).await, [2, 3, 4], "c has not been heard for longer than its age");
 }
 
@@ -88,10 +97,12 @@ async fn vlans_are_apart() {
     // one address in two VLANs, on different ports
     let (first, second) = (tagged(1, 9, 10), tagged(2, 9, 20));
     let (of_first, of_second) = (tagged(3, 1, 10), tagged(4, 2, 20));
+
     assert!(lab.ping(first, of_first).await);
     assert!(lab.ping(second, of_second).await);
     assert!(lab.ping(first, of_first).await);
     assert_eq!(lab.send(of_first, first.mac).await, [1]);
+
     assert_eq!(lab.send(of_second, second.mac).await, [2]);
 }
 
@@ -107,6 +118,7 @@ async fn what_is_for_the_bridge_is_neither_learned_nor_forwarded() {
         [1, 2, 4],
         "nothing was learned of the frame to the bridge"
     );
+
     assert_eq!(lab.send(a, Mac::BROADCAST).await, [2, 3, 4]);
 }
 
@@ -116,13 +128,16 @@ async fn forged_addresses_fill_neither_memory_nor_the_flow_table() {
     let lab = Lab::learning(settings, true).await;
     let (a, b) = (host(1, 1), host(2, 2));
     assert!(lab.ping(a, b).await);
+
     for number in 10..60 {
         assert_eq!(lab.send(host(3, number), a.mac).await, [1], "its packets pass all the same");
     }
+
     assert_eq!(lab.flows().len(), 2 + 5, "flows for those that were learned only");
     assert!(lab.ping(a, b).await, "other ports do not notice");
     assert!(lab.ping(host(4, 4), a).await, "and learn as ever");
-    // those that were learned are gone when they have aged
+
+    // the learned addresses expire
     lab.pass(320).await;
     assert!(lab.ping(host(3, 200), host(1, 1)).await);
     assert!(lab.flows().iter().any(|f| f.matching.source == Some(host(3, 200).mac)));
@@ -136,20 +151,23 @@ async fn a_switch_that_comes_back_starts_with_what_it_should_have() {
     let firewall = Owner::named("firewall");
     let matching = FlowMatch { source: Some(Mac([2, 0, 0, 0, 0, 0x66])), ..FlowMatch::ANY };
     let wall = AddFlow::new(NodeId(1), firewall, matching, Actions::None).priority(900);
+
     lab.hive.request(wall.clone()).await.unwrap();
-    // answered when it is committed; the switch hears of it then
+    // the request is answered at the commit; the switch receives the flow afterwards
     lab.settled().await;
     assert_eq!(lab.flows().len(), 3);
     lab.switch.disconnect();
     lab.settled().await;
     lab.switch.connect();
     lab.settled().await;
+
     assert_eq!(lab.flows().len(), 3, "what was good is still there");
     let before = lab.packet_ins();
     assert!(lab.ping(a, b).await);
     assert_eq!(lab.packet_ins(), before, "no packet has to come up");
     lab.hive.request(DelFlows { node: NodeId(1), owner: firewall, scope: FlowScope::All }).await.unwrap();
     lab.settled().await;
+
     assert!(lab.flows().iter().all(|f| f.owner == LearningSwitch::OWNER) && lab.flows().len() == 2);
 }
 
@@ -161,11 +179,13 @@ async fn withdrawing_at_a_switch_that_knows_no_owners_spares_the_others() {
     let to_b = FlowMatch { destination: Some(b.mac), ..FlowMatch::ANY };
     let actions = Actions::One(Action::Output(PortNo(4)));
     let kept = AddFlow::new(NodeId(1), mirror, to_b, actions).priority(1);
+
     lab.hive.request(kept.clone()).await.unwrap();
-    // b moves, so flows towards it are withdrawn: the mirror's among them, which is put back
+    // b moves, so flows to it are withdrawn, including the mirror's, which is installed again
     assert_eq!(lab.send(b, a.mac).await, [1, 3, 4]);
     let moved = Host { port: PortNo(3), ..b };
     assert_eq!(lab.send(moved, a.mac).await, [1, 2, 4]);
+
     assert!(lab.flows().contains(&kept.flow));
 }
 

@@ -1,15 +1,15 @@
-//! Apps and driver on a simulated switch, on a clock that moves when the test says so.
+//! Tests the apps and the driver on a simulated switch, with a clock that only the test advances.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
 
-mod chance;
 mod clock;
+mod harness;
 mod journal;
-mod lab;
 mod learning_switch;
+mod map_coverage;
 mod network;
 mod node_controller;
-mod oracle;
+mod random;
+mod serializability;
 mod shedding;
-mod witnessed;

@@ -1,6 +1,6 @@
-//! The node controller on a simulated switch: what it finds when it comes back, and what it makes of it.
+//! Tests the node controller on a simulated switch: what it does with the flows of a switch that reconnects.
 
-use crate::lab::{Host, Lab, host};
+use crate::harness::{Host, Lab, host};
 use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{
@@ -8,7 +8,7 @@ use beehive_nom::object::{
     NodeDescription, NodeId, Owner, PacketOut, PortNo, Reading, SendPacket, VerifyFlows,
 };
 use beehive_nom::parts::OwnsFlows;
-use beehive_nom::sim::{Temper, frame};
+use beehive_nom::sim::{Behavior, frame};
 use std::time::Duration;
 
 const NODE: NodeId = NodeId(1);
@@ -64,13 +64,15 @@ async fn who_comes_back_touches_nothing_that_is_right() {
         assert_eq!(lab.states().await, [FlowState::Confirmed, FlowState::Confirmed]);
         lab.away().await;
         assert_eq!(lab.states().await, [FlowState::Waiting, FlowState::Waiting]);
+
         let by_hand = wall(77).priority(7).flow;
-        lab.switch.add_by_hand(&by_hand);
+        lab.switch.install_foreign(&by_hand);
         let forgotten = wall(78).flow;
-        lab.switch.keep(&forgotten);
+        lab.switch.install_leftover(&forgotten);
         let of_an_app_that_is_gone = Flow { idle_s: 60, hard_s: 150, ..wall(79).flow };
-        lab.switch.keep(&of_an_app_that_is_gone);
-        assert!(lab.switch.remove_by_hand(wall(2).flow.key()));
+
+        lab.switch.install_leftover(&of_an_app_that_is_gone);
+        assert!(lab.switch.remove_silently(wall(2).flow.key()));
         lab.pass(5).await;
         lab.back().await;
         let expected = Reading {
@@ -82,20 +84,24 @@ async fn who_comes_back_touches_nothing_that_is_right() {
             foreign: 1,
             number: 0,
         };
+
         assert_eq!(lab.reading().await, expected);
         assert!(lab.flows().contains(&of_an_app_that_is_gone), "its app may be about to answer for it");
         assert!(lab.flows().contains(&forgotten), "its app may be about to want it");
         lab.pass(2).await;
         let expected = Reading { kept: 2, installed: 0, withdrawn: 2, ..expected };
+
         assert_eq!(lab.reading().await, expected);
         let flows = lab.flows();
         assert_eq!(flows.len(), 5, "{flows:?}");
         assert!([&wall(1).flow, &wall(2).flow, &by_hand].iter().all(|flow| flows.contains(flow)));
         assert!(!flows.contains(&forgotten) && !flows.contains(&of_an_app_that_is_gone));
         assert_eq!(lab.states().await, [FlowState::Confirmed, FlowState::Confirmed]);
+
         let before = lab.packet_ins();
         assert!(lab.ping(a, b).await);
         assert_eq!(lab.packet_ins(), before, "good flows go on");
+
         // and nothing is left to do
         lab.hive.request(VerifyFlows { node: NODE }).await.expect("is there");
         lab.settled().await;
@@ -112,6 +118,7 @@ async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_noth
         assert_eq!(earlier.send(host(1, 1), Mac::BROADCAST).await, [0u32; 0], "nothing comes up");
         earlier.away().await;
         earlier.back().await;
+
         let installed = Reading { complete: true, installed: 1, ..Reading::default() };
         assert_eq!(earlier.reading().await, installed);
         let [miss]: [Flow; 1] = earlier.flows().try_into().expect("one flow");
@@ -121,13 +128,15 @@ async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_noth
         let lab = Lab::learning("", knows_owners).await;
         lab.away().await;
         lab.switch.set_drops_misses(true);
-        lab.switch.keep(&miss);
+        lab.switch.install_leftover(&miss);
         let told = lab.switch.counters().now();
+
         lab.back().await;
         let kept = Reading { complete: true, kept: 1, ..Reading::default() };
         assert_eq!(lab.reading().await, kept);
         assert_eq!(lab.states().await, [FlowState::Confirmed]);
         let now = lab.switch.counters().now();
+
         assert_eq!(
             (now.flows_installed, now.flows_withdrawn),
             (told.flows_installed, told.flows_withdrawn),
@@ -135,7 +144,8 @@ async fn the_flow_that_brings_packets_up_is_kept_by_a_controller_that_knows_noth
         );
         assert_eq!(lab.flows(), [miss]);
         assert_eq!(lab.send(host(1, 1), Mac::BROADCAST).await, [2, 3, 4]);
-        // nothing is kept of a switch that has gone, unless an app wants something of it
+
+        // nothing is stored for a disconnected switch, unless an app has requested flows for it
         lab.away().await;
         assert!(lab.hive.request(DescribeNode { node: NODE }).await.is_err(), "it is known still");
     }
@@ -166,12 +176,14 @@ async fn what_was_heard_since_goes_before_what_a_flow_says() {
     assert!(lab.ping(a, b).await);
     let old = lab.flows();
     let moved = Host { port: PortNo(3), ..b };
+
     assert!(lab.ping(moved, a).await);
     // as if the withdrawal had been lost
-    old.iter().for_each(|flow| lab.switch.keep(flow));
+    old.iter().for_each(|flow| lab.switch.install_leftover(flow));
     lab.verify().await;
     assert_eq!(lab.reading().await.adopted, 3);
     assert_eq!(lab.send(a, b.mac).await, [3]);
+
     assert!(lab.flows().iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
 }
 
@@ -183,6 +195,7 @@ async fn flows_through_a_port_that_died_meanwhile_go() {
     lab.away().await;
     lab.switch.set_up(PortNo(2), false);
     lab.back().await;
+
     let flows = lab.flows();
     assert_eq!(flows.len(), 2, "{flows:?}");
     assert!(flows.iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
@@ -206,16 +219,18 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
         };
         let flow =
             AddFlow::between(LearningSwitch::OWNER, &packet, to.port).hard(Duration::from_secs(100)).flow;
-        lab.switch.keep(&flow);
+        lab.switch.install_leftover(&flow);
     }
+
     lab.away().await;
     lab.back().await;
     lab.pass(95).await;
     assert_eq!(lab.send(a, b.mac).await, [2], "the flow lives");
     assert_eq!(lab.send(c, b.mac).await, [2], "and so does the address");
-    // a flow of ours that never ends cannot be vouched for
+
+    // a flow of this system without a hard timeout cannot be adopted
     let endless = Flow { hard_s: 0, idle_s: 60, ..lab.flows()[0].clone() };
-    lab.switch.keep(&endless);
+    lab.switch.install_leftover(&endless);
     lab.verify().await;
     assert!(!lab.flows().contains(&endless));
 }
@@ -224,13 +239,14 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
 async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
     let lab = Lab::learning("", true).await;
     lab.want(&wall(1)).await;
-    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    assert!(lab.switch.remove_silently(wall(1).flow.key()));
     lab.pass(5).await;
     assert!(lab.flows().is_empty(), "nobody told");
     lab.pass(60).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
-    // replaced by something else
-    lab.switch.add_by_hand(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
+
+    // replaced by another system
+    lab.switch.install_foreign(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
     lab.verify().await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     assert_eq!(lab.reading().await.installed, 1);
@@ -239,28 +255,32 @@ async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
 #[tokio::test]
 async fn a_flow_that_is_refused_is_reported_and_offered_again() {
     let lab = Lab::learning("", true).await;
-    lab.switch.set_temper(Temper::Full);
+    lab.switch.set_behavior(Behavior::Full);
     lab.want(&wall(1)).await;
     let why = "flow_mod_failed: TABLE_FULL".to_string();
     assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 1 }]);
+
     let failures = lab.described().await.failures;
     assert_eq!(failures.len(), 1);
     let failure = &failures[0];
     assert_eq!((failure.owner, failure.flow.clone()), (Owner::named("firewall"), Some(wall(1).flow.key())));
     lab.pass(61).await;
     assert_eq!(lab.states().await, [FlowState::Refused { why: why.clone(), times: 2 }]);
-    lab.switch.set_temper(Temper::Willing);
+    lab.switch.set_behavior(Behavior::Normal);
     lab.pass(61).await;
+
     assert_eq!(lab.states().await, [FlowState::Confirmed]);
-    // a soft one is reported too, and no more than are kept
-    lab.switch.set_temper(Temper::Full);
+    // a refused soft flow is reported, too, and the number of stored failures is limited
+    lab.switch.set_behavior(Behavior::Full);
     for number in 0..limits::FAILURES_PER_NODE_MAX as u16 + 5 {
         lab.hive.request(wall(number).idle(Duration::from_secs(9))).await.expect("is taken");
     }
+
     lab.settled().await;
     let failures = lab.described().await.failures;
     assert_eq!(failures.len(), limits::FAILURES_PER_NODE_MAX);
     let last = wall(limits::FAILURES_PER_NODE_MAX as u16 + 4).flow.key();
+
     assert_eq!(failures.last().and_then(|failure| failure.flow.clone()), Some(last));
 }
 
@@ -270,10 +290,11 @@ async fn a_switch_that_does_not_tell_starts_with_what_it_should_have() {
     let (a, b) = (host(1, 1), host(2, 2));
     assert!(lab.ping(a, b).await);
     lab.want(&wall(1)).await;
-    lab.switch.set_temper(Temper::Silent);
+    lab.switch.set_behavior(Behavior::Silent);
     lab.away().await;
     lab.back().await;
     assert_eq!(lab.flows().len(), 3);
+
     lab.pass(4).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     assert!(lab.ping(a, b).await);
@@ -282,15 +303,17 @@ async fn a_switch_that_does_not_tell_starts_with_what_it_should_have() {
 #[tokio::test]
 async fn many_missing_flows_go_in_instalments() {
     let lab = Lab::learning("", true).await;
-    let count = limits::FLOWS_PER_INSTALMENT_MAX as u16 * 2 + 100;
+    let count = limits::FLOWS_PER_BATCH_MAX as u16 * 2 + 100;
     for number in 0..count {
         lab.hive.request(wall(number)).await.expect("is taken");
     }
+
     lab.settled().await;
     lab.away().await;
     for number in 0..count {
-        assert!(lab.switch.remove_by_hand(wall(number).flow.key()));
+        assert!(lab.switch.remove_silently(wall(number).flow.key()));
     }
+
     lab.back().await;
     assert_eq!(lab.flows().len(), usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
@@ -302,101 +325,117 @@ async fn what_waits_goes_on_waiting_until_the_first_reading_is_over() {
     for number in 0..50 {
         lab.want(&wall(number)).await;
     }
-    lab.switch.set_temper(Temper::Silent);
+
+    lab.switch.set_behavior(Behavior::Silent);
     lab.away().await;
     lab.back().await;
     let installed = || u32::try_from(lab.switch.counters().now().flows_installed).expect("not so many");
-    let (before, count) = (installed(), limits::FLOWS_PER_INSTALMENT_MAX as u16 + 1_000);
+    let (before, count) = (installed(), limits::FLOWS_PER_BATCH_MAX as u16 + 1_000);
     let mut io = lab.hive.io();
+
     (100..100 + count).for_each(|number| io.emit(wall(number)));
     io.flush().await;
     lab.settled().await;
-    // it has confirmed these by now; those from before may be as they should be
-    assert_eq!(installed() - before, limits::FLOWS_PER_INSTALMENT_MAX);
+
+    // the switch has confirmed these by now; those from before may already be correct
+    assert_eq!(installed() - before, limits::FLOWS_PER_BATCH_MAX);
     lab.pass(4).await;
     assert_eq!(lab.flows().len(), 50 + usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
 }
 
-/// More commands come than wait for a switch: those that do not fit are lost, and the switch has in the end what it should
-/// have all the same.
+/// More commands arrive than the inbox of a driver holds. The excess is lost, and the switch ends up with the
+/// right flows all the same.
 #[tokio::test]
 async fn commands_that_were_lost_leave_nothing_wrong() {
     for knows_owners in [true, false] {
         let lab = Lab::learning("", knows_owners).await;
         let (a, b) = (host(1, 1), host(2, 2));
         assert!(lab.ping(a, b).await);
+
         for number in 1..=3 {
             lab.want(&wall(number)).await
         }
-        lab.switch.set_temper(Temper::Busy);
-        // packets of nobody fill what waits for the switch, by way of one whom nothing holds back
+
+        lab.switch.set_behavior(Behavior::Busy);
+        // fill the inbox with packets, from a sender that is not subject to back-pressure
         let to_nobody = PacketOut::new(NODE, PortNo(3), bytes::Bytes::from_static(&[0; 60]));
         let mut pusher = lab.hive.io();
+
         for _ in 0..=beehive_core::limits::MAIL_UNREAD_MAX / 1_000 {
             (0..1_000).for_each(|_| pusher.emit(SendPacket(to_nobody.clone())));
             pusher.flush_control();
             lab.hive.idle().await
         }
-        // what comes now is lost: an intended flow, a withdrawal of another, and that of what leads to a host that moves
+
+        // commands from now on are lost: an intended flow, the withdrawal of another one, and that of the
+        // flows to a moving host
         lab.hive.request(wall(4)).await.expect("is taken");
         let AddFlow { flow, .. } = wall(1);
         let scope = FlowScope::Exactly(flow.priority, flow.matching);
         lab.hive.request(DelFlows { node: NODE, owner: flow.owner, scope }).await.expect("is taken");
         let moved = Host { port: PortNo(3), ..b };
+
         lab.switch.receive(moved.port, frame(a.mac, moved.mac, moved.tag, b"I am here now"));
         lab.hive.idle().await;
         let before = lab.flows();
-        lab.switch.set_temper(Temper::Willing);
+        lab.switch.set_behavior(Behavior::Normal);
         lab.settled().await;
         assert!(lab.switch.counters().now().commands_lost >= 3, "nothing was lost: nothing is shown");
         assert_ne!(lab.flows(), before);
+
         let has = |number| lab.flows().contains(&wall(number).flow);
         assert_eq!([1, 2, 3, 4].map(has), [false, true, true, true], "knows owners: {knows_owners}");
         assert_eq!(lab.states().await, vec![FlowState::Confirmed; 3]);
         let leads_astray = lab.flows().into_iter().find(|flow| {
             flow.matching.destination == Some(b.mac) && flow.actions == Actions::One(Action::Output(b.port))
         });
+
         assert_eq!(leads_astray, None, "knows owners: {knows_owners}");
         assert!(lab.ping(a, moved).await);
     }
 }
 
-/// What every switch is asked from time to time, and what people ask for, may come while it has not said a word.
+/// The periodic read and a requested one may come before the switch has reported any flow.
 #[tokio::test]
 async fn a_switch_that_does_not_tell_is_set_up_whoever_asks_again_meanwhile() {
     let lab = Lab::learning("", true).await;
     lab.want(&wall(1)).await;
-    lab.switch.set_temper(Temper::Silent);
-    // wherever the sweep is that asks all of them
+    lab.switch.set_behavior(Behavior::Silent);
+
+    // at any phase of the periodic sweep
     for second in 0..45 {
         lab.away().await;
-        assert!(lab.switch.remove_by_hand(wall(1).flow.key()), "second {second}");
+        assert!(lab.switch.remove_silently(wall(1).flow.key()), "second {second}");
         lab.back().await;
         lab.pass(7).await;
         assert_eq!(lab.flows(), [wall(1).flow], "second {second}");
     }
+
     lab.away().await;
-    assert!(lab.switch.remove_by_hand(wall(1).flow.key()));
+    assert!(lab.switch.remove_silently(wall(1).flow.key()));
     lab.back().await;
+
     for _ in 0..8 {
         lab.verify().await;
         lab.pass(1).await;
     }
+
     assert_eq!(lab.flows(), [wall(1).flow]);
 }
 
-/// Apps hear of a switch when the node controller does, and may be slower than the switch is to tell its flows. A flow that
-/// keeps others from being passed must not be missing until then.
+/// Apps receive `NodeJoined` at the same time as the node controller, and may be slower than the switch is to
+/// report its flows. A flow that blocks packets must not be missing until then.
 #[tokio::test]
 async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
     let lab = Lab::learning("", true).await;
     lab.away().await;
-    lab.switch.keep(&wall(1).flow);
+    lab.switch.install_leftover(&wall(1).flow);
     lab.back().await;
     assert_eq!(lab.flows(), [wall(1).flow]);
     lab.want(&wall(1)).await;
     lab.pass(60).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
+
     assert_eq!(lab.switch.counters().now().flows_withdrawn, 0);
 }

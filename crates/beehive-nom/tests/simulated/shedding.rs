@@ -1,7 +1,8 @@
-//! When the hive is behind: packets wait for a moment, then they are shed, fairly by port; nothing else is.
+//! Tests a hive that is behind: packets wait for a short time and are then shed, fairly by port; nothing else
+//! is shed.
 
 use crate::clock::Clock;
-use crate::lab::settled;
+use crate::harness::settled;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use beehive_nom::driver::CountersNow;
 use beehive_nom::object::{LLDP, Mac, NodeId, PacketIn, PacketOut, PortDown, PortNo, Tag};
@@ -10,20 +11,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Holds the bee of a switch until the test lets it go.
+/// Blocks the bee of a switch until the test releases it.
 #[derive(Message, Clone)]
 struct Hold(NodeId);
-/// Packets handled, by port.
+/// Requests the number of packets handled, by port.
 #[derive(Message)]
 #[message(reply = Vec<(PortNo, u64)>)]
 struct Handled(NodeId);
 
-/// Probes handled.
+/// Requests the number of probes handled.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Probes(NodeId);
 
-/// Answers every packet, unless it is held.
+/// Answers every packet, unless it is blocked.
 #[derive(App)]
 struct Slow {
     handled: Dict<NodeId, Vec<(PortNo, u64)>>,
@@ -31,10 +32,10 @@ struct Slow {
     probes: Dict<NodeId, u64>,
 }
 
-/// Whose bee, how it says that it is held, and what it waits for.
+/// The node of the blocked bee, the channel that announces the block, and the channel that ends it.
 type Held = (NodeId, Sender<()>, Receiver<()>);
 
-/// What held bees wait for. A handler has no other way to the test that holds it.
+/// Channels of blocked bees; a handler has no other connection to the test.
 static HOLD: std::sync::Mutex<Vec<Held>> = std::sync::Mutex::new(Vec::new());
 
 #[handlers]
@@ -45,11 +46,13 @@ impl Slow {
             *self.probes.entry(msg.node).or_default() += 1;
             return Some(msg.flood());
         }
+
         let handled = self.handled.entry(msg.node).or_default();
         match handled.iter_mut().find(|(port, _)| *port == msg.port) {
             Some((_, count)) => *count += 1,
             None => handled.push((msg.port, 1)),
         }
+
         Some(msg.flood())
     }
     #[rcv(sharded)]
@@ -97,7 +100,7 @@ impl Bench {
         Bench { clock, hive, switch, node }
     }
 
-    /// Has a thread hold the switch's bee until what is returned is dropped or used.
+    /// Blocks the switch's bee on a thread until the returned sender is used or dropped.
     async fn hold(&self) -> Sender<()> {
         let (begun, has_begun) = channel();
         let (release, released) = channel();
@@ -109,14 +112,14 @@ impl Bench {
 
     async fn release(&self, hold: Sender<()>) {
         hold.send(()).unwrap();
-        // what waits goes in as credits come back
+        // queued packets are admitted as credits return
         while self.counters().packet_ins > self.counters().packet_outs + self.counters().packet_ins_shed {
             tokio::task::yield_now().await
         }
         settled(&self.clock, &self.hive, &[&self.switch]).await
     }
 
-    /// Brings up `count` packets at `port`, and has the driver read them.
+    /// Sends `count` packets from `port`, and lets the driver read them.
     async fn flood(&self, port: u32, count: usize) {
         let source = Mac([2, 0, 0, 0, 0, port as u8]);
         let data = frame(Mac([2, 0, 0, 0, 0, 99]), source, Tag::Untagged, b"flood");
@@ -141,13 +144,15 @@ async fn a_bee_that_is_off_its_core_for_a_moment_costs_no_packet() {
     bench.flood(1, 6_000).await; // more than there are credits
     bench.clock.pass(Duration::from_millis(3));
     bench.flood(1, 1_000).await;
+
     let counters = bench.counters();
     assert!(counters.packet_ins_waited > 2_000, "{counters:?}");
     bench.release(hold).await;
     let counters = bench.counters();
     assert_eq!((counters.packet_ins, counters.packet_ins_shed), (7_000, 0));
     assert_eq!(bench.handled(1).await, 7_000);
-    // and it was a matter of that moment
+
+    // the overload was over at once
     bench.flood(1, 6_000).await;
     assert_eq!(bench.counters().packet_ins_shed, 0);
 }
@@ -162,15 +167,18 @@ async fn a_bee_that_is_away_for_long_has_packets_shed_and_nothing_else() {
         bench.switch.set_up(PortNo(3), false);
         bench.switch.set_up(PortNo(3), true);
     }
+
     bench.switch.quiet().await;
     let counters = bench.counters();
     assert_eq!(counters.packet_ins, 100_000);
     assert!(counters.packet_ins_shed > 90_000, "{counters:?}");
     bench.release(hold).await;
+
     let counters = bench.counters();
     let handled = bench.handled(1).await;
     assert_eq!(handled + counters.packet_ins_shed, 100_000, "each is handled or counted");
     assert!(handled < 3_072 + 512 + 1_000 + 100, "{handled} were let in without a credit");
+
     assert_eq!(
         bench.hive.status().apps[0].handlers.iter().find(|h| h.name == "port_down").unwrap().messages,
         100
@@ -187,13 +195,14 @@ async fn a_port_that_floods_takes_nothing_from_one_that_does_not() {
         bench.flood(1, 3_000).await;
         bench.clock.pass(Duration::from_millis(250));
     }
+
     bench.release(hold).await;
     assert_eq!(bench.handled(2).await, 200, "of the port that sent a little");
     assert!(bench.handled(1).await < 10_000);
     assert!(bench.counters().packet_ins_shed > 290_000);
 }
 
-/// Else a flood through a link would make it look dead, and a tree that is in order would be torn down.
+/// Otherwise a flood through a link would make it look dead, and a correct tree would be torn down.
 #[tokio::test]
 async fn a_flood_through_a_port_sheds_none_of_its_probes() {
     let bench = Bench::start(6).await;
@@ -201,20 +210,23 @@ async fn a_flood_through_a_port_sheds_none_of_its_probes() {
     let group = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
     let probe = [&group.0[..], &[2, 0, 0, 0, 0, 1], &LLDP.to_be_bytes(), &[0; 46]].concat();
     let mut sent = 0;
+
     for second in 0..10 {
         bench.flood(1, 10_000).await;
-        // one a second is a link's; the rest is somebody's who tries to come in that way
+        // one probe per second belongs to a link; the others come from an attacker
         let count = if second < 5 { 1 } else { 1_000 };
         (0..count).for_each(|_| bench.switch.receive(PortNo(1), probe.clone().into()));
         bench.switch.quiet().await;
         sent += count;
         bench.clock.pass(Duration::from_secs(1));
     }
+
     bench.release(hold).await;
     let probes = bench.hive.request(Probes(bench.node)).await.unwrap();
     assert!(probes >= 10, "{probes} of {sent} probes came in");
     let most = 5 + 5 * u64::from(beehive_nom::limits::PROBES_PER_PORT_MAX);
     assert!(probes <= most, "{probes} came in without a credit, {most} may");
+
     assert!(bench.counters().packet_ins_shed > 90_000);
 }
 
@@ -223,12 +235,14 @@ async fn floods_at_several_ports_are_shed_alike() {
     let bench = Bench::start(4).await;
     let hold = bench.hold().await;
     bench.flood(4, 3_072).await; // until credits are scarce
+
     for _ in 0..500 {
         for port in 1..=3 {
             bench.flood(port, 20).await;
         }
         bench.clock.pass(Duration::from_millis(3));
     }
+
     bench.release(hold).await;
     let handled = [bench.handled(1).await, bench.handled(2).await, bench.handled(3).await];
     let most = handled.into_iter().max().unwrap();
@@ -245,15 +259,16 @@ async fn what_waits_at_a_port_that_goes_down_does_not_come_after_that() {
     bench.switch.set_up(PortNo(1), false);
     bench.switch.quiet().await;
     assert_eq!(bench.counters().packet_ins_shed, waited);
+
     bench.release(hold).await;
 }
 
 #[tokio::test]
 async fn a_hive_ends_in_the_middle_of_a_sweep() {
-    let lab = crate::lab::Lab::learning("", true).await;
-    let (a, b) = (crate::lab::host(1, 1), crate::lab::host(2, 2));
+    let lab = crate::harness::Lab::learning("", true).await;
+    let (a, b) = (crate::harness::host(1, 1), crate::harness::host(2, 2));
     assert!(lab.ping(a, b).await);
-    lab.pass(12).await; // the sweep that began at 10 s goes on until 15 s
+    lab.pass(12).await; // the sweep that began at 10 s lasts until 15 s
     let stopped = lab.hive.stop(Duration::from_secs(3600));
     tokio::time::timeout(Duration::from_secs(10), stopped).await.expect("it waits for the sweep");
 }

@@ -1,13 +1,13 @@
-//! Discovery: which port is wired to which. A cell is one switch.
+//! Discovery: finds which switch ports are wired to each other. A cell is one switch.
 //!
-//! Every port sends a probe each second. Whoever receives it checks the keyed hash and the age, and asks the sender's cell
-//! whether that is its latest probe, and not yet answered: so a forged one, an old one and one that comes twice make no
-//! link. What hashes cannot tell is a fresh probe that two hosts relay through a wire of their own: ports that have
-//! hosts behind them at both ends make no link either.
+//! Every port sends an LLDP probe each second. The receiving switch's cell checks the keyed hash and the age,
+//! and asks the sender's cell whether this is one of its recent, unanswered probes. So forged, old and
+//! duplicated probes make no link. A hash cannot detect a fresh probe that two hosts relay over a wire of
+//! their own; therefore, ports that both have hosts behind them make no link either.
 
 mod probe;
 
-pub use probe::{Key as ProbeKey, NoProbe, Probe};
+pub use probe::{Key as ProbeKey, Probe, ProbeError};
 
 use crate::limits;
 use crate::object::{
@@ -24,15 +24,15 @@ use std::time::Duration;
 #[app(name = "discovery", replication = 3)]
 pub struct Discovery {
     drivers: Dict<NodeId, Address>,
-    ports: Table<NodeId, PortNo, Watched>,
-    /// Links that end here, by port: where they come from.
+    ports: Table<NodeId, PortNo, PortState>,
+    /// The sending port of each link that ends here, by receiving port.
     links: Table<NodeId, PortNo, PortId>,
-    /// When they were heard last. Unknown after a fail-over, and then as if that had been just now.
+    /// Time of the latest probe over each link. Lost at a fail-over; links are then treated as just probed.
     #[volatile]
-    heard: Table<NodeId, PortNo, Time>,
+    last_heard: Table<NodeId, PortNo, Time>,
     #[volatile]
-    sent: Table<NodeId, PortNo, Sent>,
-    /// When links were last looked at.
+    probes: Table<NodeId, PortNo, ProbeState>,
+    /// Time of the latest tick.
     #[volatile]
     ticked: Dict<NodeId, Time>,
     config: Config<DiscoverySettings>,
@@ -42,11 +42,12 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiscoverySettings {
-    /// What probes are signed with; the same on all hives, and known to nobody else. Without one nothing is found.
+    /// The key that probes are signed with. All hives share it, and nobody else may know it. Without a key,
+    /// no links are found.
     pub secret: Secret,
 }
 
-/// A text that does not show in logs.
+/// A text that is hidden in debug output.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);
@@ -59,26 +60,27 @@ impl fmt::Debug for Secret {
 
 /// A port that is up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Watched {
+struct PortState {
     since: Time,
-    /// Packets of hosts came in on it, and no link was ever there.
+    /// Whether packets of hosts came in on it while it never had a link.
     hosted: bool,
-    /// A link was there: whatever comes in while it is not heard comes from the other switch.
+    /// Whether it had a link. Then all packets, also those that come in while the link is lost, come from the
+    /// other switch.
     linked: bool,
 }
 
-/// What goes out of a port, and comes in, since the last tick.
+/// The probes of a port since the last tick.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
-struct Sent {
-    /// The latest probes, the newest first, as far as they were not answered.
+struct ProbeState {
+    /// Nonces of the latest probes, newest first; `None` if answered.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
-    /// When the port that is heard here heard this one last.
+    /// Time when the port whose probes arrive here last received a probe of this port.
     mutual: Option<Time>,
-    /// LLDP frames that came in.
+    /// Number of LLDP frames that came in.
     received: u32,
 }
 
-/// Asks the sender of a probe whether it is good.
+/// Asks the sender's cell to confirm a probe.
 #[derive(Message, Clone, Copy, Debug)]
 struct Confirm {
     link: Link,
@@ -86,36 +88,39 @@ struct Confirm {
     hosted: bool,
 }
 
-/// The sender says that it is.
+/// The sender's cell confirms the probe.
 #[derive(Message, Clone, Copy, Debug)]
 struct Confirmed(Link);
 
-/// The other end of a link is gone.
+/// The reverse direction of a link was lost.
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Older probes make no link. One that is there already is kept by any probe that is not older than [`LOST`]: on a machine
-/// that has too much to do answers are late for seconds, and a tree that is in order must not be torn down for that.
-const AGE_MAX: Duration = Duration::from_secs(1);
-/// A link that was not heard for so long is down.
-const LOST: Duration = Duration::from_secs(4);
-/// Later than this a tick is late.
-const LATE: Duration = Duration::from_secs(2);
-/// What comes in so soon after a port came up may be from a switch that is not known yet.
-const SETTLING: Duration = Duration::from_secs(3);
+/// Maximum age of a probe that makes a new link. An existing link is kept alive by any probe younger than
+/// [`LINK_TIMEOUT`]: on an overloaded machine, replies are late by seconds, and the topology must not change
+/// for that.
+const PROBE_AGE_MAX: Duration = Duration::from_secs(1);
+/// Time without a probe after which a link is down.
+const LINK_TIMEOUT: Duration = Duration::from_secs(4);
+/// Time between two ticks above which the second one is late.
+const TICK_LATE: Duration = Duration::from_secs(2);
+/// Time after a port came up during which packets may come from a switch that is not discovered yet.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[handlers]
 impl Discovery {
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         if self.config.secret.0.is_empty() {
-            tracing::error!("discovery finds nothing: [apps.discovery] secret is not set");
+            tracing::error!("discovery is inactive: `secret` is not set in [apps.discovery]");
         }
+
         self.drivers.put(msg.node, msg.driver);
         let ports = self.ports.at(msg.node);
         ports.clear();
+
         for port in msg.ports.iter().filter(|port| port.up) {
-            ports.insert(port.number, Watched { since: ctx.now(), hosted: false, linked: false });
+            ports.insert(port.number, PortState { since: ctx.now(), hosted: false, linked: false });
         }
         self.probe_all(msg.node, ctx);
     }
@@ -124,52 +129,60 @@ impl Discovery {
     fn port_up(&mut self, msg: &PortUp, ctx: &mut Ctx) {
         self.ports
             .at(msg.node)
-            .insert(msg.port.number, Watched { since: ctx.now(), hosted: false, linked: false });
+            .insert(msg.port.number, PortState { since: ctx.now(), hosted: false, linked: false });
         self.probe(msg.node, msg.port.number, ctx);
     }
 
     #[rcv(sharded)]
     fn port_down(&mut self, msg: &PortDown, ctx: &mut Ctx) {
         self.ports.at(msg.node).remove(&msg.port);
-        self.sent.at(msg.node).remove(&msg.port);
+        self.probes.at(msg.node).remove(&msg.port);
         if let Some(from) = self.links.at(msg.node).remove(&msg.port) {
-            self.lose(Link { from, to: PortId { node: msg.node, port: msg.port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: msg.node, port: msg.port } }, ctx);
         }
     }
 
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.drivers.get(&msg.node) != Some(&msg.driver) {
-            return; // a newer one has it already
+            return; // a newer driver is already connected to it
         }
+
         self.drivers.remove(&msg.node);
         self.ports.at(msg.node).clear();
-        self.sent.at(msg.node).clear();
-        self.heard.at(msg.node).clear();
+        self.probes.at(msg.node).clear();
+        self.last_heard.at(msg.node).clear();
         self.ticked.remove(&msg.node);
+
         for (port, from) in self.links.at(msg.node).take_if(|_, _| true) {
-            self.lose(Link { from, to: PortId { node: msg.node, port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: msg.node, port } }, ctx);
         }
     }
 
     #[every("1s", each = ports)]
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let heard = self.heard.at(*node);
-        // a pause of our own does not count against links: what came in meanwhile may be read after this
+        let heard = self.last_heard.at(*node);
+        // do not count a pause of this process against the links: probes that arrived meanwhile may be
+        // processed after this tick
         let last = self.ticked.entry(*node).or_insert(now);
-        let pause = now.since(*last).saturating_sub(LATE);
+        let pause = now.since(*last).saturating_sub(TICK_LATE);
+
         *last = now;
         if pause > Duration::ZERO {
             for port in self.links.at(*node).keys() {
                 heard.entry(*port).and_modify(|heard| *heard = now.min(*heard + pause));
             }
         }
-        let silent =
-            self.links.at(*node).take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LOST);
+
+        let silent = self
+            .links
+            .at(*node)
+            .take_if(|port, _| now.since(*heard.entry(*port).or_insert(now)) >= LINK_TIMEOUT);
         for (port, from) in silent {
-            self.lose(Link { from, to: PortId { node: *node, port } }, ctx);
+            self.link_lost(Link { from, to: PortId { node: *node, port } }, ctx);
         }
+
         self.probe_all(*node, ctx);
     }
 
@@ -184,88 +197,103 @@ impl Discovery {
         if self.config.secret.0.is_empty() {
             return;
         }
+
         let nonce = ctx.rng().next_u64();
-        let sent = self.sent.at(node).entry(port).or_default();
-        sent.nonces.rotate_right(1);
-        sent.nonces[0] = Some(nonce);
-        sent.received = 0;
+        let probes = self.probes.at(node).entry(port).or_default();
+        probes.nonces.rotate_right(1);
+        probes.nonces[0] = Some(nonce);
+        probes.received = 0;
+
         let from = PortId { node, port };
-        let frame = Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LOST.as_secs() as u16);
+        let frame =
+            Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LINK_TIMEOUT.as_secs() as u16);
         ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
     }
 
     #[rcv(sharded, observes)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) {
         let now = ctx.now();
-        let Some(watched) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
+        let Some(state) = self.ports.at(msg.node).get_mut(&msg.port) else { return };
         if msg.ethernet().is_none_or(|header| header.ethertype != LLDP) {
-            if !watched.hosted && !watched.linked && now.since(watched.since) >= SETTLING {
-                watched.hosted = true;
+            if !state.hosted && !state.linked && now.since(state.since) >= SETTLE_TIME {
+                state.hosted = true;
             }
             return;
         }
-        let sent = self.sent.at(msg.node).entry(msg.port).or_default();
-        sent.received += 1;
-        if sent.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
+
+        let probes = self.probes.at(msg.node).entry(msg.port).or_default();
+        probes.received += 1;
+        if probes.received > limits::PROBES_PER_PORT_MAX || self.config.secret.0.is_empty() {
             return;
         }
+
         let to = PortId { node: msg.node, port: msg.port };
         let probe = match Probe::read(&msg.data, &self.config.key()) {
             Ok(probe) => probe,
-            Err(NoProbe::Forged) => return tracing::warn!(port = %to, "a forged probe came in"),
-            Err(NoProbe::Foreign) => return,
+            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "received a forged probe"),
+            Err(ProbeError::Foreign) => return,
         };
         let known = self.links.at(msg.node).get(&msg.port) == Some(&probe.from);
-        if now.since(probe.at) > if known { LOST } else { AGE_MAX } || probe.at > now + AGE_MAX {
-            return tracing::warn!(port = %to, "an old probe came in: somebody replays them, or we are behind");
+        if now.since(probe.at) > if known { LINK_TIMEOUT } else { PROBE_AGE_MAX }
+            || probe.at > now + PROBE_AGE_MAX
+        {
+            return tracing::warn!(port = %to, "received an old probe: it was replayed, or the hive is overloaded");
         }
+
         let link = Link { from: probe.from, to };
-        ctx.emit(Confirm { link, nonce: probe.nonce, hosted: watched.hosted })
+        ctx.emit(Confirm { link, nonce: probe.nonce, hosted: state.hosted })
     }
 
-    /// At the sender's cell.
+    /// Runs at the sender's cell: checks a probe.
     #[rcv(sharded)]
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
-        let Some(sent) = self.sent.at(from.node).get_mut(&from.port) else { return };
+        let Some(probes) = self.probes.at(from.node).get_mut(&from.port) else { return };
+
         let heard = self.links.at(from.node).get(&from.port);
         let known = heard == Some(&to);
         if known {
-            sent.mutual = Some(ctx.now());
-        } else if heard.is_some() && sent.mutual.is_some_and(|last| ctx.now().since(last) < LOST) {
-            return tracing::debug!(link = %msg.link, "no link: another switch is behind that port");
+            probes.mutual = Some(ctx.now());
+        } else if heard.is_some() && probes.mutual.is_some_and(|last| ctx.now().since(last) < LINK_TIMEOUT) {
+            return tracing::debug!(link = %msg.link, "rejected a link: another switch is behind the sending port");
         }
-        let Some(nonce) = sent.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
-            tracing::debug!(link = %msg.link, "a probe came a second time");
+
+        let Some(nonce) = probes.nonces.iter_mut().find(|nonce| **nonce == Some(msg.nonce)) else {
+            tracing::debug!(link = %msg.link, "ignored a duplicate or outdated probe");
             return;
         };
+
         *nonce = None;
-        let Some(watched) = self.ports.at(from.node).get(&from.port) else { return };
-        if watched.hosted && msg.hosted && !known {
-            tracing::warn!(link = %msg.link, "no link: hosts are behind both ports, so somebody relays probes");
+        let Some(state) = self.ports.at(from.node).get(&from.port) else { return };
+        if state.hosted && msg.hosted && !known {
+            tracing::warn!(link = %msg.link, "rejected a link: hosts are behind both ports, so probes are being relayed");
             return;
         }
+
         ctx.emit(Confirmed(msg.link));
     }
 
-    /// At the receiver's cell.
+    /// Runs at the receiver's cell: adds or refreshes a link.
     #[rcv(sharded)]
     fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
         match self.ports.at(link.to.node).get_mut(&link.to.port) {
-            Some(watched) if !watched.linked => watched.linked = true,
+            Some(state) if !state.linked => state.linked = true,
             Some(_) => {}
-            None => return, // down since
+            None => return, // the port went down in the meantime
         }
+
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
-            // the one that is there stays while it is heard: else links would change with every probe
-            return tracing::warn!(%link, %other, "no link: more than one switch is behind that port");
+            // keep the existing link while its probes arrive: otherwise links would change with every probe
+            return tracing::warn!(%link, %other, "rejected a link: more than one switch is behind the receiving port");
         }
-        self.heard.at(link.to.node).insert(link.to.port, ctx.now());
+
+        self.last_heard.at(link.to.node).insert(link.to.port, ctx.now());
         if links.insert(link.to.port, link.from).is_some() {
             return;
         }
-        tracing::info!(%link, "a link was found");
+
+        tracing::info!(%link, "link up");
         ctx.emit(LinkUp(*link));
         self.probe(link.to.node, link.to.port, ctx); // the other direction need not wait for the next tick
     }
@@ -275,13 +303,13 @@ impl Discovery {
         let links = self.links.at(link.to.node);
         if links.get(&link.to.port) == Some(&link.from) {
             links.remove(&link.to.port);
-            tracing::info!(%link, "a link is lost");
+            tracing::info!(%link, "link down");
             ctx.emit(LinkDown(*link));
         }
     }
 
-    fn lose(&mut self, link: Link, ctx: &mut Ctx) {
-        tracing::info!(%link, "a link is lost");
+    fn link_lost(&mut self, link: Link, ctx: &mut Ctx) {
+        tracing::info!(%link, "link down");
         ctx.emit(LinkDown(link));
         ctx.emit(PeerLost(link.reversed()));
     }

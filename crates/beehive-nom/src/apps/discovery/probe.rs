@@ -1,4 +1,4 @@
-//! The frame that finds links: LLDP (IEEE 802.1AB) with a part of our own that nobody else can make.
+//! The LLDP frame (IEEE 802.1AB) that discovers links, with an authenticated TLV.
 //!
 //! ```text
 //! type 1  chassis, type 2 port, type 3 time to live: what the standard asks for, for people who look
@@ -11,57 +11,58 @@ use crate::object::{LLDP, Mac, NodeId, PortId, PortNo};
 use beehive::Time;
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Nearest bridge: no bridge forwards it (IEEE 802.1AB, 7.1).
+/// The nearest-bridge group address, which no bridge forwards (IEEE 802.1AB, 7.1).
 const DESTINATION: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
-/// Address of the sender: made here, of nobody.
+/// Source address: locally administered, so no host has it.
 const SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 1]);
-/// Organisation and kind of the part of our own.
+/// Organisation and subtype of the authenticated TLV.
 const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];
 const SIGNED: usize = 28;
 const TYPE_END: u8 = 0;
 const TYPE_OURS: u8 = 127;
-/// Chassis and port are named as the sender likes (IEEE 802.1AB, 8.5.2.2 and 8.5.3.2).
+/// Subtype of chassis and port ids that the sender chooses freely (IEEE 802.1AB, 8.5.2.2 and 8.5.3.2).
 const LOCALLY_ASSIGNED: u8 = 7;
 
-/// What a probe says.
+/// The content of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// Where it went out.
+    /// The port that it was sent from.
     pub from: PortId,
-    /// When.
+    /// The time when it was sent.
     pub at: Time,
-    /// Which of all probes it is; none comes twice.
+    /// A number that identifies this probe; never used twice.
     pub nonce: u64,
 }
 
-/// Why a frame is no probe of ours.
+/// The reason why a frame is not a valid probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoProbe {
-    /// Somebody else's LLDP, or nothing sensible.
+pub enum ProbeError {
+    /// LLDP of another system, or malformed.
     Foreign,
-    /// It says to be one, and the hash is wrong.
+    /// A frame in the form of a probe with a wrong hash.
     Forged,
 }
 
-/// What only the hives of one cluster know.
+/// The secret key of probes, which only the hives of one cluster know.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key that is made from a secret.
+    /// Derives the key from a secret.
     pub fn of(secret: &str) -> Key {
         Key(blake3::derive_key("beehive discovery probe 1", secret.as_bytes()))
     }
 }
 
 impl Probe {
-    /// The frame.
+    /// Encodes the frame.
     pub fn frame(&self, key: &Key, ttl_s: u16) -> Bytes {
         let Probe { from: PortId { node, port }, at, nonce } = *self;
         let mut out = BytesMut::with_capacity(160);
         out.put_slice(&DESTINATION.0);
         out.put_slice(&SOURCE.0);
         out.put_u16(LLDP);
+
         let name = |out: &mut BytesMut, kind: u8, name: String| {
             put_header(out, kind, 1 + name.len());
             out.put_u8(LOCALLY_ASSIGNED);
@@ -71,6 +72,7 @@ impl Probe {
         name(&mut out, 2, port.to_string());
         put_header(&mut out, 3, 2);
         out.put_u16(ttl_s);
+
         let mut signed = [0; SIGNED];
         {
             let mut part = &mut signed[..];
@@ -79,22 +81,24 @@ impl Probe {
             part.put_u64(at.as_nanoseconds());
             part.put_u64(nonce);
         }
+
         put_header(&mut out, TYPE_OURS, OURS.len() + SIGNED + blake3::OUT_LEN);
         out.put_slice(&OURS);
         out.put_slice(&signed);
         out.put_slice(blake3::keyed_hash(&key.0, &signed).as_bytes());
         put_header(&mut out, TYPE_END, 0);
+
         out.freeze()
     }
 
-    /// The probe in a frame.
+    /// Decodes and verifies the probe in a frame.
     ///
     /// # Errors
     ///
-    /// Somebody else's LLDP; or one that says to be ours and is not.
-    pub fn read(frame: &[u8], key: &Key) -> Result<Probe, NoProbe> {
-        let mut rest = frame.get(14..).ok_or(NoProbe::Foreign)?;
-        // every element takes two bytes at least, so this ends
+    /// The frame is LLDP of another system, or a forged probe.
+    pub fn read(frame: &[u8], key: &Key) -> Result<Probe, ProbeError> {
+        let mut rest = frame.get(14..).ok_or(ProbeError::Foreign)?;
+        // terminates: every element takes at least two bytes
         while let Some(([high, low], after)) = rest.split_first_chunk::<2>() {
             let (kind, length) = (high >> 1, usize::from(high & 1) << 8 | usize::from(*low));
             let (Some(value), Some(next)) = (after.get(..length), after.get(length..)) else { break };
@@ -105,20 +109,23 @@ impl Probe {
                 _ => {}
             }
         }
-        Err(NoProbe::Foreign)
+
+        Err(ProbeError::Foreign)
     }
 
-    fn verify(ours: &[u8], key: &Key) -> Result<Probe, NoProbe> {
-        let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(NoProbe::Forged)?;
-        let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(NoProbe::Forged)?;
-        // takes the same time whatever differs
+    fn verify(ours: &[u8], key: &Key) -> Result<Probe, ProbeError> {
+        let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(ProbeError::Forged)?;
+        let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(ProbeError::Forged)?;
+        // compares in constant time
         if blake3::keyed_hash(&key.0, signed) != *hash {
-            return Err(NoProbe::Forged);
+            return Err(ProbeError::Forged);
         }
+
         let mut part = &signed[..];
         use bytes::Buf;
         let (node, port) = (NodeId(part.get_u64()), PortNo(part.get_u32()));
         let (at, nonce) = (Time::from_nanoseconds(part.get_u64()), part.get_u64());
+
         Ok(Probe { from: PortId { node, port }, at, nonce })
     }
 }
@@ -143,7 +150,7 @@ mod tests {
         let frame = probe().frame(&key, 3);
         assert!(frame.len() <= 160);
         assert_eq!(Probe::read(&frame, &key), Ok(probe()));
-        assert_eq!(Probe::read(&frame, &other), Err(NoProbe::Forged));
+        assert_eq!(Probe::read(&frame, &other), Err(ProbeError::Forged));
         let header = crate::object::Ethernet::read(&frame).unwrap();
         assert!(header.ethertype == LLDP && !header.is_bridged());
     }
@@ -153,11 +160,13 @@ mod tests {
         let key = Key::of("secret");
         let frame = probe().frame(&key, 3);
         let start = frame.windows(4).position(|w| w == OURS).unwrap() + 4;
+
         for at in start..start + SIGNED + blake3::OUT_LEN {
             let mut forged = frame.to_vec();
             forged[at] ^= 1;
-            assert_eq!(Probe::read(&forged, &key), Err(NoProbe::Forged), "byte {at}");
+            assert_eq!(Probe::read(&forged, &key), Err(ProbeError::Forged), "byte {at}");
         }
+
         for length in 0..frame.len() - 2 {
             assert!(Probe::read(&frame[..length], &key).is_err());
         }

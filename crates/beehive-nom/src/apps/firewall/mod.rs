@@ -1,12 +1,13 @@
-//! Firewall: which conversations may take place. It stands in front of the app that forwards.
+//! Firewall: decides which conversations are allowed. It precedes the forwarding app in the chain.
 //!
-//! A flow of the app behind it matches Ethernet only, and would let everything between two hosts pass once one packet
-//! has. So every switch gets a flow above those that brings all packets up ([`GUARD`]), and one above that for each
-//! direction of a conversation that is open ([`OPEN`]): it does with the packets of this conversation what the app behind
-//! wants done with packets between these stations. What the app behind takes back, is taken back here too.
+//! A flow of the forwarding app matches Ethernet fields only: one allowed packet would let all traffic
+//! between two hosts pass. So every switch gets a flow of higher priority that sends all packets to the
+//! controller ([`GUARD`]) and, above that, one flow for each direction of an open conversation ([`OPEN`]),
+//! with the actions that the forwarding app wants for packets between these stations. When the forwarding app
+//! withdraws a flow, the firewall withdraws its flows, too.
 //!
-//! Whatever is neither ARP, nor neighbour discovery, nor IP is denied, and so is a packet that is not understood. A
-//! switch whose rules are not known yet forwards nothing.
+//! Packets other than ARP, neighbour discovery and IP are denied, and so are malformed packets. A switch
+//! without rules forwards nothing.
 
 mod policy;
 
@@ -17,56 +18,56 @@ use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Conversation, DelFlows, Ethernet, FlowMatch, FlowScope, FlowsFound,
     NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
 };
-use crate::parts::{AtPort, Crowd, OwnsFlows, Room, seconds};
+use crate::parts::{AtPort, OwnsFlows, PortQuota, QuotaTable, seconds};
 use beehive::{
     Address, App, Config, Ctx, Dict, Error, Key, Message, Reconfigured, Rows, Table, Time, handlers,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The priority of the flow that brings every packet up: above those of apps that forward.
+/// The priority of the flow that sends every packet to the controller: above the flows of forwarding apps.
 pub const GUARD: u16 = 1_000;
-/// The priority of the flows of an open conversation.
+/// The priority of the flows of open conversations.
 pub const OPEN: u16 = 1_100;
-/// Between a packet and the flow that it leads to.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time between a packet and the installation of the flow that it causes.
+const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
-/// Decides which conversations take place.
+/// Decides which conversations are allowed.
 #[derive(App)]
 #[app(name = "firewall", replication = 3)]
 pub struct Firewall {
-    /// The rules, once they were changed.
+    /// The rules that replace those of the settings, if there are any.
     policy: Dict<Rulebook, Policy>,
     nodes: Table<Rulebook, NodeId, ()>,
-    /// The rules as a switch goes by them.
-    gates: Dict<NodeId, Gate>,
-    /// What is open, in the direction of its first packet.
+    /// The rules in force at each switch.
+    node_policies: Dict<NodeId, NodePolicy>,
+    /// The open conversations, in the direction of their first packet.
     open: Table<NodeId, Conversation, Open>,
-    crowds: Table<NodeId, PortNo, u32>,
-    /// Directions that are open and wait for the app behind to say where they lead.
+    port_counts: Table<NodeId, PortNo, u32>,
+    /// Directions of open conversations for which the forwarding app has not installed a flow yet.
     #[volatile]
-    waiting: Table<NodeId, (FlowMatch, Conversation), ()>,
+    pending: Table<NodeId, (FlowMatch, Conversation), ()>,
     config: Config<FirewallSettings>,
 }
 
-/// There is one set of rules for all switches.
+/// The only key: there is one set of rules for all switches.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rulebook;
 
 crate::settings! {
     /// Settings of the firewall: the table `[apps.firewall]`.
     pub struct FirewallSettings {
-        /// Rules, in the order in which they are asked: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny",
-        /// and perhaps `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp", a number), `from_port` and
-        /// `to_port` (80, "80-90").
+        /// Rules, in evaluation order: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny", and
+        /// optionally `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a number),
+        /// `from_port` and `to_port` (80 or "80-90").
         pub rules: Vec<Rule> = Vec::new(),
-        /// What becomes of what no rule fits.
+        /// The decision about conversations that no rule matches.
         pub default: Verdict = Verdict::Deny,
-        /// Seconds without a packet after which a conversation is over.
+        /// Seconds without a packet after which a conversation is closed.
         pub idle_s: u16 [1..=65_535] = 60,
-        /// Conversations that hosts behind one port of a switch may have open.
+        /// Maximum number of open conversations that hosts behind one port of a switch have begun.
         pub open_per_port_max: u32 [1..=1_000_000] = 4096,
-        /// Conversations that are open at one switch.
+        /// Maximum number of open conversations at one switch.
         pub open_per_node_max: u32 [1..=1_000_000] = 65_536,
     }
 }
@@ -77,17 +78,18 @@ impl FirewallSettings {
     }
 }
 
-/// Puts other rules in force everywhere, until the settings change; conversations that they do not allow end.
+/// Replaces the rules at all switches until the settings change. Conversations that the new rules deny are
+/// closed.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SetPolicy(pub Policy);
 
-/// A switch wants to know the rules.
+/// The cell of a switch requests the rules.
 #[derive(Message, Clone, Copy, Debug)]
 struct AskPolicy(NodeId);
 
-/// A switch has gone.
+/// A switch has left.
 #[derive(Message, Clone, Copy, Debug)]
-struct Leaves(NodeId);
+struct NodeGone(NodeId);
 
 /// The rules for a switch.
 #[derive(Message, Clone, Debug)]
@@ -97,19 +99,20 @@ struct PolicyFor {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Gate {
+struct NodePolicy {
     policy: Policy,
-    /// See [`NodeJoined::knows_owners`]; who does not knows no flows for IPv6 either.
+    /// See [`NodeJoined::knows_owners`]; a switch that does not know owners does not support IPv6 flows
+    /// either.
     knows_owners: bool,
     driver: Address,
 }
 
-/// A conversation that is open.
+/// An open conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Open {
     until: Time,
     port: PortNo,
-    /// Its flows, the oldest first: one each way, and more where it passes the switch more than once.
+    /// Its flows, oldest first: one for each direction, and more if it passes the switch more than once.
     flows: Vec<FlowMatch>,
 }
 
@@ -124,19 +127,22 @@ impl Firewall {
     #[rcv(centralized)]
     fn set_policy(&mut self, SetPolicy(policy): &SetPolicy, ctx: &mut Ctx) -> Result<(), Error> {
         if policy.rules.len() > limits::FIREWALL_RULES_MAX {
-            return Err(Error::new("more rules than a firewall takes"));
+            return Err(Error::new(format!(
+                "too many firewall rules (at most {})",
+                limits::FIREWALL_RULES_MAX
+            )));
         }
-        self.put_in_force(policy.clone(), ctx);
+        self.enforce(policy.clone(), ctx);
         Ok(())
     }
 
-    /// What the settings say now replaces what was set otherwise.
+    /// Applies the rules of the new settings, which replace those set by [`SetPolicy`].
     #[rcv(centralized)]
     fn reconfigured(&mut self, _: &Reconfigured, ctx: &mut Ctx) {
-        self.put_in_force(self.config.policy(), ctx)
+        self.enforce(self.config.policy(), ctx)
     }
 
-    fn put_in_force(&mut self, policy: Policy, ctx: &mut Ctx) {
+    fn enforce(&mut self, policy: Policy, ctx: &mut Ctx) {
         for node in self.nodes.at(Rulebook).keys() {
             ctx.emit(PolicyFor { node: *node, policy: policy.clone() });
         }
@@ -151,14 +157,15 @@ impl Firewall {
     }
 
     #[rcv(centralized)]
-    fn leaves(&mut self, Leaves(node): &Leaves) {
+    fn node_gone(&mut self, NodeGone(node): &NodeGone) {
         self.nodes.at(Rulebook).remove(node);
     }
 
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         let policy = Policy::default(); // denies everything
-        self.gates.put(msg.node, Gate { policy, knows_owners: msg.knows_owners, driver: msg.driver });
+        self.node_policies
+            .put(msg.node, NodePolicy { policy, knows_owners: msg.knows_owners, driver: msg.driver });
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         let guard = AddFlow::new(msg.node, Self::OWNER, FlowMatch::ANY, up).priority(GUARD);
         ctx.emit(guard.because::<NodeJoined>());
@@ -166,28 +173,31 @@ impl Firewall {
         ctx.emit(AskPolicy(msg.node));
     }
 
-    /// Its flows lead where the app behind wanted packets then, which may be wrong when it comes back.
+    /// Forgets the flows of the switch: they have the actions that the forwarding app wanted then, which may
+    /// be wrong when the switch comes back.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
-        if self.gates.get(&msg.node).is_none_or(|gate| gate.driver != msg.driver) {
-            return; // a newer one has it already
+        if self.node_policies.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
+            return; // a newer driver is already connected to it
         }
-        self.gates.remove(&msg.node);
-        self.waiting.at(msg.node).clear();
-        ctx.emit(Leaves(msg.node));
+
+        self.node_policies.remove(&msg.node);
+        self.pending.at(msg.node).clear();
+        ctx.emit(NodeGone(msg.node));
         let all = self.open.at(msg.node);
         let led: Vec<_> = all.iter().filter(|(_, open)| !open.flows.is_empty()).map(|(c, _)| *c).collect();
+
         for spoken in led {
             all.entry(spoken).and_modify(|open| open.flows.clear());
         }
     }
 
-    /// Only what is known to be open has flows.
+    /// Withdraws flows that belong to no open conversation.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let all = self.open.at(msg.node);
         let known = |flow: &FlowMatch| {
-            let key = flow.conversation.as_deref().and_then(|spoken| opened(all, *spoken));
+            let key = flow.conversation.as_deref().and_then(|spoken| find_open(all, *spoken));
             key.and_then(|key| all.get(&key)).is_some_and(|open| open.flows.contains(flow))
         };
         for found in msg.flows.iter().filter(|found| msg.owner == Self::OWNER && !known(&found.matching)) {
@@ -195,14 +205,14 @@ impl Firewall {
         }
     }
 
-    /// Whoever would not be let in by the new rules is thrown out.
+    /// Applies new rules to a switch, and closes the conversations that they deny.
     #[rcv(sharded)]
     fn policy_for(&mut self, msg: &PolicyFor, ctx: &mut Ctx) {
-        let Some(gate) = self.gates.get_mut(&msg.node) else { return };
-        gate.policy = msg.policy.clone();
-        let mut crowd = Crowd::new(self.open.at(msg.node), self.crowds.at(msg.node));
-        for (conversation, open) in crowd.take_if(|c, _| !msg.policy.allows(c)) {
-            tracing::info!(node = %msg.node, %conversation, "a conversation ends: the rules have changed");
+        let Some(node) = self.node_policies.get_mut(&msg.node) else { return };
+        node.policy = msg.policy.clone();
+        let mut table = QuotaTable::new(self.open.at(msg.node), self.port_counts.at(msg.node));
+        for (conversation, open) in table.take_if(|c, _| !msg.policy.allows(c)) {
+            tracing::info!(node = %msg.node, %conversation, "closed a conversation: the new rules deny it");
             open.withdraw(msg.node, ctx);
         }
     }
@@ -216,67 +226,80 @@ impl Firewall {
     }
 
     fn passes(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
-        let Some(gate) = self.gates.get(&msg.node) else { return false };
+        let Some(node) = self.node_policies.get(&msg.node) else { return false };
+
         let open = self.open.at(msg.node);
         let spoken = match Traffic::read(&msg.data) {
-            Traffic::Neighbours => return true,
+            Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
-            Traffic::Failure(about) => return opened(open, about).is_some(),
-            // no host makes anything of it without the first one, which says its ports
-            Traffic::Fragment(part) => return may_be_part(open, part) || may_be_part(open, part.reversed()),
+            Traffic::IcmpError(about) => return find_open(open, about).is_some(),
+            // harmless: no host reassembles it without the first fragment, which carries the ports
+            Traffic::Fragment(part) => {
+                return may_be_fragment(open, part) || may_be_fragment(open, part.reversed());
+            }
             Traffic::Other => return false,
         };
-        let until = ctx.now() + 2 * seconds(self.config.idle_s) + PATIENCE;
+
+        let until = ctx.now() + 2 * seconds(self.config.idle_s) + FLOW_SETUP_SLACK;
         if let Some(open) = open.get_mut(&spoken) {
             open.until = until;
         } else if let Some(open) = open.get_mut(&spoken.reversed()) {
             open.until = until;
         } else {
             let FirewallSettings { open_per_port_max, open_per_node_max, .. } = *self.config;
-            let room = Room { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
+            let quota = PortQuota { per_port_max: open_per_port_max, per_node_max: open_per_node_max };
             let new = Open { until, port: msg.port, flows: Vec::new() };
-            let mut crowd = Crowd::new(open, self.crowds.at(msg.node));
-            if !gate.policy.allows(&spoken) || !crowd.put(spoken, new, room) {
+            let mut table = QuotaTable::new(open, self.port_counts.at(msg.node));
+            if !node.policy.allows(&spoken) || !table.put(spoken, new, quota) {
                 return false;
             }
         }
-        let tells = |header: Ethernet| header.ethertype == spoken.ethertype();
+
+        let same_type = |header: Ethernet| header.ethertype == spoken.ethertype();
         if spoken.has_ports()
-            && (spoken.source.is_ipv4() || gate.knows_owners)
-            && msg.ethernet().is_some_and(tells)
+            && (spoken.source.is_ipv4() || node.knows_owners)
+            && msg.ethernet().is_some_and(same_type)
         {
-            let waiting = self.waiting.at(msg.node);
-            if waiting.len() >= limits::FIREWALL_WAITING_MAX {
-                waiting.clear(); // their next packets wait again
+            let pending = self.pending.at(msg.node);
+            if pending.len() >= limits::FIREWALL_PENDING_MAX {
+                pending.clear(); // their next packets enter it again
             }
-            waiting.insert((FlowMatch::like(msg), spoken), ());
+            pending.insert((FlowMatch::like(msg), spoken), ());
         }
+
         true
     }
 
-    /// The app behind says where packets between two stations go: so do those of what is open between them.
+    /// Copies the actions of a flow of the forwarding app to flows for the open conversations between the
+    /// same stations.
     #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) {
         if msg.flow.owner == Self::OWNER {
             return;
         }
-        let lane = &msg.flow.matching;
-        let (waiting, all) = (self.waiting.at(msg.node), self.open.at(msg.node));
+
+        let ethernet_match = &msg.flow.matching;
+        let (pending, all) = (self.pending.at(msg.node), self.open.at(msg.node));
         let (flow_age, actions) = (seconds(self.config.idle_s), &msg.flow.actions);
-        let first = (lane.clone(), Conversation::MIN);
-        let behind = waiting.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == lane);
+        let first = (ethernet_match.clone(), Conversation::MIN);
+        let behind =
+            pending.range(first..).map(|(key, ())| key).take_while(|(other, _)| other == ethernet_match);
+
         for key in behind.cloned().collect::<Vec<_>>() {
-            waiting.remove(&key);
+            pending.remove(&key);
             let spoken = key.1;
-            let Some(begun) = opened(all, spoken) else { continue }; // over since
+            let Some(begun) = find_open(all, spoken) else { continue }; // closed in the meantime
             let Some(open) = all.get_mut(&begun) else { continue };
-            let matching = FlowMatch { conversation: Some(spoken.into()), ..lane.clone() };
+
+            let matching = FlowMatch { conversation: Some(spoken.into()), ..ethernet_match.clone() };
             if !open.flows.contains(&matching) {
                 open.flows.push(matching.clone());
             }
+
             if open.flows.len() > limits::FIREWALL_FLOWS_EACH_MAX {
                 ctx.emit(withdrawal(msg.node, open.flows.remove(0)));
             }
+
             let flow = AddFlow::new(msg.node, Self::OWNER, matching, actions.clone()).because::<AddFlow>();
             ctx.emit(flow.priority(OPEN).idle(flow_age).hard(flow_age));
         }
@@ -290,10 +313,14 @@ impl Firewall {
         if let FlowScope::Towards(_) | FlowScope::From(..) | FlowScope::Through(_) = msg.scope {
             return ctx.emit(DelFlows { owner: Self::OWNER, ..msg.clone() });
         }
+
         let follows = |flow: &&FlowMatch| match &msg.scope {
-            FlowScope::Exactly(_, lane) => FlowMatch { conversation: None, ..(*flow).clone() } == *lane,
+            FlowScope::Exactly(_, ethernet_match) => {
+                FlowMatch { conversation: None, ..(*flow).clone() } == *ethernet_match
+            }
             _ => true,
         };
+
         let flows = self.open.at(msg.node).values().flat_map(|open| &open.flows);
         for flow in flows.filter(follows) {
             ctx.emit(withdrawal(msg.node, flow.clone()));
@@ -303,15 +330,15 @@ impl Firewall {
     #[every("5s", each = open)]
     fn age(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
-        let mut crowd = Crowd::new(self.open.at(*node), self.crowds.at(*node));
-        for (_, open) in crowd.take_if(|_, open| open.until < now) {
+        let mut table = QuotaTable::new(self.open.at(*node), self.port_counts.at(*node));
+        for (_, open) in table.take_if(|_, open| open.until < now) {
             open.withdraw(*node, ctx);
         }
     }
 }
 
 impl Open {
-    /// Takes its flows back.
+    /// Withdraws its flows.
     fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
         self.flows.into_iter().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }
@@ -321,13 +348,13 @@ fn withdrawal(node: NodeId, flow: FlowMatch) -> DelFlows {
     DelFlows { node, owner: Firewall::OWNER, scope: FlowScope::Exactly(OPEN, flow) }
 }
 
-/// The conversation that is open and that `spoken` is a direction of, by its first direction.
-fn opened(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
+/// Returns the key of the open conversation that `spoken` is a direction of.
+fn find_open(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
     [spoken, spoken.reversed()].into_iter().find(|direction| open.contains(direction))
 }
 
-/// Whether a conversation is open that `part`, which says no ports, may belong to.
-fn may_be_part(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
+/// Returns whether `part`, a fragment without ports, may belong to an open conversation.
+fn may_be_fragment(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
     let same = |c: &Conversation| {
         (c.source, c.destination, c.protocol) == (part.source, part.destination, part.protocol)
     };

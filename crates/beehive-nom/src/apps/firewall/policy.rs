@@ -1,38 +1,38 @@
-//! What a firewall goes by: rules, the first that fits decides.
+//! Defines the rules of the firewall. The first rule that matches decides.
 
 use crate::object::{Conversation, Ports, Protocol, network};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// What becomes of a conversation.
+/// The decision about a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It may take place; its answers pass too.
+    /// The conversation is allowed, including its replies.
     Allow,
     /// None of its packets is forwarded.
     #[default]
     Deny,
 }
 
-/// A rule: what is left out fits everything.
+/// A rule. Fields that are left out match everything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What becomes of what fits.
+    /// The decision about conversations that match.
     pub action: Verdict,
-    /// Who speaks first.
+    /// The source of the first packet.
     #[serde(default, deserialize_with = "network::written")]
     pub from: Option<IpNet>,
-    /// To whom.
+    /// The destination of the first packet.
     #[serde(default, deserialize_with = "network::written")]
     pub to: Option<IpNet>,
-    /// By which protocol.
+    /// The protocol.
     pub protocol: Option<Protocol>,
-    /// From which ports.
+    /// The source ports.
     pub from_port: Option<Ports>,
-    /// To which ports.
+    /// The destination ports.
     pub to_port: Option<Ports>,
 }
 
@@ -48,17 +48,17 @@ impl Rule {
     }
 }
 
-/// The rules in force.
+/// A list of rules with a default.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Policy {
-    /// In the order in which they are asked.
+    /// The rules, in evaluation order.
     pub rules: Vec<Rule>,
-    /// What becomes of what fits none.
+    /// The decision about conversations that no rule matches.
     pub default: Verdict,
 }
 
 impl Policy {
-    /// Whether a conversation may begin with a packet in this direction.
+    /// Returns whether a conversation may begin with a packet in this direction.
     pub fn allows(&self, conversation: &Conversation) -> bool {
         let rule = self.rules.iter().find(|rule| rule.fits(conversation));
         rule.map_or(self.default, |rule| rule.action) == Verdict::Allow
@@ -96,6 +96,7 @@ mod tests {
         assert!(policy.allows(&tcp("10.0.0.1", "10.9.0.1", 90)));
         assert!(!policy.allows(&tcp("10.0.0.1", "10.9.0.1", 91)));
         assert!(!policy.allows(&tcp("10.0.0.66", "10.9.0.1", 80)));
+
         assert!(!policy.allows(&tcp("10.0.1.1", "10.9.0.1", 80)));
         assert!(!policy.allows(&tcp("2001:db8::1", "2001:db8::2", 80)));
         let tunnel = Conversation { protocol: 47, ..tcp("10.0.1.1", "10.9.0.1", 0) };

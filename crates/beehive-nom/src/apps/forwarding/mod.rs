@@ -1,11 +1,11 @@
-//! Reactive forwarding: the first packet between two hosts puts flows along a shortest path.
+//! Reactive forwarding: the first packet between two hosts installs flows along a shortest path.
 //!
-//! It hears of hosts, links and the roles of ports, and decides in one cell: a path is of the whole network. What is for a
-//! host that is not known, or for a group, is flooded along the tree. It needs discovery, topology, loop guard (with
-//! `paths_on_blocked`) and hosts beside it.
+//! It receives the events about hosts, links and port roles, and decides in a single cell, because a path
+//! spans the whole network. Packets to unknown hosts and to groups are flooded along the tree. It needs the
+//! apps discovery, topology, loop guard (with `paths_on_blocked`) and hosts.
 //!
-//! The flow at the first switch of a path ends before the others: packets never come up in the middle because a flow there
-//! was older.
+//! The flow at the first switch of a path expires before the others, so no packet misses in the middle of the
+//! path because of an older flow there.
 
 mod paths;
 
@@ -29,26 +29,26 @@ pub struct Forwarding {
     links: Table<Map, Link, ()>,
     blocked: Table<Map, PortId, ()>,
     hosts: Table<Map, Station, PortId>,
-    /// Where flows to a host are.
+    /// The switches with flows to each host.
     flows: Table<Map, (Station, NodeId), ()>,
     config: Config<ForwardingSettings>,
 }
 
-/// There is one map of the network.
+/// The only key: there is one map of the network.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Map;
 
 crate::settings! {
     /// Settings of reactive forwarding: the table `[apps.forwarding]`.
     pub struct ForwardingSettings {
-        /// Seconds without a packet after which a flow goes.
+        /// Idle timeout of flows in seconds.
         pub idle_s: u16 [1..=65_535] = 30,
-        /// Seconds after which a flow goes; the next packet puts it back.
+        /// Hard timeout of flows in seconds; the next packet installs the flow again.
         pub age_s: u16 [1..=65_535] = 300,
     }
 }
 
-/// How much longer flows live that are not at the first switch.
+/// Additional lifetime of the flows that are not at the first switch.
 const LATER: Duration = Duration::from_secs(5);
 
 #[handlers]
@@ -58,6 +58,7 @@ impl Forwarding {
         if !msg.is_learnable() {
             return None;
         }
+
         let (here, destination) = (PortId { node: msg.node, port: msg.port }, msg.destination());
         let target = self.hosts.at(Map).get(&destination).copied();
         let path = target.and_then(|target| {
@@ -65,30 +66,34 @@ impl Forwarding {
             shortest(&links, msg.node, target.node).map(|path| (target, path))
         });
         let Some((target, path)) = path else {
-            // nowhere in particular: along the tree
+            // no path: flood along the tree
             let blocked = self.blocked.at(Map).contains(&here);
             return Some(if blocked { msg.discard() } else { msg.flood() });
         };
+
         if target == here {
-            return Some(msg.discard()); // it has been there already
+            return Some(msg.discard()); // the destination is on the input port
         }
+
         let ways_in = std::iter::once(here).chain(path.iter().map(|link| link.to));
         let ways_out = path.iter().map(|link| link.from.port).chain([target.port]);
         let hops: Vec<_> = ways_in.zip(ways_out).collect();
         let (idle, age) =
             (Duration::from_secs(self.config.idle_s.into()), Duration::from_secs(self.config.age_s.into()));
         let flows = self.flows.at(Map);
+
         for (number, (way_in, way_out)) in hops.iter().enumerate().rev() {
             if flows.len() < limits::INTENDED_FLOWS_PER_NODE_MAX {
                 flows.insert((destination, way_in.node), ());
             } else if !flows.contains(&(destination, way_in.node)) {
-                continue; // one that could not be found again is none
+                continue; // without an entry, the flow could not be withdrawn later
             }
             let later = if number == 0 { Duration::ZERO } else { LATER };
             let matching = FlowMatch { port: Some(way_in.port), ..FlowMatch::like(msg) };
             let flow = AddFlow::new(way_in.node, Self::OWNER, matching, output(way_in.port, *way_out));
             ctx.emit(flow.because::<PacketIn>().idle(idle + later).hard(age + later));
         }
+
         hops.first().map(|(way_in, way_out)| msg.answer(output(way_in.port, *way_out)))
     }
 
@@ -107,7 +112,7 @@ impl Forwarding {
             *at = msg.at;
         }
         withdraw(self.flows.at(Map), msg.station, ctx);
-        // it could move back unseen
+        // otherwise the host could move back unnoticed
         ctx.emit(DelFlows::from(Self::OWNER, msg.from.node, msg.station, msg.from.port));
     }
 
@@ -135,7 +140,8 @@ impl Forwarding {
         }
     }
 
-    /// Packets on their way over it would turn around in the middle, so all flows go; paths are found anew.
+    /// Withdraws all flows: packets on a path over the lost link would have to turn back halfway. New paths
+    /// are then computed.
     #[rcv(centralized)]
     fn link_down(&mut self, LinkDown(link): &LinkDown, ctx: &mut Ctx) {
         if self.links.at(Map).remove(link).is_none() {
@@ -153,19 +159,21 @@ impl Forwarding {
         ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Flows of an earlier connection go, and those that lead elsewhere than packets would be sent now.
+    /// Withdraws flows of an earlier connection, and flows that do not follow a current shortest path.
     #[rcv(centralized)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         if msg.owner != Self::OWNER {
             return;
         }
+
         let links: BTreeSet<Link> = self.links.at(Map).keys().copied().collect();
         let (hosts, flows) = (self.hosts.at(Map), self.flows.at(Map));
         let mut ways_out: BTreeMap<PortId, BTreeSet<PortNo>> = BTreeMap::new();
+
         for found in &msg.flows {
             let FlowMatch { port: Some(way_in), destination: Some(mac), tag: Some(tag), .. } = found.matching
             else {
-                continue; // none of these is made here
+                continue; // this app makes no such flows
             };
             let station = Station::new(tag.vlan(), mac);
             let target = hosts.get(&station).filter(|_| flows.contains(&(station, msg.node)));
@@ -173,6 +181,7 @@ impl Forwarding {
                 let ways = ways_out.entry(*target).or_insert_with(|| ways_to(&links, msg.node, *target));
                 ways.iter().any(|way_out| found.actions == output(way_in, *way_out))
             });
+
             if !good {
                 ctx.emit(DelFlows::exactly(Self::OWNER, msg.node, found.key()));
             }
@@ -185,7 +194,7 @@ impl Forwarding {
         self.blocked.at(Map).retain(|port, ()| port.node != msg.node);
     }
 
-    /// Forgets where flows were of hosts that have none any more.
+    /// Removes the flow entries of hosts that are no longer known.
     #[every("60s", each = hosts)]
     fn forget(&mut self, map: &Map) {
         let hosts = self.hosts.at(*map);
@@ -193,12 +202,12 @@ impl Forwarding {
     }
 }
 
-/// Sends a packet that came in on one port out of another; out of the same one too.
+/// Returns the action that sends a packet out of a port, also if it is the input port.
 fn output(way_in: PortNo, way_out: PortNo) -> Actions {
     Actions::One(Action::Output(if way_in == way_out { PortNo::IN_PORT } else { way_out }))
 }
 
-/// The ports of a switch at which a shortest path to `target` begins.
+/// Returns the ports of a switch at which a shortest path to `target` begins.
 fn ways_to(links: &BTreeSet<Link>, node: NodeId, target: PortId) -> BTreeSet<PortNo> {
     if node == target.node {
         return BTreeSet::from([target.port]);
@@ -210,7 +219,7 @@ fn ways_to(links: &BTreeSet<Link>, node: NodeId, target: PortId) -> BTreeSet<Por
     outgoing.filter(nearer).map(|link| link.from.port).collect()
 }
 
-/// Takes all flows to a host back.
+/// Withdraws all flows to a host.
 fn withdraw(flows: &mut Rows<(Station, NodeId), ()>, station: Station, ctx: &mut Ctx) {
     let first = (station, NodeId(0));
     let of_station = |key: &(Station, NodeId)| key.0 == station;

@@ -1,19 +1,22 @@
-//! Shortest paths over links that work both ways.
+//! Computes shortest paths over bidirectional links.
 
 use crate::object::{Link, NodeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The links of a shortest path, in order; none if there is no path. Of several equally short ones always the same, and
-/// back the same as there: so whoever watches a conversation on the way sees both directions.
+/// Returns the links of a shortest path in order, or `None` if there is no path. Among paths of equal length
+/// the choice is deterministic, and the path back is the reverse, so an observer on the path sees both
+/// directions of a conversation.
 pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<Link>> {
     if from > to {
         let path = shortest(links, to, from)?;
         return Some(path.into_iter().rev().map(Link::reversed).collect());
     }
+
     let mut outgoing: BTreeMap<NodeId, Vec<Link>> = BTreeMap::new();
     for link in links.iter().filter(|link| links.contains(&link.reversed())) {
         outgoing.entry(link.from.node).or_default().push(*link);
     }
+
     let mut reached: BTreeMap<NodeId, Option<Link>> = BTreeMap::from([(from, None)]);
     let mut next = VecDeque::from([from]);
     while let Some(node) = next.pop_front().filter(|node| *node != to) {
@@ -24,13 +27,15 @@ pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<
             });
         }
     }
+
     let mut path = Vec::new();
     let mut node = to;
-    // every step leads to a node that was reached earlier
+    // terminates: every step leads to a node that was reached earlier
     while let Some(link) = *reached.get(&node)? {
         path.push(link);
         node = link.from.node;
     }
+
     path.reverse();
     Some(path)
 }
@@ -57,7 +62,8 @@ mod tests {
                 let link = link(*a, *b, number as u32);
                 links.extend([link, link.reversed()]);
             }
-            // the length by another way: repeated widening
+
+            // compute the length independently, by repeated expansion
             let mut within = BTreeSet::from([from]);
             let mut steps = 0;
             while !within.contains(&to) && steps < 8 {
@@ -65,15 +71,18 @@ mod tests {
                 within.extend(more);
                 steps += 1;
             }
+
             let path = shortest(&links, NodeId(from), NodeId(to));
             prop_assert_eq!(path.is_some(), within.contains(&to));
             let Some(path) = path else { return Ok(()) };
+
             prop_assert_eq!(path.len(), steps);
             let mut at = NodeId(from);
             for link in &path {
                 prop_assert!(links.contains(link) && link.from.node == at);
                 at = link.to.node;
             }
+
             prop_assert_eq!(at, NodeId(to));
             let back: Vec<_> = shortest(&links, NodeId(to), NodeId(from)).unwrap();
             prop_assert_eq!(back, path.iter().rev().map(|l| l.reversed()).collect::<Vec<_>>());

@@ -1,29 +1,30 @@
-//! What is to be done about a flow that was found in a switch.
+//! Decides what to do with a flow that was found in a switch.
 
 use crate::object::{Action, Flow, FoundFlow, Owner, PortNo};
 
-/// What is to be done about a flow that was found in a switch.
+/// The decision about a flow that was found in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// It is as it should be.
+    /// The flow equals the intended one.
     Kept,
-    /// Another one should be in its place.
+    /// The flow differs from the intended one with this key.
     Different,
-    /// The switch has been told something about it since it was asked: what it says is old.
+    /// The intended flow was sent after the read began, so the reported one is outdated.
     Superseded,
-    /// It is a soft one that leads somewhere: its app sees whether it is good.
+    /// A soft flow over usable ports; its app checks it.
     Adopted(Owner),
-    /// Nobody wants it, or answers for it if it is a soft one, so far.
+    /// A flow that no app has requested or, if it is soft, adopted so far.
     Unclaimed(Owner),
-    /// It is a soft one that leads nowhere.
+    /// A soft flow over a port that is down or missing.
     Stray(Owner),
-    /// It is somebody else's, or cannot be ours as it is.
+    /// A flow of another system, or one that this system cannot have made.
     Foreign,
 }
 
 impl Verdict {
-    /// On `found`, where `intended` should be, of which the switch may have been told while it was asked. `adopts` says
-    /// whether somebody answers for an app's soft flows, `usable` whether a port is there and up.
+    /// Decides about `found`. `intended` is the intended flow with its key, and whether it was sent since the
+    /// read began. `adopts` tells whether an owner adopts its soft flows, and `usable` whether a port exists
+    /// and is up.
     pub(super) fn on(
         found: &FoundFlow,
         intended: Option<(&Flow, bool)>,
@@ -36,7 +37,9 @@ impl Verdict {
             Some((_, false)) => return Verdict::Different,
             None => {}
         }
+
         let Some(owner) = found.ours() else { return Verdict::Foreign };
+
         match found.is_soft() {
             true if !leads_somewhere(found, usable) => Verdict::Stray(owner),
             true if adopts(&owner) => Verdict::Adopted(owner),
@@ -45,7 +48,8 @@ impl Verdict {
     }
 }
 
-/// Whether the ports are usable that the flow names one by one: it would be the end of what it takes otherwise.
+/// Returns whether all ordinary ports in the match and the actions are usable. Otherwise the flow would drop
+/// its packets.
 fn leads_somewhere(found: &FoundFlow, usable: impl Fn(&PortNo) -> bool) -> bool {
     let ordinary = |port: &PortNo| *port <= PortNo::MAX;
     let outputs = found.actions.as_slice().iter().filter_map(|action| match action {
@@ -101,6 +105,7 @@ mod tests {
             |f| f.idle_s = 9,
             |f| f.hard_s = 9,
         ];
+
         use crate::object::Cause;
         for change in changes {
             let mut other = same.clone();
@@ -116,6 +121,7 @@ mod tests {
         assert_eq!(on(&stray, None), Verdict::Unclaimed(owner));
         let soft = FoundFlow { idle_s: 5, ..stray.clone() };
         assert_eq!(on(&soft, None), Verdict::Adopted(owner));
+
         let unclaimed = FoundFlow { owner: Some(Owner::named("y")), ..soft.clone() };
         assert_eq!(on(&unclaimed, None), Verdict::Unclaimed(Owner::named("y")));
         for (port, out) in [(1, 3), (3, 1)] {
@@ -124,6 +130,7 @@ mod tests {
             let dead = FoundFlow { matching, actions, ..soft.clone() };
             assert_eq!(on(&dead, None), Verdict::Stray(owner), "a port is down");
         }
+
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
         assert_eq!(on(&FoundFlow { actions: up, ..soft }, None), Verdict::Adopted(owner));
     }

@@ -1,6 +1,7 @@
-//! Topology: which links there are, and which of them floods follow. One cell: a tree is of the whole network.
+//! Topology: knows the links, and computes the spanning tree that flooded packets follow. It has a single
+//! cell, because the tree spans the whole network.
 //!
-//! It hears of links only, and of none twice, so it is idle while nothing is plugged.
+//! It receives each link change once and no packets, so it is idle while the cabling stays the same.
 
 mod tree;
 
@@ -13,17 +14,17 @@ use crate::object::{
 use beehive::{App, Ctx, Key, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Knows the links, and says what every port is for.
+/// Knows the links, and assigns each port its role.
 #[derive(App)]
 #[app(name = "topology", replication = 3)]
 pub struct Topology {
-    /// The directions that were found.
+    /// The link directions that were found.
     links: Table<Fabric, Link, ()>,
-    /// The cables, by the direction that comes first.
+    /// The cables, keyed by the smaller of their directions.
     cables: Table<Fabric, Link, Cable>,
 }
 
-/// There is one network.
+/// The only key: there is one network.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fabric;
 
@@ -33,7 +34,7 @@ impl Topology {
     fn link_up(&mut self, LinkUp(link): &LinkUp, ctx: &mut Ctx) {
         let links = self.links.at(Fabric);
         if links.len() >= limits::LINKS_MAX {
-            tracing::error!(%link, "more links than are kept");
+            tracing::error!(%link, "ignored a link: the limit of links is reached");
             return;
         }
         links.insert(*link, ());
@@ -56,13 +57,14 @@ impl Topology {
         self.cables.at(Fabric).iter().map(known).collect()
     }
 
-    /// Brings the tree up to date after a change of `link`.
+    /// Updates the tree after a change of `link`.
     fn settle(&mut self, link: Link, ctx: &mut Ctx) {
         let key = link.min(link.reversed());
         let links = self.links.at(Fabric);
         let (there, back) = (links.contains(&key), links.contains(&key.reversed()));
         let cables = self.cables.at(Fabric);
         let mut tree_lost = false;
+
         if there || back {
             let both_ways = there && back;
             let cable = cables.entry(key).or_insert(Cable { both_ways, in_tree: false });
@@ -71,10 +73,12 @@ impl Topology {
             tree_lost |= cable.in_tree;
             self.announce(key, ctx);
         }
+
         let cables = self.cables.at(Fabric);
         let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
         let after = span(&before);
-        // what is blocked goes first, so that there is no moment with a loop
+
+        // block ports before opening others, so that there is no loop in between
         for wanted in [false, true] {
             for (link, in_tree) in after.iter().filter(|(_, in_tree)| **in_tree == wanted) {
                 let was = before.get(link).is_some_and(|cable| cable.in_tree);
@@ -85,6 +89,7 @@ impl Topology {
                 }
             }
         }
+
         if tree_lost {
             let ends = |link: &Link| [link.from.node, link.to.node];
             let nodes: BTreeSet<NodeId> = before.keys().chain([&key]).flat_map(ends).collect();
@@ -92,7 +97,8 @@ impl Topology {
         }
     }
 
-    /// Says what the ends of a cable are for, which other cables may end at, too: it may have been plugged elsewhere since.
+    /// Announces the roles of both ends of a cable. Other cables may end at the same ports: one may have been
+    /// plugged elsewhere in the meantime.
     fn announce(&mut self, link: Link, ctx: &mut Ctx) {
         for port in [link.from, link.to] {
             let cables = self.cables.at(Fabric).iter();

@@ -1,13 +1,13 @@
-//! The loop-free tree that floods follow.
+//! Computes the loop-free tree that flooded packets follow.
 
 use crate::object::{Link, NodeId};
 use std::collections::BTreeMap;
 
-/// Which cables are in the tree, given those that are there (by the direction that comes first) and whether each works
-/// both ways and was in the tree before.
+/// Returns for each cable whether it is in the tree. The input is keyed by the smaller direction of each
+/// cable, and tells whether it works both ways and was in the tree before.
 ///
-/// What was in the tree stays in it as far as it works, so that nothing moves that need not; what is missing is filled up
-/// in order. The result is the same on every run.
+/// Cables of the previous tree stay in it as long as they work, so that as little as possible changes; the
+/// others are added in key order. The result is deterministic.
 pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
     let mut groups = Groups::default();
     let mut chosen: BTreeMap<Link, bool> = cables.keys().map(|link| (*link, false)).collect();
@@ -18,10 +18,11 @@ pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
             }
         }
     }
+
     chosen
 }
 
-/// What is known of a cable.
+/// The state of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Cable {
     /// Whether both directions were found.
@@ -30,7 +31,7 @@ pub struct Cable {
     pub in_tree: bool,
 }
 
-/// Switches that are connected already.
+/// A union-find structure of connected switches.
 #[derive(Default)]
 struct Groups(BTreeMap<NodeId, NodeId>);
 
@@ -44,7 +45,7 @@ impl Groups {
         head
     }
 
-    /// Whether they were apart before.
+    /// Unites the groups of two switches. Returns whether they were different.
     fn unite(&mut self, one: NodeId, other: NodeId) -> bool {
         let (one, other) = (self.head(one), self.head(other));
         self.0.insert(one.max(other), one.min(other));
@@ -86,6 +87,7 @@ mod tests {
             };
             let chosen = parts(tree.iter().filter(|(_, chosen)| **chosen).map(|(link, _)| link).collect());
             let working = parts(cables.iter().filter(|(_, c)| c.both_ways).map(|(link, _)| link).collect());
+
             prop_assert_eq!(chosen.0, chosen.1, "a loop");
             prop_assert_eq!(chosen.0, working.0, "somebody is left out");
         }
@@ -101,6 +103,7 @@ mod tests {
         cables.insert(ab, new(true));
         assert!(!span(&cables)[&ab], "the newcomer waits, whatever its number");
         cables.remove(&ca);
+
         assert!(span(&cables)[&ab]);
     }
 

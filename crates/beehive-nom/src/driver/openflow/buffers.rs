@@ -1,5 +1,5 @@
-//! The packets that a switch keeps: each may be named once. When they are too many the oldest are forgotten, as the switch
-//! does.
+//! Tracks the packets that a switch buffers. Each can be used once; beyond the limit the oldest are
+//! forgotten, as they are in the switch.
 
 use crate::limits;
 use std::collections::{HashSet, VecDeque};
@@ -7,29 +7,31 @@ use std::collections::{HashSet, VecDeque};
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     kept: HashSet<u32>,
-    /// The oldest first. Those that were used are still in it.
+    /// Buffer ids, oldest first; it still contains used ones.
     order: VecDeque<u32>,
 }
 
 impl Buffers {
-    /// The switch keeps another packet.
+    /// Records that the switch buffers another packet.
     pub(super) fn keep(&mut self, buffer: u32) {
         if !self.kept.insert(buffer) {
             return;
         }
+
         self.order.push_back(buffer);
         while self.kept.len() > limits::BUFFERS_PER_NODE_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.kept.remove(&oldest);
         }
+
         if self.order.len() > 2 * limits::BUFFERS_PER_NODE_MAX {
             let kept = &self.kept;
             self.order.retain(|buffer| kept.contains(buffer))
         }
     }
 
-    /// Uses one. Whether it was there.
+    /// Uses a buffer. Returns whether it was available.
     pub(super) fn take(&mut self, buffer: u32) -> bool {
         self.kept.remove(&buffer)
     }

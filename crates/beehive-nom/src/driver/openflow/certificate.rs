@@ -1,14 +1,15 @@
-//! Certificates of switches: the names in them, and which node these say it is.
+//! Extracts the names in switch certificates and matches them with node ids.
 
 use crate::object::NodeId;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-/// The names that a certificate is of: the common names of its subject, and its alternative names (RFC 5280, 4.1.2.6 and
-/// 4.2.1.6). None if it cannot be read.
+/// Returns the names in a certificate: the common names of its subject and its subject alternative names (RFC
+/// 5280, 4.1.2.6 and 4.2.1.6). Returns none if the certificate cannot be parsed.
 pub(super) fn names(der: &[u8]) -> Vec<String> {
     let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
+
     let common = certificate.subject().iter_common_name();
     let mut names: Vec<String> = common.filter_map(|name| name.as_str().ok().map(str::to_string)).collect();
     if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
@@ -19,13 +20,14 @@ pub(super) fn names(der: &[u8]) -> Vec<String> {
             _ => None,
         }));
     }
+
     names
 }
 
-/// Whether `name` is of `node`: one of its words, which end at whatever is neither a letter nor a digit, is the node's
-/// number in 16 hexadecimal digits. So `00000000000000a1`, `00000000000000a1.switches.example` and
-/// `switch 00000000000000A1` are.
-pub(super) fn is_of(name: &str, node: NodeId) -> bool {
+/// Returns whether `name` names `node`: one of its words, which are separated by any character that is
+/// neither a letter nor a digit, is the node id in 16 hexadecimal digits. Examples: `00000000000000a1`,
+/// `00000000000000a1.switches.example` and `switch 00000000000000A1`.
+pub(super) fn names_node(name: &str, node: NodeId) -> bool {
     let wanted = node.to_string();
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.eq_ignore_ascii_case(&wanted))
 }
@@ -43,12 +45,13 @@ mod tests {
             "switch 00000000000000a1 id:6f2a",
             "urn:dpid:00000000000000a1",
         ] {
-            assert!(is_of(name, node), "{name}");
+            assert!(names_node(name, node), "{name}");
         }
+
         for name in
             ["", "a1", "000000000000000a1", "x00000000000000a1", "00000000000000a2", "0000:00000000:00a1"]
         {
-            assert!(!is_of(name, node), "{name}");
+            assert!(!names_node(name, node), "{name}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a connection runs over: bytes in, bytes out, and whether the other side has shown who it is.
+//! Defines the transport of a connection: reads and writes bytes, and authenticates the peer.
 
 use crate::object::NodeId;
 use bytes::BytesMut;
@@ -8,48 +8,50 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// What a wait on a channel brought.
+/// The result of waiting on a channel.
 #[derive(Debug)]
-pub enum Moved {
-    /// So many bytes were read; none: the other side has closed it.
+pub enum ChannelEvent {
+    /// The number of bytes read; 0 if the peer has closed the connection.
     Read(io::Result<usize>),
-    /// It may take more bytes now.
+    /// The channel may accept more bytes.
     Writable,
 }
 
-/// A connection to a switch, as bytes.
+/// A byte stream to a switch.
 ///
-/// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) says that the other side is not to be trusted: it has the
-/// wrong certificate, or none, or does not speak what is spoken here. Others say that the network failed.
+/// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) means that the peer is not trusted: it has no
+/// certificate or the wrong one, or does not speak TLS. All other errors mean that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits until something was read into `input`, if `hears`, no more than there is room for; or until it may be
-    /// written, if `writes`. Cancel-safe: what was read is in `input`.
-    fn moved(
+    /// Waits until bytes have been read into the free capacity of `input`, if `want_read`, or until the
+    /// channel is writable, if `want_write`. Cancel-safe: bytes that were read are in `input`.
+    fn next_event(
         &mut self,
         input: &mut BytesMut,
-        hears: bool,
-        writes: bool,
-    ) -> impl Future<Output = Moved> + Send;
+        want_read: bool,
+        want_write: bool,
+    ) -> impl Future<Output = ChannelEvent> + Send;
 
-    /// Takes as many of `bytes` as it can without waiting.
+    /// Writes as many of `bytes` as possible without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is none; else the connection is over.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is none; any other error means that the connection
+    /// has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Lets what was written arrive: says that no more comes, and reads on until the other side has closed it too.
+    /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
+    /// all output.
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Whether the other side may say to be the node `node`; else why not.
+    /// Checks that the peer is allowed to claim the node id `node`.
     ///
     /// # Errors
     ///
-    /// What it has shown is another node's.
-    fn vouches(&self, node: NodeId) -> Result<(), String>;
+    /// The certificate of the peer names another node, or none.
+    fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 
-/// TCP as it is: whoever is let in may say to be anybody.
+/// Plain TCP. A peer may claim any node id.
 #[derive(Debug)]
 pub struct Plain {
     read: OwnedReadHalf,
@@ -57,7 +59,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Over a connection that was accepted.
+    /// Creates the channel of an accepted connection.
     pub fn new(stream: TcpStream) -> Plain {
         let (read, write) = stream.into_split();
         Plain { read, write }
@@ -66,12 +68,12 @@ impl Plain {
 
 impl Channel for Plain {
     #[inline]
-    async fn moved(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> Moved {
+    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
         let Plain { read, write } = self;
         tokio::select! {
             biased;
-            result = read.read_buf(input), if hears => Moved::Read(result),
-            _ = write.writable(), if writes => Moved::Writable,
+            result = read.read_buf(input), if want_read => ChannelEvent::Read(result),
+            _ = write.writable(), if want_write => ChannelEvent::Writable,
             else => pending().await,
         }
     }
@@ -82,13 +84,13 @@ impl Channel for Plain {
     }
 
     async fn finish(&mut self) {
-        // whatever fails now, there is no more to be done for it
+        // the connection ends here in any case, so errors are ignored
         let _ = self.write.shutdown().await;
         let mut rest = [0; 1024];
         while self.read.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}
     }
 
-    fn vouches(&self, _node: NodeId) -> Result<(), String> {
+    fn authorize(&self, _node: NodeId) -> Result<(), String> {
         Ok(())
     }
 }

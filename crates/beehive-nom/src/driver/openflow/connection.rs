@@ -1,9 +1,9 @@
-//! A session over a connection: one large read, one write a round.
+//! Runs an OpenFlow session over a channel, with one large read and one write per round.
 
-use crate::driver::directory::{Claim, Entry, Verdict};
+use crate::driver::directory::{Claim, Entry, ProbeOutcome};
 use crate::driver::openflow::access::Access;
-use crate::driver::openflow::channel::{Channel, Moved, Plain};
-use crate::driver::openflow::credentials::fault;
+use crate::driver::openflow::channel::{Channel, ChannelEvent, Plain};
+use crate::driver::openflow::credentials::describe_tls_error;
 use crate::driver::openflow::half_open::Slot;
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
 use crate::driver::{Close, Counters, Driver, Event, Events};
@@ -19,53 +19,53 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
-/// How long the last words may take to leave.
-const FAREWELL: Duration = Duration::from_millis(200);
+/// Time that the final message may take to be sent before the connection is closed.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A switch at the other end of a connection: TCP as it is, or with TLS.
+/// The connection to one switch, over plain TCP or TLS.
 pub struct Connection<C = Plain> {
     hive: Hive,
     channel: C,
     session: Session,
     counters: Arc<Counters>,
     entry: Entry,
-    /// Its place among those that are not yet set up.
+    /// The handshake slot; `None` once the switch is set up.
     slot: Option<Slot>,
     input: BytesMut,
     output: BytesMut,
-    /// Bytes that the next read may bring, if there is that much to read.
-    appetite: usize,
-    /// Bytes that it may bring as there is room.
-    room: usize,
-    /// What the last wait brought.
-    news: News,
+    /// Target size of the next read, in bytes; grows with the traffic.
+    read_target: usize,
+    /// Free capacity of the input buffer at the latest read, in bytes.
+    read_capacity: usize,
+    /// The result of the latest wait.
+    wait_result: WaitResult,
     /// Bytes read since the task last yielded.
-    since_yield: usize,
-    alarm: Pin<Box<Sleep>>,
-    alarm_at: Time,
-    /// Since when the switch has taken nothing of what waits for it.
-    stalled: Option<Time>,
+    read_since_yield: usize,
+    timer: Pin<Box<Sleep>>,
+    timer_at: Time,
+    /// Time since which the switch has accepted no byte of the pending output.
+    stalled_since: Option<Time>,
     dispute: Option<Dispute>,
     access: Arc<Access>,
 }
 
 #[derive(Default)]
-struct News {
+struct WaitResult {
     read: Option<std::io::Result<usize>>,
     challenged: bool,
     evicted: bool,
-    verdict: Option<Verdict>,
+    verdict: Option<ProbeOutcome>,
 }
 
-/// Another connection says to be the same node, and is being probed.
+/// A pending conflict with another connection that holds the same node and is being probed.
 struct Dispute {
     node: NodeId,
     kept: String,
-    verdict: oneshot::Receiver<Verdict>,
+    verdict: oneshot::Receiver<ProbeOutcome>,
 }
 
 impl<C: Channel> Connection<C> {
-    /// A connection that was accepted.
+    /// Creates the driver of an accepted connection.
     pub fn new(
         hive: &Hive,
         channel: C,
@@ -84,109 +84,116 @@ impl<C: Channel> Connection<C> {
             slot: None,
             input: BytesMut::new(),
             output,
-            appetite: limits::READ_BYTES_FIRST,
-            room: 0,
-            news: News::default(),
-            since_yield: 0,
+            read_target: limits::READ_BYTES_FIRST,
+            read_capacity: 0,
+            wait_result: WaitResult::default(),
+            read_since_yield: 0,
             // the first wait sets it
-            alarm: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            alarm_at: Time::ZERO,
-            stalled: None,
+            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            timer_at: Time::ZERO,
+            stalled_since: None,
             dispute: None,
             access: Arc::default(),
         }
     }
 
-    /// Lets in only who may.
-    pub(super) fn within(mut self, access: Arc<Access>) -> Connection<C> {
+    /// Sets the access list.
+    pub(super) fn with_access(mut self, access: Arc<Access>) -> Connection<C> {
         self.access = access;
         self
     }
 
-    /// Holds a place among those that are not yet set up, until it is.
-    pub(super) fn holding(mut self, slot: Slot) -> Connection<C> {
+    /// Sets the handshake slot, which is held until the switch is set up.
+    pub(super) fn with_slot(mut self, slot: Slot) -> Connection<C> {
         self.slot = Some(slot);
         self
     }
 
     fn receive(&mut self, result: std::io::Result<usize>) -> Result<(), Close> {
         match result {
-            Ok(0) if self.is_mute() => Err(Close::WithoutAWord),
+            Ok(0) if self.has_sent_nothing() => Err(Close::NoHello),
             Ok(0) => Err(Close::ByPeer),
             Ok(bytes) => {
                 Counters::add(&self.counters.read_bytes, bytes as u64);
-                self.since_yield += bytes;
-                if bytes >= self.room {
-                    self.appetite = (self.appetite * 4).min(limits::READ_BYTES_MAX)
+                self.read_since_yield += bytes;
+                if bytes >= self.read_capacity {
+                    self.read_target = (self.read_target * 4).min(limits::READ_BYTES_MAX)
                 }
                 Ok(())
             }
-            // whoever closes without having read our greeting resets the connection; one that closes in the middle of a
-            // handshake of TLS has not said a word either
+            // a peer that closes without having read our hello resets the connection, and one that closes
+            // during the TLS handshake causes an unexpected end of file: neither has sent a message
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
-                    && self.is_mute() =>
+                    && self.has_sent_nothing() =>
             {
-                Err(Close::WithoutAWord)
+                Err(Close::NoHello)
             }
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(self.untrusted(fault(&error))),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                Err(self.untrusted(describe_tls_error(&error)))
+            }
             Err(error) => Err(Close::Network(error.to_string())),
         }
     }
 
-    /// It has not shown who it is.
+    /// Counts a peer that could not prove its identity, and returns the reason to close.
     fn untrusted(&self, why: String) -> Close {
         Counters::add(&self.counters.untrusted, 1);
         Close::Untrusted(why)
     }
 
-    /// Whether it may be this node: by the list of those that may be, and by what it has shown.
-    fn may_be(&mut self, node: NodeId) -> Result<(), Close> {
+    /// Checks that the access list and the certificate of the peer allow it to be `node`.
+    fn authorize(&mut self, node: NodeId) -> Result<(), Close> {
         let refused = if !self.access.admits_node(node) {
             Counters::add(&self.counters.unlisted, 1);
             Close::Unlisted(node)
-        } else if let Err(why) = self.channel.vouches(node) {
+        } else if let Err(why) = self.channel.authorize(node) {
             self.untrusted(why)
         } else {
             return Ok(());
         };
-        self.session.forbid(&mut self.output);
+
+        self.session.send_permission_error(&mut self.output);
         Err(refused)
     }
 
-    /// Whether the switch has said nothing yet.
-    fn is_mute(&self) -> bool {
+    /// Returns whether the peer has sent nothing yet.
+    fn has_sent_nothing(&self) -> bool {
         self.session.protocol().is_empty() && self.input.is_empty()
     }
 
-    /// Takes the frames that are complete.
-    fn frames<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
+    /// Handles the complete frames in the input buffer.
+    fn process_frames<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
         while !self.session.is_ready() {
             if self.dispute.is_some() {
                 return Ok(());
             }
+
             let (frame, length) = match Frame::split(&self.input) {
                 Ok(Some(split)) => split,
-                Ok(None) => return self.session.foresee(&self.input, &mut self.output),
-                Err(error) => return Err(self.session.unframed(&self.input, error, &mut self.output)),
+                Ok(None) => return self.session.check_partial_frame(&self.input, &mut self.output),
+                Err(error) => return Err(self.session.framing_error(&self.input, error, &mut self.output)),
             };
-            let step = self.session.greet(frame, now, &mut self.output, events);
+            let step = self.session.handshake(frame, now, &mut self.output, events);
             self.input.advance(length);
-            if self.output.len() > limits::BACKLOG_BYTES_SPARE {
-                return Err(Close::Unread);
+
+            if self.output.len() > limits::BACKLOG_BYTES_RESERVE {
+                return Err(Close::NotReading);
             }
+
             let step = step?;
             if let Step::Identified { node, .. } = step {
-                self.may_be(node)?
+                self.authorize(node)?
             }
+
             match step {
                 Step::Continue => {}
                 Step::Identified { node, auxiliary: false } => self.claim(node, now, events)?,
                 Step::Identified { node, auxiliary: true } => {
-                    if !self.entry.accompany(node, self.session.protocol()) {
-                        self.session.forbid(&mut self.output);
+                    if !self.entry.attach_auxiliary(node, self.session.protocol()) {
+                        self.session.send_permission_error(&mut self.output);
                         return Err(Close::Malformed(
-                            "an auxiliary connection of a switch that is not there, or speaks otherwise"
+                            "auxiliary connection without a main connection of the same OpenFlow version"
                                 .into(),
                         ));
                     }
@@ -195,15 +202,18 @@ impl<C: Channel> Connection<C> {
                 Step::Ready => self.ready(),
             }
         }
+
         let mut frames = Frames::new(&self.input);
         let broken = frames.by_ref().find_map(Result::err);
         let complete = frames.consumed();
+
         if complete > 0 {
             let chunk: Bytes = self.input.split_to(complete).freeze();
             self.session.serve(&chunk, now, &mut self.output, events)?;
         }
+
         match broken {
-            Some(error) => Err(self.session.unframed(&self.input, error, &mut self.output)),
+            Some(error) => Err(self.session.framing_error(&self.input, error, &mut self.output)),
             None => Ok(()),
         }
     }
@@ -211,7 +221,7 @@ impl<C: Channel> Connection<C> {
     fn ready(&mut self) {
         self.slot = None;
         tracing::info!(node = %self.session.node(), address = self.entry.record().peer(),
-            protocol = self.session.protocol(), ports = self.session.ports().len(), "a switch has joined");
+            protocol = self.session.protocol(), ports = self.session.ports().len(), "switch connected");
     }
 
     fn claim<E: Events>(&mut self, node: NodeId, now: Time, events: &mut E) -> Result<(), Close> {
@@ -230,37 +240,41 @@ impl<C: Channel> Connection<C> {
 
     fn duplicate<E: Events>(&mut self, node: NodeId, kept: String, events: &mut E) -> Close {
         let refused = self.entry.record().peer().to_string();
-        tracing::warn!(%node, refused, kept, "a second switch with this identity is refused: the first one is alive");
+        tracing::warn!(%node, refused, kept, "refused a second switch with this datapath id: the first one is alive");
         self.entry.refused();
-        self.session.forbid(&mut self.output);
-        events.happened(Event::Duplicate { node, refused, kept });
+        self.session.send_permission_error(&mut self.output);
+        events.event(Event::Duplicate { node, refused, kept });
         Close::Duplicate
     }
 
-    /// What became of probes, ours and others'.
-    fn probes<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
-        if let Some(verdict) = self.news.verdict.take()
+    /// Handles the outcomes of probes: the one that this connection waits for, and the one of this connection
+    /// itself.
+    fn resolve_probes<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
+        if let Some(verdict) = self.wait_result.verdict.take()
             && let Some(Dispute { node, kept, .. }) = self.dispute.take()
         {
             match verdict {
-                Verdict::Alive => return Err(self.duplicate(node, kept, events)),
-                Verdict::Gone => self.claim(node, now, events)?,
+                ProbeOutcome::Alive => return Err(self.duplicate(node, kept, events)),
+                ProbeOutcome::Gone => self.claim(node, now, events)?,
             }
         }
-        if std::mem::take(&mut self.news.challenged) && self.entry.record().is_challenged() {
+
+        if std::mem::take(&mut self.wait_result.challenged) && self.entry.record().is_challenged() {
             self.session.probe(now, &mut self.output)
         }
-        match self.session.probed(now) {
-            Some(true) => self.entry.record().tell(Verdict::Alive),
-            Some(false) => return Err(Close::Yielded),
+
+        match self.session.probe_outcome(now) {
+            Some(true) => self.entry.record().report_probe(ProbeOutcome::Alive),
+            Some(false) => return Err(Close::Replaced),
             None => {}
         }
+
         Ok(())
     }
 
-    /// Gives memory back that a burst took.
+    /// Frees buffer memory that a burst has allocated.
     fn shrink(&mut self) {
-        self.appetite = limits::READ_BYTES_FIRST;
+        self.read_target = limits::READ_BYTES_FIRST;
         if self.input.is_empty() && self.input.capacity() > limits::READ_BYTES_FIRST {
             self.input = BytesMut::new()
         }
@@ -276,69 +290,79 @@ impl<C: Channel> Driver for Connection<C> {
     }
 
     async fn wait(&mut self) {
-        if self.since_yield >= limits::BYTES_PER_TURN_MAX {
-            self.since_yield = 0;
+        if self.read_since_yield >= limits::BYTES_PER_YIELD_MAX {
+            self.read_since_yield = 0;
             tokio::task::yield_now().await
         }
-        // the alarm is late rather than often set: what is read moves the deadline, the alarm looks when it rings
+
+        // the timer is set rarely and may fire early: input moves the deadline, which is compared again when
+        // the timer fires
         let deadline = self.session.deadline();
-        if self.alarm.is_elapsed() || deadline < self.alarm_at {
+        if self.timer.is_elapsed() || deadline < self.timer_at {
             let ahead = deadline.since(self.hive.now());
-            self.alarm.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
-            self.alarm_at = deadline;
+            self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
+            self.timer_at = deadline;
         }
-        // packets under way share the buffer: what is left of it is used up before another one is made
-        if self.input.capacity() - self.input.len() < (self.appetite / 4).max(limits::READ_BYTES_FIRST / 2) {
-            self.input.reserve(self.appetite)
+
+        // packets in flight share the buffer: use up its free space before allocating another one
+        if self.input.capacity() - self.input.len() < (self.read_target / 4).max(limits::READ_BYTES_FIRST / 2)
+        {
+            self.input.reserve(self.read_target)
         }
-        self.room = self.input.capacity() - self.input.len();
+
+        self.read_capacity = self.input.capacity() - self.input.len();
         let is_disputed = self.dispute.is_some();
-        let Connection { channel, input, news, alarm, dispute, entry, output, slot, .. } = self;
+        let Connection { channel, input, wait_result, timer, dispute, entry, output, slot, .. } = self;
         let evicted = async {
             match slot {
                 Some(slot) => slot.evicted().await,
                 None => std::future::pending().await,
             }
         };
+
         let verdict = async {
             match dispute {
-                // one that is dropped is one that is gone
-                Some(dispute) => (&mut dispute.verdict).await.unwrap_or(Verdict::Gone),
+                // a dropped sender means that the other connection is gone
+                Some(dispute) => (&mut dispute.verdict).await.unwrap_or(ProbeOutcome::Gone),
                 None => std::future::pending().await,
             }
         };
-        let known = news.verdict.is_some();
-        // who is not known to be who it says is not heard to the end: what it says stays with it
-        let heard = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
+
+        let known = wait_result.verdict.is_some();
+        // bound the input of a peer whose identity is in conflict: the rest stays in the socket
+        let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
         tokio::select! {
             biased;
-            verdict = verdict, if !known => news.verdict = Some(verdict),
-            moved = channel.moved(input, !heard, !output.is_empty()) => {
-                if let Moved::Read(result) = moved {
-                    news.read = Some(result)
+            verdict = verdict, if !known => wait_result.verdict = Some(verdict),
+            event = channel.next_event(input, !is_capped, !output.is_empty()) => {
+                if let ChannelEvent::Read(result) = event {
+                    wait_result.read = Some(result)
                 }
             }
-            () = alarm => {}
-            () = entry.record().challenged() => news.challenged = true,
-            () = evicted => news.evicted = true,
+            () = timer => {}
+            () = entry.record().challenged() => wait_result.challenged = true,
+            () = evicted => wait_result.evicted = true,
         }
     }
 
     fn take<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
-        if self.news.evicted {
-            return Err(Close::Crowded);
+        if self.wait_result.evicted {
+            return Err(Close::Evicted);
         }
-        if let Some(result) = self.news.read.take() {
+
+        if let Some(result) = self.wait_result.read.take() {
             self.receive(result)?;
-            self.frames(now, events)?
+            self.process_frames(now, events)?
         }
-        let resolved = self.news.verdict.is_some();
-        self.probes(now, events)?;
+
+        let resolved = self.wait_result.verdict.is_some();
+        self.resolve_probes(now, events)?;
         if resolved {
-            // what came while the identity was in dispute
-            self.frames(now, events)?
+            // handle the input that arrived during the conflict
+            self.process_frames(now, events)?
         }
-        if self.alarm.is_elapsed() {
+
+        if self.timer.is_elapsed() {
             let was_ready = self.session.is_ready();
             if now >= self.session.deadline() {
                 self.session.tick(now, &mut self.output, events)?;
@@ -348,9 +372,10 @@ impl<C: Channel> Driver for Connection<C> {
             }
             if !was_ready && self.session.is_ready() {
                 self.ready();
-                self.frames(now, events)?
+                self.process_frames(now, events)?
             }
         }
+
         if self.session.take_ports_changed() {
             self.entry.ready(self.session.ports())
         }
@@ -381,14 +406,14 @@ impl<C: Channel> Driver for Connection<C> {
     }
 
     fn flush(&mut self, now: Time) -> Result<(), Close> {
-        self.session.ask_confirmation(&mut self.output);
-        self.session.count();
+        self.session.request_confirmation(&mut self.output);
+        self.session.flush_tally();
         while !self.output.is_empty() {
             match self.channel.try_write(&self.output) {
                 Ok(0) => return Err(Close::ByPeer),
                 Ok(bytes) => {
                     Counters::add(&self.counters.written_bytes, bytes as u64);
-                    self.stalled = None;
+                    self.stalled_since = None;
                     if bytes == self.output.len() {
                         self.output.clear() // keeps its memory, which advancing would not
                     } else {
@@ -396,10 +421,10 @@ impl<C: Channel> Driver for Connection<C> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let since = *self.stalled.get_or_insert(now);
-                    // however much that is: it was put together faster than any switch reads
-                    if now.since(since) >= limits::BACKLOG_STALL_MAX {
-                        return Err(Close::Unread);
+                    let since = *self.stalled_since.get_or_insert(now);
+                    // independent of the amount of output, which is produced faster than any switch reads
+                    if now.since(since) >= limits::BACKLOG_STALL_TIMEOUT {
+                        return Err(Close::NotReading);
                     }
                     return Ok(());
                 }
@@ -407,6 +432,7 @@ impl<C: Channel> Driver for Connection<C> {
                 Err(error) => return Err(Close::Network(error.to_string())),
             }
         }
+
         Ok(())
     }
 
@@ -414,21 +440,24 @@ impl<C: Channel> Driver for Connection<C> {
         let node = self.session.node();
         let address = self.entry.record().peer();
         match close {
-            Close::WithoutAWord => tracing::debug!(address, %close, "a connection is over"),
-            Close::Stopping => tracing::debug!(%node, address, "a switch is let go"),
-            _ if self.session.is_ready() => tracing::info!(%node, address, %close, "a switch has left"),
-            // whoever is not let in comes again, and again
+            Close::NoHello => tracing::debug!(address, %close, "connection closed"),
+            Close::Stopping => {
+                tracing::debug!(%node, address, "switch disconnected: the controller is stopping")
+            }
+            _ if self.session.is_ready() => tracing::info!(%node, address, %close, "switch disconnected"),
+            // log at powers of two only: a refused peer connects again and again
             Close::Untrusted(_) | Close::Unlisted(_) => {
                 let refused = self.access.refused();
                 if refused.is_power_of_two() {
-                    tracing::warn!(address, %close, refused, "a connection is refused")
+                    tracing::warn!(address, %close, refused, "connection refused")
                 } else {
-                    tracing::debug!(address, %close, refused, "a connection is refused")
+                    tracing::debug!(address, %close, refused, "connection refused")
                 }
             }
-            _ => tracing::warn!(address, %close, "a connection is refused"),
+            _ => tracing::warn!(address, %close, "connection refused"),
         }
-        let has_last_words = matches!(
+
+        let has_final_message = matches!(
             close,
             Close::Malformed(_)
                 | Close::Version(_)
@@ -437,9 +466,10 @@ impl<C: Channel> Driver for Connection<C> {
                 | Close::Untrusted(_)
                 | Close::Unlisted(_)
         );
-        if has_last_words {
-            // so that they arrive before the end of the connection: a reset would overtake them
-            let _ = tokio::time::timeout(FAREWELL, self.channel.finish()).await;
+
+        if has_final_message {
+            // wait until the final message has arrived: a reset would discard it
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }
     }
 }

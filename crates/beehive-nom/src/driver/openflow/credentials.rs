@@ -1,4 +1,4 @@
-//! What the controller shows to switches over TLS, and whom it trusts: files in a folder, read again when they change.
+//! Loads the certificates of the controller for TLS from a folder, and reloads them when the files change.
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};
@@ -9,35 +9,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The controller's certificate, and those of whoever signed it but for the last, in PEM.
+/// The file with the controller's certificate and the intermediate certificates, without the root, in PEM.
 pub const CERTIFICATE: &str = "cert.pem";
-/// Its private key, in PEM.
+/// The file with the private key of that certificate, in PEM.
 pub const KEY: &str = "key.pem";
-/// Whoever signs the certificates of switches, in PEM.
+/// The file with the CA certificates that sign the certificates of switches, in PEM.
 pub const SWITCHES_CA: &str = "ca.pem";
 
-/// How often it is looked whether the files have changed.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of a file that are read at most.
+/// Minimum time between two checks for changed files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What is the matter with what a switch sent in place of TLS, or in it, in words.
-pub(super) fn fault(error: &std::io::Error) -> String {
+/// Describes a TLS error, in particular a peer that does not speak TLS.
+pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "what it sent is no TLS; it has to be told ssl: and not tcp:".into()
+            "the peer does not speak TLS; configure the switch to connect with ssl: instead of tcp:".into()
         }
         _ => error.to_string(),
     }
 }
 
-/// The credentials of a controller, in a folder.
+/// The TLS credentials of a controller, loaded from a folder.
 #[derive(Debug)]
 pub struct Credentials {
     folder: PathBuf,
-    /// Whether the certificate of a switch has to name it.
-    binds: bool,
+    /// Whether the certificate of a switch has to name the node id that the switch reports.
+    binds_node: bool,
     current: Mutex<Current>,
 }
 
@@ -45,37 +45,37 @@ pub struct Credentials {
 struct Current {
     config: Arc<ServerConfig>,
     stamps: Stamps,
-    looked: Instant,
+    checked: Instant,
 }
 
-/// When each file was changed, and how long it was.
+/// Modification time and length of each file; `None` if the file cannot be read.
 type Stamps = [Option<(SystemTime, u64)>; 3];
 
 impl Credentials {
-    /// Reads them from `folder`: [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`]. `binds`: the certificate of a switch has to
-    /// name the node that it says to be.
+    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, the certificate
+    /// of a switch has to name the node id that the switch reports.
     ///
     /// # Errors
     ///
-    /// A file is missing or is not what it should be; in words for whoever put it there.
-    pub fn read(folder: &Path, binds: bool) -> Result<Credentials, String> {
+    /// A file is missing or invalid. The text names the file and the reason.
+    pub fn read(folder: &Path, binds_node: bool) -> Result<Credentials, String> {
         let stamps = stamps(folder);
         let config = Arc::new(load(folder)?);
-        let current = Mutex::new(Current { config, stamps, looked: Instant::now() });
-        Ok(Credentials { folder: folder.to_path_buf(), binds, current })
+        let current = Mutex::new(Current { config, stamps, checked: Instant::now() });
+        Ok(Credentials { folder: folder.to_path_buf(), binds_node, current })
     }
 
-    /// Whether the certificate of a switch has to name it.
-    pub fn binds(&self) -> bool {
-        self.binds
+    /// Returns whether the certificate of a switch has to name the node id that the switch reports.
+    pub fn binds_node(&self) -> bool {
+        self.binds_node
     }
 
-    /// What holds for a connection that begins now. Files that have changed are read again, at most once a second; if they
-    /// are no good, what held before goes on holding.
+    /// Returns the configuration for a new connection. Reloads files that have changed, at most once a
+    /// second; if they are invalid, the previous configuration stays in force.
     pub fn current(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock();
-        if current.looked.elapsed() >= LOOK_INTERVAL {
-            current.looked = Instant::now();
+        if current.checked.elapsed() >= CHECK_INTERVAL {
+            current.checked = Instant::now();
             let stamps = stamps(&self.folder);
             if stamps != current.stamps {
                 current.stamps = stamps;
@@ -83,14 +83,15 @@ impl Credentials {
                 match load(&self.folder) {
                     Ok(config) => {
                         current.config = Arc::new(config);
-                        tracing::info!(%folder, "certificates have changed, and hold from now on");
+                        tracing::info!(%folder, "reloaded certificates");
                     }
                     Err(error) => {
-                        tracing::error!(%folder, error, "certificates have changed and are no good; the old ones hold")
+                        tracing::error!(%folder, error, "cannot reload certificates; keeping the previous ones")
                     }
                 }
             }
         }
+
         current.config.clone()
     }
 }
@@ -108,44 +109,54 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
         let words = |error: std::io::Error| format!("{}: {error}", file.display());
         let length = std::fs::metadata(&file).map_err(words)?.len();
         if length > FILE_BYTES_MAX {
-            return Err(format!("{}: {length} bytes are more than it can have", file.display()));
+            return Err(format!(
+                "{}: the file has {length} bytes (at most {FILE_BYTES_MAX})",
+                file.display()
+            ));
         }
         std::fs::read(&file).map_err(words)
     };
+
     let certificates = |name: &str| {
         let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(name)?).collect();
         match list {
             Ok(list) if !list.is_empty() => Ok(list),
-            Ok(_) => Err(format!("{}: there is no certificate in it", folder.join(name).display())),
+            Ok(_) => Err(format!("{}: no certificate found", folder.join(name).display())),
             Err(error) => Err(format!("{}: {error}", folder.join(name).display())),
         }
     };
+
     let own = certificates(CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_slice(&read(KEY)?).map_err(|error| {
         let why = match error {
-            pem::Error::NoItemsFound => "there is no private key in it".to_string(),
+            pem::Error::NoItemsFound => "no private key found".to_string(),
             error => error.to_string(),
         };
         format!("{}: {why}", folder.join(KEY).display())
     })?;
+
     let mut roots = RootCertStore::empty();
     for certificate in certificates(SWITCHES_CA)? {
         roots.add(certificate).map_err(|error| format!("{}: {error}", folder.join(SWITCHES_CA).display()))?;
     }
+
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
         .map_err(|error| format!("{}: {error}", folder.join(SWITCHES_CA).display()))?;
     let words = |error: rustls::Error| match error {
         rustls::Error::InconsistentKeys(_) => {
-            format!("{}: it is not the key of {CERTIFICATE}", folder.join(KEY).display())
+            format!("{}: the private key does not match {CERTIFICATE}", folder.join(KEY).display())
         }
         error => format!("{}: {error}", folder.display()),
     };
+
     let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = versions.map_err(words)?.with_client_cert_verifier(verifier);
     let mut config = builder.with_single_cert(own, key).map_err(words)?;
-    // a switch shows its certificate each time: one that is not trusted any more does not come back by an old ticket
+
+    // no resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
+    // ticket
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
@@ -162,12 +173,13 @@ mod tests {
             let mut acceptor = rustls::server::Acceptor::default();
             acceptor.read_tls(&mut &bytes[..]).expect("bytes are read");
             let (error, _) = acceptor.accept().expect_err("this is no handshake");
-            fault(&Error::new(ErrorKind::InvalidData, error))
+            describe_tls_error(&Error::new(ErrorKind::InvalidData, error))
         };
+
         // an OpenFlow hello
-        assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("what it sent is no TLS"));
-        // an alert where a greeting should be
-        assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("is no TLS"));
-        assert_eq!(fault(&Error::other("something else")), "something else");
+        assert!(said_of(&[4, 0, 0, 8, 0, 0, 0, 1]).contains("does not speak TLS"));
+        // an alert in place of a client hello
+        assert!(!said_of(&[21, 3, 3, 0, 2, 2, 40]).contains("does not speak TLS"));
+        assert_eq!(describe_tls_error(&Error::other("something else")), "something else");
     }
 }

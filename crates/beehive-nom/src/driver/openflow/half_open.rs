@@ -1,43 +1,46 @@
-//! Connections that are not yet set up: a bounded number, of which the one that waits for longest gives way.
+//! Limits the number of connections in the handshake: when the limit is reached, the oldest one is evicted.
 //!
-//! A real switch is set up in milliseconds, so whoever opens connections without a word only pushes out his own.
+//! A real switch completes the handshake in milliseconds, so a peer that opens many silent connections evicts
+//! mostly its own.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
-/// Connections that are not yet set up, the oldest first.
+/// The connections in the handshake, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct HalfOpen(Mutex<VecDeque<oneshot::Sender<()>>>);
 
-/// A connection's place among them; free when dropped.
+/// The slot of one connection; dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot(oneshot::Receiver<()>);
 
 impl HalfOpen {
-    /// A place. If there are more than `max` then, the oldest is told to go.
+    /// Takes a slot. If there are `max` others already, the oldest connection is evicted.
     pub(super) fn add(&self, max: usize) -> Slot {
         let (evict, evicted) = oneshot::channel();
         let mut waiting = self.0.lock();
         if waiting.len() >= max {
             waiting.retain(|w| !w.is_closed());
         }
+
         if waiting.len() >= max
             && let Some(oldest) = waiting.pop_front()
         {
-            // it may be over by itself
+            // the connection may have ended in the meantime
             let _ = oldest.send(());
         }
+
         waiting.push_back(evict);
         Slot(evicted)
     }
 }
 
 impl Slot {
-    /// Completes when the place is needed. Cancel-safe.
+    /// Completes when this connection is evicted. Cancel-safe.
     pub(super) async fn evicted(&mut self) {
         if (&mut self.0).await.is_err() {
-            // nobody can want it back any more
+            // the sender is gone, so no eviction can follow
             std::future::pending().await
         }
     }

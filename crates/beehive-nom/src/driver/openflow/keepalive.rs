@@ -1,10 +1,11 @@
-//! Whether a switch is still there: it is asked when it is idle, and given up after a number of unanswered questions.
+//! Detects dead connections: sends echo requests when the switch is idle, and gives up after a number of
+//! unanswered ones.
 
 use crate::driver::Close;
 use beehive::Time;
 use std::time::Duration;
 
-/// The state of the questions.
+/// The keep-alive state of one connection.
 #[derive(Debug)]
 pub(super) struct Keepalive {
     interval: Duration,
@@ -19,20 +20,20 @@ impl Keepalive {
         Keepalive { interval, misses, heard: now, asked: 0, probed: None }
     }
 
-    /// The switch has said something, whatever it was.
+    /// Records that a message of any type has arrived.
     #[inline]
     pub(super) fn heard(&mut self, now: Time) {
         self.heard = now;
         self.asked = 0;
     }
 
-    /// When to [`Keepalive::tick`] next.
+    /// Returns the time at which [`Keepalive::tick`] has to be called next.
     pub(super) fn deadline(&self) -> Time {
         let question = self.heard + self.interval * (self.asked + 1);
         self.probed.map_or(question, |probed| question.min(probed + self.interval))
     }
 
-    /// Whether to ask now.
+    /// Returns whether to send an echo request now, or an error if too many are unanswered.
     pub(super) fn tick(&mut self, now: Time) -> Result<bool, Close> {
         let due = (now.since(self.heard).as_nanos() / self.interval.as_nanos().max(1))
             .min(u128::from(u32::MAX)) as u32;
@@ -42,23 +43,26 @@ impl Keepalive {
         if self.asked >= self.misses {
             return Err(Close::Silent);
         }
-        // one question at a time, also when the clock jumped
+
+        // send one request at a time, even if the clock has jumped
         self.asked += 1;
         if due > self.asked {
             self.heard = now - self.interval * self.asked;
         }
+
         Ok(true)
     }
 
-    /// Starts a probe; whether to ask now.
+    /// Starts a probe. Returns whether to send an echo request now.
     pub(super) fn probe(&mut self, now: Time) -> bool {
         let first = self.probed.is_none();
         self.probed.get_or_insert(now);
         first
     }
 
-    /// The outcome of the probe, once there is one: whether the switch has said anything since.
-    pub(super) fn probed(&mut self, now: Time) -> Option<bool> {
+    /// Returns the outcome of the probe once it is known: whether a message has arrived since the probe
+    /// began.
+    pub(super) fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         let probed = self.probed?;
         let alive = self.heard > probed;
         if !alive && now.since(probed) < self.interval {
@@ -89,6 +93,7 @@ mod tests {
         assert_eq!(k.tick(at(2000)), Ok(true));
         assert_eq!(k.tick(at(3000)), Ok(true));
         assert_eq!(k.tick(at(3999)), Ok(false));
+
         assert_eq!(k.tick(at(4000)), Err(Close::Silent));
     }
 
@@ -113,14 +118,15 @@ mod tests {
     #[test]
     fn a_probe_ends_with_a_word_or_with_silence() {
         let mut k = Keepalive::new(S, 3, at(0));
-        assert_eq!(k.probed(at(5)), None);
+        assert_eq!(k.probe_outcome(at(5)), None);
         assert!(k.probe(at(10)) && !k.probe(at(11)));
-        assert_eq!(k.probed(at(500)), None);
+        assert_eq!(k.probe_outcome(at(500)), None);
         k.heard(at(501));
-        assert_eq!(k.probed(at(502)), Some(true));
-        assert_eq!(k.probed(at(503)), None);
+        assert_eq!(k.probe_outcome(at(502)), Some(true));
+        assert_eq!(k.probe_outcome(at(503)), None);
         assert!(k.probe(at(600)));
+
         assert_eq!(k.deadline(), at(1501));
-        assert_eq!(k.probed(at(1600)), Some(false));
+        assert_eq!(k.probe_outcome(at(1600)), Some(false));
     }
 }

@@ -1,4 +1,5 @@
-//! Accepts switches: a bee for each, and a limit on how many, and on how many that are not yet set up.
+//! Accepts connections of switches and starts an IO bee for each. Limits the number of connections, and the
+//! number of those still in the handshake.
 
 use crate::driver::openflow::access::Access;
 use crate::driver::openflow::channel::{Channel, Plain};
@@ -17,17 +18,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
-/// What can be set about a listener.
+/// Settings of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListenerSettings {
-    /// Connections at the same time. Default 4 096.
+    /// Maximum number of connections. Default 4 096.
     pub connections_max: usize,
-    /// Connections at the same time that are not yet set up; with one more, the one that waits for longest goes.
-    /// Default 512.
+    /// Maximum number of connections in the handshake; one more evicts the oldest of them. Default 512.
     pub half_open_max: usize,
-    /// Each connection's.
+    /// Settings of the OpenFlow session of each connection.
     pub session: SessionSettings,
-    /// Each connection's.
+    /// Settings of packet admission of each connection.
     pub admission: Admission,
 }
 
@@ -42,12 +42,12 @@ impl Default for ListenerSettings {
     }
 }
 
-/// Why it cannot be listened.
+/// The error of a socket that cannot listen.
 #[derive(Debug)]
 pub struct ListenError {
-    /// Where.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// Why not.
+    /// The error of the operating system.
     pub error: std::io::Error,
 }
 
@@ -57,8 +57,8 @@ impl std::fmt::Display for ListenError {
         match error.kind() {
             ErrorKind::AddrInUse => write!(
                 f,
-                "cannot listen on {address}: another program does (`ss -ltnp 'sport = :{}'` says which); stop it, or \
-                 choose another address",
+                "cannot listen on {address}: another program does (find it with `ss -ltnp 'sport = :{}'`); stop that \
+                 program or choose another address",
                 address.port()
             ),
             ErrorKind::AddrNotAvailable => {
@@ -69,7 +69,7 @@ impl std::fmt::Display for ListenError {
             }
             ErrorKind::PermissionDenied => write!(
                 f,
-                "cannot listen on {address}: ports below 1024 need privileges; choose a higher one, 6653 say"
+                "cannot listen on {address}: ports below 1024 need privileges; choose a higher port, such as 6653"
             ),
             _ => write!(f, "cannot listen on {address}: {error}"),
         }
@@ -81,24 +81,25 @@ impl std::error::Error for ListenError {
     }
 }
 
-/// Accepts switches on one socket.
+/// Accepts switches on one or more sockets.
 pub struct Listener {
     hive: Hive,
     directory: Arc<Directory>,
     settings: ListenerSettings,
     access: Arc<Access>,
     half_open: Arc<HalfOpen>,
-    /// Connections that could not be accepted.
+    /// Number of failed `accept` calls.
     failed: AtomicU64,
 }
 
 impl Listener {
-    /// A listener whose switches talk to `hive` and are listed in `directory`. One may serve several sockets.
+    /// Creates a listener whose switches belong to `hive` and are listed in `directory`. It may serve several
+    /// sockets.
     pub fn new(hive: &Hive, directory: Arc<Directory>, settings: ListenerSettings) -> Arc<Listener> {
         Listener::guarded(hive, directory, settings, Access::default())
     }
 
-    /// A listener as [`Listener::new`] that lets in only who may.
+    /// Creates a listener like [`Listener::new`] that admits only the switches that `access` allows.
     pub fn guarded(
         hive: &Hive,
         directory: Arc<Directory>,
@@ -115,12 +116,12 @@ impl Listener {
         })
     }
 
-    /// Accepts on `socket` until the hive stops: TCP as it is. Runs as an IO bee of the hive.
+    /// Accepts plain TCP connections on `socket` until the hive stops. Runs as an IO bee of the hive.
     pub fn serve(self: &Arc<Self>, socket: TcpListener) {
         self.accept(socket, None)
     }
 
-    /// Accepts on `socket` until the hive stops: TLS, and nothing else. Runs as an IO bee of the hive.
+    /// Accepts TLS connections on `socket` until the hive stops. Runs as an IO bee of the hive.
     pub fn serve_tls(self: &Arc<Self>, socket: TcpListener, credentials: Arc<Credentials>) {
         self.accept(socket, Some(credentials))
     }
@@ -151,14 +152,14 @@ impl Listener {
     ) {
         match accepted {
             Ok((stream, peer)) => self.admit(stream, peer, credentials),
-            // the other side was faster
+            // the peer closed the connection before it was accepted
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                // no descriptors or memory: the rest of the program may give some back
+                // out of file descriptors or memory: retry after a while, as other tasks may free some
                 let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
-                // once for every doubling: it may go on for long
+                // log at powers of two only: the condition may last
                 if failed.is_power_of_two() {
-                    tracing::warn!(%error, failed, "connections could not be accepted");
+                    tracing::warn!(%error, failed, "cannot accept connections");
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await
             }
@@ -167,24 +168,28 @@ impl Listener {
 
     fn admit(&self, stream: TcpStream, peer: SocketAddr, credentials: Option<&Credentials>) {
         if !self.access.admits_address(peer.ip()) {
-            // before anything is kept of it
+            // refuse before allocating anything for the connection
             let refused = self.directory.refuse_address();
             if refused.is_power_of_two() {
-                tracing::warn!(%peer, refused, "a connection is refused: its address is not one of those that may");
+                tracing::warn!(%peer, refused, "connection refused: its address is not on the list of allowed networks");
             }
             return;
         }
+
         if self.directory.len() >= self.settings.connections_max {
-            tracing::warn!(%peer, limit = self.settings.connections_max, "too many connections; one more is refused");
+            tracing::warn!(%peer, limit = self.settings.connections_max, "connection refused: the connection limit is reached");
             return;
         }
-        // small messages must not wait for large ones; a socket that cannot is slower, not wrong
+
+        // send small messages at once; if the option cannot be set, the connection is slower but correct
         let _ = stream.set_nodelay(true);
         match credentials {
             None => self.spawn(Plain::new(stream), peer),
-            Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds()) {
+            Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds_node()) {
                 Ok(channel) => self.spawn(channel, peer),
-                Err(error) => tracing::error!(%peer, %error, "no TLS with these certificates"),
+                Err(error) => {
+                    tracing::error!(%peer, %error, "connection refused: cannot start TLS with these certificates")
+                }
             },
         }
     }
@@ -194,6 +199,7 @@ impl Listener {
         let once = Mutex::new(Some((channel, slot)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
         let access = self.access.clone();
+
         self.hive.spawn_io(format!("switch at {peer}"), Restart::Never, move |io| {
             let first = once.lock().take();
             let (hive, directory, access) = (hive.clone(), directory.clone(), access.clone());
@@ -202,7 +208,7 @@ impl Listener {
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
                 let connection = Connection::new(&hive, channel, entry, settings.session, counters);
-                drive(io, connection.holding(slot).within(access), settings.admission).await;
+                drive(io, connection.with_slot(slot).with_access(access), settings.admission).await;
                 Ok(())
             }
         });

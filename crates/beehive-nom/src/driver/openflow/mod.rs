@@ -1,28 +1,29 @@
-//! OpenFlow 1.0 to 1.5: a switch at the other end of a TCP connection, with TLS or without.
+//! The OpenFlow driver: connects switches that speak OpenFlow 1.0 to 1.5 over TCP, with or without TLS.
 //!
-//! [`Session`] is the protocol without input or output: frames and time in, bytes and events out. [`Connection`] puts a
-//! [`Channel`] under it, [`Listener`] accepts sockets and gives each a bee. [`Access`] and [`Credentials`] say who is let in.
+//! [`Session`] implements the protocol without I/O: frames and time in, bytes and events out. [`Connection`]
+//! runs a session over a [`Channel`], and [`Listener`] accepts sockets and starts an IO bee for each.
+//! [`Access`] and [`Credentials`] decide which switches may connect.
 
 mod access;
 mod buffers;
 mod certificate;
 mod channel;
-mod commands;
 mod connection;
 mod credentials;
-mod flooding;
-mod found;
-mod greeting;
+mod established;
+mod flood_list;
+mod flow_stats;
 mod half_open;
+mod handshake;
 mod keepalive;
 mod listener;
-mod service;
+mod sent_flows;
 mod session;
 mod tls;
 mod wire;
 
 pub use access::Access;
-pub use channel::{Channel, Moved, Plain};
+pub use channel::{Channel, ChannelEvent, Plain};
 pub use connection::Connection;
 pub use credentials::{CERTIFICATE, Credentials, KEY, SWITCHES_CA};
 pub use listener::{ListenError, Listener, ListenerSettings};

@@ -1,9 +1,9 @@
-//! The OpenFlow protocol with one switch, without input or output: frames and time in, bytes and events out.
+//! Implements the OpenFlow protocol with one switch without I/O: frames and time in, bytes and events out.
 
 use crate::driver::openflow::buffers::Buffers;
-use crate::driver::openflow::commands::Commands;
-use crate::driver::openflow::found::Pending;
+use crate::driver::openflow::flow_stats::PendingReading;
 use crate::driver::openflow::keepalive::Keepalive;
+use crate::driver::openflow::sent_flows::SentFlows;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
 use crate::object::{Action, Actions, Flow, NodeId, PacketOut, Payload, Port, PortNo, WithdrawFlows};
@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What can be set about a session.
+/// Settings of an OpenFlow session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionSettings {
-    /// Silence after which the switch is asked whether it is there. Default 1 s.
+    /// Time without a message after which the switch is sent an echo request. Default 1 s.
     pub echo_interval: Duration,
-    /// Questions that it may leave unanswered, one interval each. Default 3.
+    /// Number of echo requests, one per interval, that may stay unanswered. Default 3.
     pub echo_misses: u32,
-    /// Time it has to be set up, from the first byte. Default 5 s.
+    /// Time limit of the handshake, from the connection on. Default 5 s.
     pub handshake: Duration,
-    /// Versions that are spoken. Default 1.0 to 1.5.
+    /// Versions that are offered. Default 1.0 to 1.5.
     pub versions: VersionSet,
 }
 
@@ -40,19 +40,20 @@ impl Default for SessionSettings {
     }
 }
 
-/// What a frame of the handshake led to.
+/// The result of a handshake frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// More is needed.
+    /// The handshake needs more frames.
     Continue,
-    /// The switch has said who it is. Say [`Session::admit`] or refuse it; until then it is given no frame.
+    /// The switch has reported its datapath id. The caller either calls [`Session::admit`] or refuses the
+    /// switch; until then it passes no further frame.
     Identified {
-        /// Who it says to be.
+        /// The datapath id.
         node: NodeId,
         /// Whether this is an auxiliary connection of that node.
         auxiliary: bool,
     },
-    /// It is set up: [`Session::serve`] from now on.
+    /// The switch is set up; further frames go to [`Session::serve`].
     Ready,
 }
 
@@ -63,7 +64,7 @@ pub(super) enum Phase {
         xid: u32,
     },
     Identified,
-    /// Waits for what is `Some`: the description of the ports, the barrier.
+    /// Waits for the replies whose transaction ids are `Some`: the port description and the barrier.
     Setup {
         ports: Option<u32>,
         barrier: Option<u32>,
@@ -73,7 +74,7 @@ pub(super) enum Phase {
     Ready,
 }
 
-/// One OpenFlow session.
+/// An OpenFlow session.
 #[derive(Debug)]
 pub struct Session {
     pub(super) settings: SessionSettings,
@@ -84,19 +85,19 @@ pub struct Session {
     pub(super) node: NodeId,
     pub(super) auxiliary: bool,
     pub(super) ports: BTreeMap<PortNo, Port>,
-    /// Changes of ports that came before their description.
-    pub(super) early: Vec<any::PortStatus>,
+    /// Port status messages that arrived before the handshake was complete.
+    pub(super) early_port_status: Vec<any::PortStatus>,
     pub(super) buffers: Buffers,
     pub(super) keepalive: Keepalive,
     pub(super) ports_changed: bool,
-    pub(super) commands: Commands,
-    /// Readings of flows under way, the oldest first.
-    pub(super) readings: Vec<Pending>,
-    /// Whether a packet was flooded, and whether the switch has refused that.
+    pub(super) sent_flows: SentFlows,
+    /// Flow statistics requests in flight, oldest first.
+    pub(super) readings: Vec<PendingReading>,
+    /// Whether a packet was flooded, and whether the switch has refused the `FLOOD` port.
     pub(super) flooded: bool,
-    pub(super) floods_by_list: bool,
+    pub(super) floods_by_port_list: bool,
     next_xid: u32,
-    /// Packets and flows put together since they were last counted.
+    /// Packets and flows encoded since the counters were last updated.
     tally: Tally,
 }
 
@@ -107,7 +108,7 @@ struct Tally {
 }
 
 impl Session {
-    /// A session with a switch that connected at `now`; says hello.
+    /// Creates a session with a switch that connected at `now`, and writes a hello to `out`.
     pub fn new(settings: SessionSettings, counters: Arc<Counters>, now: Time, out: &mut BytesMut) -> Session {
         let mut session = Session {
             settings,
@@ -118,30 +119,31 @@ impl Session {
             node: NodeId(0),
             auxiliary: false,
             ports: BTreeMap::new(),
-            early: Vec::new(),
+            early_port_status: Vec::new(),
             buffers: Buffers::default(),
             keepalive: Keepalive::new(settings.echo_interval, settings.echo_misses, now),
             ports_changed: false,
-            commands: Commands::default(),
+            sent_flows: SentFlows::default(),
             readings: Vec::new(),
             flooded: false,
-            floods_by_list: false,
+            floods_by_port_list: false,
             next_xid: 1,
             tally: Tally::default(),
         };
+
         let xid = session.xid();
-        // cannot fail: it has a fixed length
+        // cannot fail: the message has a fixed length
         let _ = Hello::new(settings.versions).encode_into(xid, out);
         session
     }
 
-    /// Whether the switch is set up.
+    /// Returns whether the switch is set up.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// The version that is spoken, once that is agreed upon.
+    /// Returns the negotiated version; empty before the negotiation.
     pub fn protocol(&self) -> &'static str {
         match (self.phase, self.version) {
             (Phase::Hello, _) => "",
@@ -154,17 +156,17 @@ impl Session {
         }
     }
 
-    /// Who the switch says to be, once it has.
+    /// Returns the datapath id that the switch reported; 0 before that.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// The ports, by number.
+    /// Returns the ports, ordered by number.
     pub fn ports(&self) -> Vec<Port> {
         self.ports.values().cloned().collect()
     }
 
-    /// Whether ports have changed since this was asked last.
+    /// Returns whether ports have changed since the previous call.
     pub fn take_ports_changed(&mut self) -> bool {
         std::mem::take(&mut self.ports_changed)
     }
@@ -172,77 +174,78 @@ impl Session {
     #[inline]
     pub(super) fn xid(&mut self) -> u32 {
         let xid = self.next_xid;
-        // zero is what peers use for what nobody asked for
+        // skip zero, which peers use for unsolicited messages
         self.next_xid = xid.wrapping_add(1).max(1);
         xid
     }
 
-    /// When [`Session::tick`] has something to do next.
+    /// Returns the time at which [`Session::tick`] has to be called next.
     pub fn deadline(&self) -> Time {
         match self.phase {
             Phase::Ready => self.keepalive.deadline(),
-            Phase::Setup { since, .. } => {
-                (since + BARRIER_PATIENCE).min(self.began + self.settings.handshake)
-            }
+            Phase::Setup { since, .. } => (since + BARRIER_TIMEOUT).min(self.began + self.settings.handshake),
             _ => self.began + self.settings.handshake,
         }
     }
 
-    /// Does what time brings: asks a silent switch whether it is there, and gives up on one that is not.
+    /// Handles timeouts: sends an echo request to an idle switch, and ends the session with an unresponsive
+    /// one.
     ///
     /// # Errors
     ///
-    /// The switch is silent, or was not set up in time.
+    /// The switch does not answer, or was not set up in time.
     pub fn tick<E: Events>(&mut self, now: Time, out: &mut BytesMut, events: &mut E) -> Result<(), Close> {
         match self.phase {
             Phase::Ready => {
                 if self.keepalive.tick(now)? {
-                    self.ask_echo(out)
+                    self.send_echo_request(out)
                 }
                 Ok(())
             }
             // a switch that never answers barriers is served all the same
-            Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_PATIENCE => {
-                tracing::debug!(node = %self.node, "the switch has not answered a barrier");
+            Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
+                tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; continuing");
                 self.become_ready(now, events);
                 Ok(())
             }
             _ if now.since(self.began) >= self.settings.handshake => Err(match self.phase {
-                Phase::Hello => Close::WithoutAWord,
+                Phase::Hello => Close::NoHello,
                 _ => Close::Handshake,
             }),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn ask_echo(&mut self, out: &mut BytesMut) {
+    pub(super) fn send_echo_request(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
-        // cannot fail: it has no data
+        // cannot fail: the message has no data
         let _ = any::Echo { data: &[] }.encode_request_into(self.version, xid, out);
         Counters::add(&self.counters.echoes, 1);
     }
 
-    /// Asks the switch at once whether it is there, since another one says to be it.
+    /// Sends an echo request at once, because another connection claims the same datapath id.
     pub fn probe(&mut self, now: Time, out: &mut BytesMut) {
         if self.keepalive.probe(now) {
-            self.ask_echo(out)
+            self.send_echo_request(out)
         }
     }
 
-    /// Whether the switch has said anything since it was probed; none: it is not being probed, or may still answer.
-    pub fn probed(&mut self, now: Time) -> Option<bool> {
-        self.keepalive.probed(now)
+    /// Returns whether the switch has sent anything since the probe; `None` if no probe is active or the
+    /// switch may still answer.
+    pub fn probe_outcome(&mut self, now: Time) -> Option<bool> {
+        self.keepalive.probe_outcome(now)
     }
 
     pub(super) fn become_ready<E: Events>(&mut self, now: Time, events: &mut E) {
         self.phase = Phase::Ready;
         self.keepalive = Keepalive::new(self.settings.echo_interval, self.settings.echo_misses, now);
-        for status in std::mem::take(&mut self.early) {
-            self.note_port(&status);
+        for status in std::mem::take(&mut self.early_port_status) {
+            self.apply_port_status(&status);
         }
+
         self.ports_changed = true;
         if !self.auxiliary {
-            events.happened(Event::Joined {
+            events.event(Event::Joined {
                 node: self.node,
                 ports: self.ports(),
                 knows_owners: self.version != Version::V1_0,
@@ -251,28 +254,28 @@ impl Session {
         }
     }
 
-    /// Answers a frame that is wrong, and says why the connection ends.
+    /// Answers an invalid frame with an error, and returns the reason to close.
     #[cold]
     pub(super) fn malformed(&mut self, frame: Frame<'_>, error: Error, out: &mut BytesMut) -> Close {
         let answer = ErrorMessage::answering(error.answer(self.version), frame.bytes());
-        // no more can be done for it if that fails
+        // if this fails, the switch gets no error message
         let _ = answer.encode_into(self.version, frame.xid(), out);
         Close::Malformed(error.to_string())
     }
 
-    /// Says that the switch is not let in, whatever it says.
+    /// Tells the switch that it is not permitted to connect.
     #[cold]
-    pub fn forbid(&mut self, out: &mut BytesMut) {
-        // bad request, not permitted (the same numbers in both versions)
+    pub fn send_permission_error(&mut self, out: &mut BytesMut) {
+        // bad request, not permitted (the same numbers in all versions)
         let answer = beehive_of::Answer { error_type: 1, code: 5 };
         let xid = self.xid();
-        // no more can be done for it if that fails
+        // if this fails, the switch gets no error message
         let _ = ErrorMessage::answering(answer, &[]).encode_into(self.version, xid, out);
     }
 
-    /// Says that bytes cannot be split into frames, and why the connection ends.
+    /// Answers bytes that are no frame with an error, and returns the reason to close.
     #[cold]
-    pub fn unframed(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
+    pub fn framing_error(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
         let xid = bytes.get(4..8).and_then(|x| x.first_chunk::<4>()).map_or(0, |x| u32::from_be_bytes(*x));
         let answer = ErrorMessage::answering(error.answer(self.version), bytes);
         let _ = answer.encode_into(self.version, xid, out);
@@ -281,51 +284,51 @@ impl Session {
 
     // ---- commands ----
 
-    /// Puts a flow in place.
+    /// Encodes the installation of a flow.
     #[inline]
     pub fn install(&mut self, flow: &Flow, out: &mut BytesMut) {
         let xid = self.xid();
         match wire::install(flow, self.version, xid, out) {
             Ok(()) => {
                 self.tally.installed += 1;
-                self.commands.sent(xid, flow)
+                self.sent_flows.sent(xid, flow)
             }
-            Err(error) => self.refuse("a flow", error),
+            Err(error) => self.cannot_encode("a flow", error),
         }
     }
 
-    /// Asks to be told when the intended flows that were put together are in place, if there are any.
+    /// Encodes a barrier request if intended flows are unconfirmed and no barrier is in flight.
     #[inline]
-    pub fn ask_confirmation(&mut self, out: &mut BytesMut) {
-        if self.commands.wants_barrier() {
-            self.ask_barrier(out)
+    pub fn request_confirmation(&mut self, out: &mut BytesMut) {
+        if self.sent_flows.wants_barrier() {
+            self.send_barrier(out)
         }
     }
 
     #[cold]
-    fn ask_barrier(&mut self, out: &mut BytesMut) {
+    fn send_barrier(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
-        // cannot fail: it has a fixed length
+        // cannot fail: the message has a fixed length
         let _ = any::Message::BarrierRequest.encode_into(self.version, xid, out);
-        self.commands.barrier(xid)
+        self.sent_flows.barrier(xid)
     }
 
-    /// Takes flows away.
+    /// Encodes the withdrawal of flows.
     pub fn withdraw(&mut self, flows: &WithdrawFlows, out: &mut BytesMut) {
         let xid = self.xid();
         match wire::withdraw(flows, self.version, xid, out) {
             Ok(()) => Counters::add(&self.counters.flows_withdrawn, 1),
-            Err(error) => self.refuse("a withdrawal of flows", error),
+            Err(error) => self.cannot_encode("a withdrawal of flows", error),
         }
     }
 
-    /// Sends a packet out.
+    /// Encodes a packet-out, unless the packet cannot be sent or the output is full.
     #[inline]
     pub fn send(&mut self, packet: &PacketOut, out: &mut BytesMut) {
         let (buffer, data) = match &packet.payload {
             Payload::Whole(data) => {
                 if packet.actions == Actions::None {
-                    return; // dropping what only we have takes no message
+                    return; // the switch does not hold this packet, so dropping it takes no message
                 }
                 if out.len() >= limits::BACKLOG_BYTES_SOFT {
                     return Counters::add(&self.counters.packet_outs_dropped, 1);
@@ -340,42 +343,45 @@ impl Session {
             }
             Payload::CutOff => return Counters::add(&self.counters.packet_outs_cut_off, 1),
         };
+
         let xid = self.xid();
         let spread;
         let mut packet = packet;
+
         if packet.actions == FLOOD {
             self.flooded = true;
-            if self.floods_by_list {
-                spread = PacketOut { actions: self.spread(packet), ..packet.clone() };
+            if self.floods_by_port_list {
+                spread = PacketOut { actions: self.flood_to_ports(packet), ..packet.clone() };
                 packet = &spread;
                 if packet.actions == Actions::None && buffer.is_none() {
-                    return; // nobody to flood it to
+                    return; // there is no port to flood to
                 }
             }
         }
+
         match wire::packet_out(packet, buffer, data, self.version, xid, out) {
             Ok(()) => self.tally.packet_outs += 1,
-            Err(error) => self.refuse("a packet", error),
+            Err(error) => self.cannot_encode("a packet", error),
         }
     }
 
     #[cold]
-    fn refuse(&mut self, what: &str, error: beehive_of::EncodeError) {
+    fn cannot_encode(&mut self, what: &str, error: beehive_of::EncodeError) {
         Counters::add(&self.counters.commands_refused, 1);
-        tracing::warn!(node = %self.node, %error, "{what} cannot be expressed in the version that the switch speaks");
+        tracing::warn!(node = %self.node, %error, "cannot encode {what} in the OpenFlow version of the switch");
     }
 
-    /// Brings the counters up to date.
+    /// Adds the counts of encoded messages to the counters.
     #[inline]
-    pub fn count(&mut self) {
+    pub fn flush_tally(&mut self) {
         let Tally { packet_outs, installed } = std::mem::take(&mut self.tally);
         Counters::add(&self.counters.packet_outs, packet_outs);
         Counters::add(&self.counters.flows_installed, installed);
     }
 }
 
-/// What floods a packet.
+/// The actions that flood a packet.
 const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
-/// How long an answer to the barrier of the handshake is waited for.
-pub(super) const BARRIER_PATIENCE: Duration = Duration::from_secs(1);
+/// Time to wait for the reply to the barrier of the handshake.
+pub(super) const BARRIER_TIMEOUT: Duration = Duration::from_secs(1);

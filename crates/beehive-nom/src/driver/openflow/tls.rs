@@ -1,10 +1,11 @@
-//! TLS between switches and the controller: a channel over rustls, without a task or a copy of its own.
+//! Implements a TLS channel over rustls, without a task of its own and without an extra copy.
 //!
-//! The handshake is a part of reading: a connection that is in it is half open as any other, and has no more time. What
-//! is said before it is over waits inside, within [`BUFFERED_BYTES_MAX`].
+//! The TLS handshake is part of reading: a connection in it occupies a handshake slot and has the same time
+//! limit as any other. Output written before the end of the TLS handshake is buffered, up to
+//! [`BUFFERED_BYTES_MAX`].
 
 use crate::driver::openflow::certificate;
-use crate::driver::openflow::channel::{Channel, Moved};
+use crate::driver::openflow::channel::{Channel, ChannelEvent};
 use crate::object::NodeId;
 use bytes::BytesMut;
 use rustls::{ServerConfig, ServerConnection};
@@ -14,31 +15,33 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Bytes that wait inside for the socket, or for the end of the handshake. Beyond that they wait outside.
+/// Maximum number of bytes that rustls buffers for the socket or until the end of the handshake. Further
+/// output stays in the connection.
 const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 
-/// TLS over TCP. The other side has shown a certificate that is trusted, or nothing it says is heard.
+/// TLS over TCP. No data is delivered before the peer has presented a trusted certificate.
 #[derive(Debug)]
 pub struct Tls {
     tcp: TcpStream,
     tls: ServerConnection,
-    /// Whether the certificate has to name the node.
-    binds: bool,
+    /// Whether the certificate has to name the node id.
+    binds_node: bool,
 }
 
 impl Tls {
-    /// Over a connection that was accepted. `binds`: the certificate has to name the node that the switch says to be.
+    /// Creates the channel of an accepted connection. With `binds_node`, the certificate has to name the node
+    /// id that the switch reports.
     ///
     /// # Errors
     ///
-    /// The settings are not good for any connection.
-    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds: bool) -> io::Result<Tls> {
+    /// rustls does not accept the configuration.
+    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds_node: bool) -> io::Result<Tls> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(BUFFERED_BYTES_MAX));
-        Ok(Tls { tcp, tls, binds })
+        Ok(Tls { tcp, tls, binds_node })
     }
 
-    /// Moves what has been decrypted to `input`, as far as there is room. None: there is nothing now.
+    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are none now.
     fn decrypted(&mut self, input: &mut BytesMut) -> Option<io::Result<usize>> {
         let mut reader = self.tls.reader();
         match reader.fill_buf() {
@@ -51,18 +54,19 @@ impl Tls {
                 Some(Ok(count))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            // it went without saying so; nothing of what it said is cut off unseen, for messages say their length
+            // the peer closed without close_notify; truncation is detected all the same, as messages carry
+            // their length
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Some(Ok(0)),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Reads what there is, without waiting. True: there was something.
+    /// Reads from the socket without waiting. Returns whether there was data.
     fn pull(&mut self) -> io::Result<bool> {
         match self.tls.read_tls(&mut Socket(&self.tcp)) {
             Ok(count) => {
                 if let Err(error) = self.tls.process_new_packets() {
-                    // the other side is told why, if it still listens
+                    // send the TLS alert, if the peer still reads
                     let _ = self.push();
                     return Err(io::Error::new(ErrorKind::InvalidData, error));
                 }
@@ -79,7 +83,7 @@ impl Tls {
         }
     }
 
-    /// Writes what waits inside, without waiting.
+    /// Writes the TLS output to the socket without waiting.
     fn push(&mut self) -> io::Result<()> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut Socket(&self.tcp)) {
@@ -89,32 +93,42 @@ impl Tls {
                 Err(error) => return Err(error),
             }
         }
+
         Ok(())
     }
 
-    async fn round(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> io::Result<Moved> {
+    async fn round(
+        &mut self,
+        input: &mut BytesMut,
+        want_read: bool,
+        want_write: bool,
+    ) -> io::Result<ChannelEvent> {
         loop {
-            if hears && let Some(result) = self.decrypted(input) {
-                return result.map(|bytes| Moved::Read(Ok(bytes)));
+            if want_read && let Some(result) = self.decrypted(input) {
+                return result.map(|bytes| ChannelEvent::Read(Ok(bytes)));
             }
+
             let pushes = self.tls.wants_write();
-            // what is said during the handshake waits for the other side's words, not for room
-            let writes = writes && !self.tls.is_handshaking();
-            let interest = match (hears, pushes || writes) {
+            // during the handshake, application output waits for the peer's handshake messages, not for the
+            // socket
+            let want_write = want_write && !self.tls.is_handshaking();
+            let interest = match (want_read, pushes || want_write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
                 (true, false) => Interest::READABLE,
                 (false, true) => Interest::WRITABLE,
                 (false, false) => return pending().await,
             };
+
             let ready = self.tcp.ready(interest).await?;
             if ready.is_writable() {
                 match self.push() {
-                    Ok(()) if writes => return Ok(Moved::Writable),
+                    Ok(()) if want_write => return Ok(ChannelEvent::Writable),
                     Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
                     _ => {}
                 }
             }
-            if hears && (ready.is_readable() || ready.is_read_closed()) {
+
+            if want_read && (ready.is_readable() || ready.is_read_closed()) {
                 self.pull()?;
             }
         }
@@ -122,12 +136,12 @@ impl Tls {
 }
 
 impl Channel for Tls {
-    async fn moved(&mut self, input: &mut BytesMut, hears: bool, writes: bool) -> Moved {
-        self.round(input, hears, writes).await.unwrap_or_else(|error| Moved::Read(Err(error)))
+    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
+        self.round(input, want_read, want_write).await.unwrap_or_else(|error| ChannelEvent::Read(Err(error)))
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // first what is inside, so that it does not grow
+        // write the buffered output first, so that it does not grow
         self.push()?;
         match self.tls.writer().write(bytes)? {
             0 => Err(ErrorKind::WouldBlock.into()),
@@ -151,26 +165,28 @@ impl Channel for Tls {
                 Err(_) => return,
             }
         }
+
         let _ = tokio::io::AsyncWriteExt::shutdown(&mut self.tcp).await;
         let mut rest = [0; 1024];
         while tokio::io::AsyncReadExt::read(&mut self.tcp, &mut rest).await.is_ok_and(|bytes| bytes > 0) {}
     }
 
-    fn vouches(&self, node: NodeId) -> Result<(), String> {
-        if !self.binds {
+    fn authorize(&self, node: NodeId) -> Result<(), String> {
+        if !self.binds_node {
             return Ok(());
         }
+
         let shown = self.tls.peer_certificates().and_then(<[_]>::first);
-        // who has shown none was not let in
+        // cannot be empty: rustls refuses a peer without a certificate
         let names = shown.map(|der| certificate::names(der)).unwrap_or_default();
-        match names.iter().any(|name| certificate::is_of(name, node)) {
+        match names.iter().any(|name| certificate::names_node(name, node)) {
             true => Ok(()),
-            false => Err(format!("its certificate is not that of {node}; it is of {}", names.join(", "))),
+            false => Err(format!("the certificate does not name {node}; it names {}", names.join(", "))),
         }
     }
 }
 
-/// The socket, as rustls wants it.
+/// Adapts the non-blocking socket to the `Read` and `Write` traits that rustls expects.
 struct Socket<'a>(&'a TcpStream);
 
 impl Read for Socket<'_> {

@@ -1,4 +1,4 @@
-//! Network objects as OpenFlow says them, and back.
+//! Converts network objects to OpenFlow messages and back.
 
 use crate::object::{
     Action, Actions, Cause, Conversation, Flow, FlowMatch, FlowRemovedReason, FlowScope, Mac, Owner,
@@ -9,7 +9,8 @@ use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
 use std::net::IpAddr;
 
-/// The upper 16 bits of the cookie of every flow of ours; the owner follows (32 bits), and the cause.
+/// Upper 16 bits of the cookie of every flow of this system; the owner (32 bits) and the cause (16 bits)
+/// follow.
 const COOKIE_MARK: u64 = 0xbee1 << 48;
 const COOKIE_MARK_MASK: u64 = 0xffff << 48;
 const COOKIE_OWNER_MASK: u64 = 0xffff_ffff << 16;
@@ -18,13 +19,13 @@ const fn cookie(owner: Owner, cause: Cause) -> u64 {
     COOKIE_MARK | (owner.number() as u64) << 16 | cause.number() as u64
 }
 
-/// Whose flow has this cookie; none: not one of ours.
+/// Returns the owner of the flow with this cookie; `None` if the flow is not from this system.
 pub(super) fn owner(cookie: u64) -> Option<Owner> {
     (cookie & COOKIE_MARK_MASK == COOKIE_MARK)
         .then(|| Owner::from_number(((cookie & COOKIE_OWNER_MASK) >> 16) as u32))
 }
 
-/// What the flow with this cookie, one of ours, was made for.
+/// Returns the cause of the flow of this system with this cookie.
 pub(super) fn cause(cookie: u64) -> Cause {
     Cause::from_number(cookie as u16)
 }
@@ -62,6 +63,7 @@ fn match_to(matching: &FlowMatch) -> any::Match {
         eth_type: matching.ethertype,
         ..any::Match::ANY
     };
+
     match &matching.conversation {
         None => ethernet,
         Some(conversation) => in_conversation(conversation, ethernet),
@@ -76,18 +78,22 @@ fn in_conversation(conversation: &Conversation, ethernet: any::Match) -> any::Ma
         transport_dst: Some(conversation.destination_port),
         ..ethernet
     };
+
     match conversation.source {
         IpAddr::V4(source) => matching.ipv4_src = Some(source.into()),
         IpAddr::V6(source) => matching.ipv6_src = Some(source.into()),
     }
+
     match conversation.destination {
         IpAddr::V4(destination) => matching.ipv4_dst = Some(destination.into()),
         IpAddr::V6(destination) => matching.ipv6_dst = Some(destination.into()),
     }
+
     matching
 }
 
-/// The conversation that a match is for, if it says all of it, and exactly.
+/// Returns the conversation that a match describes, if all five fields are present and the addresses are not
+/// masked.
 pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
     let m = matching;
     let (source, destination) = match (m.ipv4_src, m.ipv4_dst, m.ipv6_src, m.ipv6_dst) {
@@ -99,6 +105,7 @@ pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
         }
         _ => return None,
     };
+
     Some(Conversation {
         source,
         destination,
@@ -108,7 +115,7 @@ pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
     })
 }
 
-/// What of a match can be said in objects.
+/// Converts the fields of a match that network objects can express.
 pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
     let mac = |mac: beehive_of::Masked<MacAddress>| Mac(mac.value.0);
     let conversation = conversation_from(matching);
@@ -121,7 +128,7 @@ pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
             VlanMatch::Id(id) => Some(Tag::Id(Vlan(id))),
             VlanMatch::Tagged => None,
         }),
-        // a conversation says it
+        // implied by the conversation
         ethertype: matching.eth_type.filter(|_| conversation.is_none()),
         conversation: conversation.map(Box::new),
     }
@@ -137,10 +144,11 @@ fn action_to(action: &Action) -> any::Action {
     }
 }
 
-/// An action in objects, if it can be said there.
+/// Converts an action, if network objects can express it.
 pub(super) fn action_from(action: &any::Action) -> Option<Action> {
     Some(match *action {
-        // what is not sent whole cannot be told from what is, but for the controller
+        // outputs to the controller that truncate the packet cannot be expressed; for other ports, `max_len`
+        // has no meaning
         any::Action::Output { port, max_len }
             if max_len == u16::MAX || port != beehive_of::PortNo::CONTROLLER =>
         {
@@ -165,7 +173,7 @@ fn with_actions<R>(actions: &Actions, then: impl FnOnce(any::Actions<'_>) -> R) 
     }
 }
 
-/// Appends what sends a packet out, which the switch keeps as `buffer_id` or which is `data`.
+/// Appends a packet-out: of the packet that the switch buffers as `buffer_id`, or of `data`.
 #[inline]
 pub(super) fn packet_out(
     packet: &PacketOut,
@@ -181,7 +189,8 @@ pub(super) fn packet_out(
     })
 }
 
-/// Appends what installs a flow. Only intended flows are reported when they go: of the others nobody keeps a note.
+/// Appends a flow-mod that installs a flow. The switch reports the removal of intended flows only: the node
+/// app does not track soft ones.
 #[inline]
 pub(super) fn install(
     flow: &Flow,
@@ -203,10 +212,10 @@ pub(super) fn install(
     })
 }
 
-/// Appends what takes flows away; returns how many messages that took.
+/// Appends the flow-mods that withdraw flows.
 ///
-/// In 1.0 a switch cannot tell flows by their cookies: everybody's go. The node app knows, and gives those that were
-/// not meant back.
+/// An OpenFlow 1.0 switch cannot select flows by cookie, so it removes the flows of all owners in the scope.
+/// The node app knows this and installs the flows of other owners again.
 pub(super) fn withdraw(
     flows: &WithdrawFlows,
     version: Version,
@@ -245,7 +254,7 @@ pub(super) fn withdraw(
     }
 }
 
-/// A VLAN is one tag, but VLAN 0 is two: none, and one with a priority only.
+/// Calls `each` with every tag of a VLAN. VLAN 0 has two: no tag, and a priority tag.
 fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<(), E> {
     if vlan == Vlan::NONE {
         each(Tag::Untagged)?;
@@ -253,16 +262,16 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
     each(Tag::Id(vlan))
 }
 
-/// Appends a change to the flow table that changes nothing: there is no packet from nowhere.
+/// Appends a flow-mod that changes nothing: it deletes a flow for packets from a port that does not exist.
 ///
-/// A switch may have taken a note that packets are dropped, which it does while it has no controller; any change to the
-/// table makes it look again. In 1.0 there may be nothing else to change: it has no flow that brings packets up.
+/// While a switch has no controller, it may cache that packets are dropped. Any change of the flow table
+/// makes it look up packets again. OpenFlow 1.0 may need no other change, as it has no miss flow.
 pub(super) fn touch(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let nowhere = any::Match { in_port: Some(beehive_of::PortNo(NOWHERE)), ..any::Match::ANY };
     FlowMod::delete_strict(0, nowhere).encode_into(version, xid, out)
 }
 
-/// The highest number of an ordinary port in 1.0, which no switch has in use.
+/// The highest ordinary port number in OpenFlow 1.0, which no switch uses.
 const NOWHERE: u32 = 0xfeff;
 
 pub(super) fn port(port: &any::Port) -> Port {
@@ -322,6 +331,7 @@ mod tests {
             Reserved::CONTROLLER,
             Reserved::LOCAL,
         ];
+
         for port in all {
             assert_eq!(Some(port_from(port).to_string().as_str()), port.name());
         }
@@ -358,6 +368,7 @@ mod tests {
             source_port: 40_000,
             destination_port: 80,
         };
+
         let four = conversation([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let six = conversation([1; 16].into(), [2; 16].into());
         for (conversation, version) in [(four, Version::V1_0), (four, Version::V1_3), (six, Version::V1_3)] {

@@ -1,6 +1,6 @@
-//! A firewall in front of the learning switch.
+//! Tests a firewall in front of the learning switch.
 
-use super::lab::{Host, Network, host};
+use super::harness::{Host, Network, host};
 use beehive_nom::apps::firewall::{Firewall, GUARD, OPEN, Policy, Rule, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{Conversation, DelFlows, Flow, FlowMatch, NodeId, PortNo};
@@ -11,7 +11,7 @@ const A: Host = host(1, 1, 1);
 const B: Host = host(1, 2, 2);
 const C: Host = host(1, 3, 3);
 
-/// A may ask B on port 80, and nothing else.
+/// Allows conversations from A to port 80 of B, and nothing else.
 const RULES: &str = "[[firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nto = \"10.0.0.2/32\"\n\
     protocol = \"udp\"\nto_port = 80\n";
 
@@ -44,6 +44,7 @@ async fn what_no_rule_allows_is_never_forwarded_not_even_the_first_packet() {
         let strange = [&B.mac().0[..], &A.mac().0, &[0x88, 0x70, 1, 2, 3, 4]].concat().into();
         assert_eq!(network.send(A, &strange).await, NOWHERE, "neither ARP nor IP");
     }
+
     assert!(open(&network).is_empty());
 }
 
@@ -56,19 +57,22 @@ async fn answers_pass_and_the_switch_forwards_what_is_open_alone() {
     assert_eq!(network.send(A, &question).await, TO_B);
     assert_eq!(network.send(B, &answer).await, TO_A);
     assert_eq!(open(&network).len(), 2);
+
     let before = network.counters(1).packet_outs;
     for _ in 0..5 {
         assert_eq!(network.send(A, &question).await, TO_B);
         assert_eq!(network.send(B, &answer).await, TO_A);
     }
+
     assert_eq!(network.counters(1).packet_outs, before, "packets still come up");
-    // the flows of the learning switch, which know Ethernet only, let nothing else pass
+    // the flows of the learning switch, which match Ethernet only, let nothing else pass
     assert!(network.switch(1).flows().iter().any(|flow| flow.owner == LearningSwitch::OWNER));
     assert_eq!(network.send(B, &B.udp(80, A, 5001)).await, NOWHERE);
     assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
 }
 
-/// Any router may say that a packet went nowhere, but to nobody else than its sender: else it would be a way past all rules.
+/// Any router may report that a packet was undeliverable, but only to its sender: otherwise, ICMP errors
+/// would bypass all rules.
 #[tokio::test]
 async fn failures_are_told_to_whoever_sent_what_failed() {
     let network = behind(RULES).await;
@@ -79,33 +83,36 @@ async fn failures_are_told_to_whoever_sent_what_failed() {
     assert_eq!(network.send(A, &question).await, TO_B);
     assert_eq!(network.send(B, &failure).await, TO_A);
     assert_eq!(network.send(C, &C.failure(A, &question)).await, TO_A);
+
     assert_eq!(network.send(A, &A.failure(B, &B.udp(80, A, 5000))).await, TO_B);
     assert_eq!(network.send(C, &C.failure(B, &question)).await, NOWHERE, "B has sent no such thing");
     assert_eq!(network.send(B, &B.failure(A, &A.udp(5001, B, 80))).await, NOWHERE, "another conversation");
 }
 
-/// Later fragments do not say their ports: they pass between those who speak by that protocol.
+/// Later fragments carry no ports: they pass between hosts with an open conversation of the same protocol.
 #[tokio::test]
 async fn fragments_pass_where_a_conversation_may_be_theirs() {
     let network = behind(RULES).await;
     introduced(&network).await;
     let later = |packet: Bytes| {
         let mut packet = packet.to_vec();
-        packet[14 + 7] = 2; // offset, in eights of bytes
+        packet[14 + 7] = 2; // offset, in units of eight bytes
         Bytes::from(packet)
     };
     let (there, back) = (later(A.udp(5000, B, 80)), later(B.udp(80, A, 5000)));
+
     assert_eq!(network.send(A, &there).await, NOWHERE, "nothing is open");
     assert_eq!(network.send(A, &A.udp(5000, B, 80)).await, TO_B);
     assert_eq!(network.send(A, &there).await, TO_B);
     assert_eq!(network.send(B, &back).await, TO_A);
     assert_eq!(network.send(C, &later(C.udp(5000, B, 80))).await, NOWHERE);
+
     let mut other = there.to_vec();
     other[14 + 9] = 6; // TCP
     assert_eq!(network.send(A, &other.into()).await, NOWHERE);
 }
 
-/// A port that goes up and down has its own flows withdrawn all the time: what others say to each other does not notice.
+/// A flapping port has its own flows withdrawn repeatedly; conversations at other ports are not affected.
 #[tokio::test]
 async fn conversations_end_with_the_flow_that_they_follow_and_with_no_other() {
     let network = behind(RULES).await;
@@ -114,6 +121,7 @@ async fn conversations_end_with_the_flow_that_they_follow_and_with_no_other() {
         assert_eq!(network.send(A, &A.udp(5000, B, 80)).await, TO_B);
         assert_eq!(network.send(B, &B.udp(80, A, 5000)).await, TO_A);
     }
+
     assert_eq!(open(&network).len(), 2);
     let withdraw = async |owner, key| {
         network.hive.emit(DelFlows::exactly(owner, NodeId(1), key)).await;
@@ -122,11 +130,13 @@ async fn conversations_end_with_the_flow_that_they_follow_and_with_no_other() {
     let elsewhere = FlowMatch { port: Some(PortNo(9)), ..FlowMatch::ANY };
     withdraw(LoopGuard::OWNER, (50, elsewhere)).await;
     assert_eq!(open(&network).len(), 2);
+
     let is_there = |flow: &Flow| flow.matching.source == Some(A.mac());
     let lane =
         network.switch(1).flows().into_iter().find(|f| f.owner == LearningSwitch::OWNER && is_there(f));
     withdraw(LearningSwitch::OWNER, lane.expect("the learning switch's").key()).await;
     let left = open(&network);
+
     assert!(left.len() == 1 && !is_there(&left[0]), "{left:?}");
 }
 
@@ -137,7 +147,7 @@ async fn one_packet_is_answered_once() {
     for (from, data, expected) in [
         (A, A.udp(5000, B, 80), 1),
         (B, B.udp(80, A, 5000), 1),
-        (A, A.udp(5000, B, 81), 1), // the discarding one, which takes no message to a real switch
+        (A, A.udp(5000, B, 81), 1), // the discarding one, for which no message goes to a real switch
         (C, C.arp(B), 1),
     ] {
         let before = network.counters(1).packet_outs;
@@ -151,28 +161,33 @@ async fn a_rule_that_is_removed_ends_its_conversations() {
     let network = behind(RULES).await;
     introduced(&network).await;
     let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+
     for _ in 0..2 {
         assert_eq!(network.send(A, &question).await, TO_B);
         assert_eq!(network.send(B, &answer).await, TO_A);
     }
+
     let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
     network.hive.request(SetPolicy(nothing)).await.expect("is taken");
     network.settled().await;
     assert!(open(&network).is_empty());
     assert_eq!(network.send(A, &question).await, NOWHERE);
     assert_eq!(network.send(B, &answer).await, NOWHERE);
-    // a switch that comes back goes by the new rules, not by those of the file
+
+    // a switch that reconnects gets the new rules, not those of the file
     network.switch(1).disconnect();
     network.settled().await;
     network.switch(1).connect();
     network.settled().await;
     assert_eq!(network.send(A, &question).await, NOWHERE);
+
     let rule =
         Rule { action: Verdict::Allow, from: None, to: None, protocol: None, from_port: None, to_port: None };
     let everything = Policy { rules: vec![rule], default: Verdict::Deny };
     network.hive.request(SetPolicy(everything)).await.expect("is taken");
     network.settled().await;
     introduced(&network).await;
+
     assert_eq!(network.send(B, &answer).await, TO_A, "anybody may begin now");
 }
 
@@ -181,16 +196,19 @@ async fn rules_of_other_settings_hold_at_switches_that_are_there() {
     let network = behind(RULES).await;
     introduced(&network).await;
     let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+
     for _ in 0..2 {
         assert_eq!(network.send(A, &question).await, TO_B);
         assert_eq!(network.send(B, &answer).await, TO_A);
     }
+
     let other = RULES.replace("to_port = 80", "to_port = 81").parse().expect("TOML");
     assert_eq!(network.hive.reconfigure(other).await, Ok(vec!["firewall"]));
     network.settled().await;
     assert!(open(&network).is_empty());
     assert_eq!(network.send(A, &question).await, NOWHERE);
     assert_eq!(network.send(B, &answer).await, NOWHERE);
+
     assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, TO_B);
 }
 
@@ -204,6 +222,7 @@ async fn a_silent_conversation_is_over() {
     assert_eq!(network.send(B, &answer).await, TO_A);
     network.pass(180).await;
     assert!(open(&network).is_empty());
+
     assert_eq!(network.send(B, &answer).await, NOWHERE);
 }
 
@@ -212,10 +231,12 @@ async fn a_host_that_moved_is_still_heard_and_reached() {
     let network = behind("[firewall]\ndefault = \"allow\"\n").await;
     introduced(&network).await;
     let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
+
     for _ in 0..2 {
         assert_eq!(network.send(A, &question).await, TO_B);
         assert_eq!(network.send(B, &answer).await, TO_A);
     }
+
     let moved = Host { port: 4, ..B };
     assert_eq!(network.send(moved, &answer).await, TO_A);
     for _ in 0..2 {
@@ -255,16 +276,19 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
     assert_eq!(network.send(A, &question).await, TO_B);
     assert_eq!(network.send(B, &answer).await, TO_A);
+
     let mut stray = open(&network).remove(0);
     stray.matching.conversation =
         stray.matching.conversation.map(|c| Conversation { source_port: 1, ..*c }.into());
-    network.switch(1).keep(&stray);
+    network.switch(1).install_leftover(&stray);
     let before = network.counters(1).packet_outs;
-    network.pass(900).await; // it is asked each minute
+
+    network.pass(900).await; // its flows are read every minute
     assert_eq!(open(&network).len(), 2, "{:?}", open(&network));
     assert_eq!(network.send(A, &question).await, TO_B);
     assert_eq!(network.send(B, &answer).await, TO_A);
     assert_eq!(network.counters(1).packet_outs, before, "packets came up");
+
     // it may have been wired differently meanwhile
     network.switch(1).disconnect();
     network.settled().await;
@@ -272,10 +296,11 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     network.settled().await;
     assert!(open(&network).is_empty());
     introduced(&network).await;
+
     assert_eq!(network.send(B, &answer).await, TO_A, "and it is still open");
 }
 
-/// Every switch on the way asks its own rules, and sees both directions.
+/// Every switch on the path applies its own rules, and sees both directions.
 #[tokio::test]
 async fn conversations_over_shortest_paths_pass_every_switch_on_the_way() {
     let ring = [((1, 1), (2, 2)), ((2, 1), (3, 2)), ((3, 1), (4, 2)), ((4, 1), (1, 2))];
@@ -290,38 +315,46 @@ async fn conversations_over_shortest_paths_pass_every_switch_on_the_way() {
         &ring,
     )
     .await;
+
     network.pass(25).await;
     for (number, (a, b)) in (6000..).zip([(1, 3), (2, 4), (3, 4), (4, 1)]) {
         let (a, b) = (host(a, 7, 1), host(b, 7, 2));
         for host in [a, b] {
             assert_eq!(network.send(host, &host.arp(host)).await.len(), 23, "all hosts' ports but its own");
         }
-        network.pass(12).await; // the one before is believed to have moved
+
+        network.pass(12).await; // the previous host is treated as moved
         let (question, answer) = (a.udp(number, b, 80), b.udp(80, a, number));
         assert_eq!(network.send(b, &answer).await, NOWHERE);
+
         for _ in 0..4 {
             assert_eq!(network.send(a, &question).await, [(b.node, b.port, 1)]);
             assert_eq!(network.send(b, &answer).await, [(a.node, a.port, 1)]);
         }
+
         assert_eq!(network.send(a, &a.udp(number, b, 81)).await, NOWHERE);
         for node in [a.node, b.node] {
             network.switch(node).set_up(beehive_nom::object::PortNo(7), false);
             network.settled().await;
             network.switch(node).set_up(beehive_nom::object::PortNo(7), true);
         }
+
         network.pass(25).await;
     }
 }
 
-/// A router with two ports at one switch: each packet passes the switch twice, with other Ethernet addresses.
+/// A router with two ports at one switch: each packet passes the switch twice, with different Ethernet
+/// addresses.
 #[tokio::test]
 async fn a_conversation_that_passes_a_switch_twice_is_forwarded_by_the_switch_alone() {
     let network = behind("[firewall]\ndefault = \"allow\"\n").await;
     let (near, far) = (host(1, 4, 4), host(1, 5, 5));
     introduced(&network).await;
+
     for (router, other) in [(near, A), (far, B)] {
         assert!(!network.send(router, &router.arp(other)).await.is_empty());
     }
+
     // the same packet on both sides of the router
     let framed = |packet: &Bytes, from: Host, to: Host| -> Bytes {
         [&to.mac().0[..], &from.mac().0, &packet[12..]].concat().into()
@@ -333,20 +366,22 @@ async fn a_conversation_that_passes_a_switch_twice_is_forwarded_by_the_switch_al
         assert_eq!(network.send(B, &framed(&answer, B, far)).await, [(1, 5, 1)]);
         assert_eq!(network.send(near, &framed(&answer, near, A)).await, TO_A);
     };
+
     round().await;
     round().await;
     assert_eq!(open(&network).len(), 4);
     let before = network.counters(1).packet_outs;
     round().await;
     assert_eq!(network.counters(1).packet_outs, before, "packets still come up");
-    // and all of it ends with the rule
+
+    // all of these flows end with the rule
     let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
     network.hive.request(SetPolicy(nothing)).await.expect("is taken");
     network.settled().await;
     assert!(open(&network).is_empty(), "{:?}", open(&network));
 }
 
-/// Frames in which a conversation is hidden that no rule allows.
+/// Frames that hide a conversation that no rule allows.
 #[tokio::test]
 async fn what_is_wrapped_is_what_is_in_it() {
     use etherparse::PacketBuilder;
@@ -357,6 +392,7 @@ async fn what_is_wrapped_is_what_is_in_it() {
         [&packet[..12], &tags.concat(), &packet[12..]].concat().into()
     };
     let (customer, service) = ([0x81, 0, 0, 7], [0x88, 0xa8, 0, 9]);
+
     for tags in [&[customer][..], &[service, customer], &[customer, customer], &[service, service, customer]]
     {
         assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE, "{tags:?}");
@@ -364,16 +400,19 @@ async fn what_is_wrapped_is_what_is_in_it() {
         assert!(arrived.contains(&(1, 2, 1)), "{tags:?}: {arrived:?}");
         assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE, "{tags:?}, though one is open");
     }
-    // deeper than is looked, and a tag that ends the frame
+
+    // deeper than the parser looks, and a tag at the end of the frame
     for tags in [&[customer; 4][..], &[customer; 9]] {
         assert_eq!(network.send(A, &tagged(&denied, tags)).await, NOWHERE);
     }
+
     assert_eq!(network.send(A, &tagged(&allowed, &[customer]).slice(..16)).await, NOWHERE);
-    // other ways to say it: an address resolution that is none, a tunnel, a label
+    // other disguises: a malformed ARP, a tunnel, an MPLS label
     let inside = &denied[14..];
     let frame = |kind: [u8; 2], head: &[u8]| -> Bytes {
         [&B.mac().0[..], &A.mac().0, &kind, head, inside].concat().into()
     };
+
     for (kind, head) in [
         ([0x08, 0x06], &[][..]),
         ([0x88, 0x47], &[0, 0, 0x11, 64]),
@@ -382,13 +421,14 @@ async fn what_is_wrapped_is_what_is_in_it() {
     ] {
         assert_eq!(network.send(A, &frame(kind, head)).await, NOWHERE, "{kind:x?}");
     }
+
     let mut tunnel = Vec::new();
     let step = PacketBuilder::ethernet2(A.mac().0, B.mac().0).ipv4(A.ip(), B.ip(), 64);
     step.write(&mut tunnel, etherparse::IpNumber::IPV4, inside).expect("fits");
     assert_eq!(network.send(A, &tunnel.into()).await, NOWHERE);
 }
 
-/// IPv6 hides what it carries behind headers: those that are understood are passed over, others are no way around.
+/// IPv6 extension headers hide the payload: known ones are skipped, and unknown ones do not bypass the rules.
 #[tokio::test]
 async fn headers_of_ipv6_hide_nothing() {
     let rules = "[firewall]\ndefault = \"allow\"\n[[firewall.rules]]\naction = \"deny\"\nprotocol = \"udp\"\nto_port = 81\n";
@@ -400,6 +440,7 @@ async fn headers_of_ipv6_hide_nothing() {
         let head = [&[0x60, 0, 0, 0][..], &length, &[next, 64], &[0x20; 16], &[0x30; 16]].concat();
         [&B.mac().0[..], &A.mac().0, &[0x86, 0xdd], &head, rest].concat().into()
     };
+
     let behind_headers = |headers: &[(u8, &[u8])], port: u8| {
         let kinds = headers.iter().map(|(kind, _)| *kind).chain([17]).collect::<Vec<_>>();
         let mut rest = Vec::new();
@@ -410,6 +451,7 @@ async fn headers_of_ipv6_hide_nothing() {
         rest.extend_from_slice(&datagram(port));
         frame(kinds[0], &rest)
     };
+
     let (options, routing) = ([0, 1, 4, 0, 0, 0, 0], [0, 4, 0, 0, 0, 0, 0]);
     let (whole, first) = ([0, 0, 0, 0, 0, 0, 9], [0, 0, 1, 0, 0, 0, 9]);
     let chains: [&[(u8, &[u8])]; 8] = [
@@ -422,6 +464,7 @@ async fn headers_of_ipv6_hide_nothing() {
         &[(0, &options), (60, &options), (43, &routing), (44, &whole), (60, &options)],
         &[(60, &options), (60, &options), (60, &options), (60, &options), (60, &options)],
     ];
+
     for chain in chains {
         assert_eq!(network.send(A, &behind_headers(chain, 81)).await, NOWHERE, "{chain:?}");
         if chain.len() < 5 {

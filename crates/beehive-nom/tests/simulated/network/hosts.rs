@@ -1,6 +1,6 @@
-//! Hosts: where they are, what they are called, and who only says to be them.
+//! Tests host tracking: locations, addresses, and spoofed hosts.
 
-use super::lab::{Cable, Host, Network, host};
+use super::harness::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, Forwarding, Hosts, LoopGuard, Topology};
 use beehive_nom::object::{
     Action, Actions, FindAddress, FindHost, Flow, Link, LinkUp, ListHosts, ListLinks, Mac, NodeId, PortId,
@@ -24,6 +24,7 @@ async fn ring() -> Network {
         RING,
     )
     .await;
+
     network.pass(25).await;
     network
 }
@@ -59,6 +60,7 @@ async fn hosts_are_where_they_speak_and_not_where_their_packets_pass() {
         let there = network.hive.request(ListHosts(NodeId(host.node))).await.expect("is known");
         assert_eq!(there, [(station, PortNo(host.port))]);
     }
+
     let links = network.hive.request(ListLinks).await.expect("are known");
     assert!(links.len() == 4 && links.iter().all(|known| known.both_ways), "{links:?}");
     assert_eq!(links.iter().filter(|known| known.in_tree).count(), 3, "{links:?}");
@@ -69,6 +71,7 @@ async fn hosts_are_where_they_speak_and_not_where_their_packets_pass() {
         network.hive.request(FindAddress(IpAddr::from(hosts()[2].ip()))).await.is_err(),
         "it went with the host"
     );
+
     assert_eq!(known(&network, hosts()[1]).await, Some(place(hosts()[1])));
 }
 
@@ -77,6 +80,7 @@ async fn packets_take_shortest_paths_by_flows_also_over_links_that_floods_avoid(
     let network = ring().await;
     introduce(&network).await;
     let wires = || network.wires.iter().map(|wire| wire.carried()).sum::<u64>();
+
     for from in hosts() {
         for to in hosts().into_iter().filter(|to| *to != from) {
             for round in 0..2 {
@@ -95,22 +99,27 @@ async fn a_host_that_moved_is_reached_in_its_new_place_and_its_flows_are_gone() 
     let network = ring().await;
     introduce(&network).await;
     let [a, _, c, _] = hosts();
+
     for _ in 0..2 {
         assert!(network.reaches(a, c).await && network.reaches(c, a).await);
     }
+
     let moved = Host { node: 2, port: 6, ..c };
     assert!(network.reaches(moved, a).await, "it is heard at once");
     network.pass(12).await;
     assert_eq!(known(&network, moved).await, Some(place(moved)));
+
     for _ in 0..2 {
         assert!(network.reaches(a, moved).await && network.reaches(moved, a).await);
     }
+
     let old = network.switch(3).flows();
     assert!(!old.iter().any(|flow| flow.matching.destination == Some(c.mac())), "{old:?}");
     // and back
     network.pass(12).await;
     assert!(network.reaches(c, a).await);
     network.pass(12).await;
+
     assert!(network.reaches(a, c).await);
 }
 
@@ -120,20 +129,24 @@ async fn whoever_says_to_be_a_host_that_answers_is_not_believed() {
     introduce(&network).await;
     let [a, b, c, _] = hosts();
     let thief = Host { node: 4, port: 6, ..a };
+
     for _ in 0..5 {
         network.clear();
         network.switch(4).receive(PortNo(6), thief.arp(c));
         network.settled().await;
-        // it is asked in its place, and answers
+
+        // it is probed at its old port, and answers
         let asked = network
             .switch(1)
             .sent(PortNo(7))
             .into_iter()
             .find(|frame| frame[..6] == a.mac().0 && frame[12..14] == [8, 6] && frame[38..42] == a.ip());
+
         assert!(asked.is_some(), "nobody asked");
         network.switch(1).receive(PortNo(7), a.arp(a));
         network.pass(12).await;
         assert_eq!(known(&network, a).await, Some(place(a)));
+
         assert!(network.reaches(b, a).await);
     }
 }
@@ -143,18 +156,21 @@ async fn a_port_full_of_forged_hosts_harms_nobody_else() {
     let network = ring().await;
     introduce(&network).await;
     let [a, b, ..] = hosts();
+
     for number in 0..1_000u32 {
         let [_, _, high, low] = number.to_be_bytes();
         let forged = Mac([2, 0, 0, 9, high, low]);
         let frame = beehive_nom::sim::frame(b.mac(), forged, beehive_nom::object::Tag::Untagged, b"x");
         network.switch(1).receive(PortNo(5), frame);
     }
+
     network.settled().await;
     let told = network.hive.status();
     let sightings =
         told.apps.iter().flat_map(|app| &app.handlers).find(|h| h.name == "sighting").expect("there");
     assert!(sightings.messages < 100, "{} were tracked", sightings.messages);
     assert!(network.reaches(a, b).await && network.reaches(b, a).await);
+
     let late = host(1, 6, 77);
     assert!(network.reaches(late, a).await);
     assert_eq!(known(&network, late).await, Some(place(late)));
@@ -165,21 +181,25 @@ async fn a_host_that_says_to_have_every_address_has_the_latest_few() {
     let network = ring().await;
     introduce(&network).await;
     let greedy = hosts()[1];
+
     for number in 50..150 {
         let mut claim = greedy.arp(greedy).to_vec();
         claim[31] = number; // the sender's address
         network.switch(2).receive(PortNo(7), claim.into());
         network.settled().await;
     }
+
     let station = Station::new(Vlan::NONE, greedy.mac());
     let known = network.hive.request(FindHost(station)).await.expect("is known");
     assert_eq!(known.addresses.len(), 8);
     assert_eq!(known.addresses.last(), Some(&IpAddr::from([10, 0, 0, 149])));
     let mut found = 0;
+
     for number in 50..150 {
         let address = IpAddr::from([10, 0, 0, number]);
         found += usize::from(network.hive.request(FindAddress(address)).await.is_ok());
     }
+
     assert_eq!(found, 8, "addresses that nobody has are kept");
 }
 
@@ -188,12 +208,14 @@ async fn a_link_that_dies_takes_its_flows_with_it_and_packets_find_another_way()
     let network = ring().await;
     introduce(&network).await;
     let all = hosts();
+
     for wire in 0..4 {
         for from in all {
             for to in all.into_iter().filter(|to| *to != from) {
                 assert!(network.reaches(from, to).await);
             }
         }
+
         network.wires[wire].cut();
         network.settled().await;
         for from in all {
@@ -201,19 +223,21 @@ async fn a_link_that_dies_takes_its_flows_with_it_and_packets_find_another_way()
                 assert!(network.reaches(from, to).await, "{from:?} to {to:?} without wire {wire}");
             }
         }
+
         network.wires[wire].mend();
         network.pass(25).await;
     }
 }
 
-/// A grant says who has which address, and anybody can send one. It must not push out what the host says itself: that is
-/// what it is asked for when somebody else says to be it.
+/// A DHCP grant assigns an address to a host, and any host can send one. It must not displace the addresses
+/// that the host itself announced: these are used to probe it.
 #[tokio::test]
 async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
     let network = ring().await;
     introduce(&network).await;
     let [a, _, c, _] = hosts();
     let evil = host(4, 6, 66);
+
     for number in 100..120 {
         let mut message = vec![0; 240];
         message[..3].copy_from_slice(&[2, 1, 6]);
@@ -227,6 +251,7 @@ async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
         network.switch(4).receive(PortNo(6), grant.into());
         network.settled().await;
     }
+
     network.clear();
     let thief = Host { node: 4, port: 6, ..a };
     network.switch(4).receive(PortNo(6), thief.udp(1, c, 2));
@@ -235,6 +260,7 @@ async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
     let about = |frame: &bytes::Bytes| frame[..6] == a.mac().0 && frame[12..14] == [8, 6];
     let asked: Vec<_> =
         asked.iter().filter(|frame| about(frame)).map(|frame| frame[38..42].to_vec()).collect();
+
     assert!(asked.contains(&a.ip().to_vec()), "it is asked about {asked:?}");
 }
 
@@ -248,10 +274,11 @@ async fn a_host_whose_old_port_goes_down_is_where_it_says() {
     assert_eq!(known(&network, a).await, Some(place(a)), "it may answer in its old place yet");
     network.switch(1).set_up(PortNo(7), false);
     network.settled().await;
+
     assert_eq!(known(&network, a).await, Some(place(moved)));
 }
 
-/// What comes in before a link is known is from behind it.
+/// Packets that arrive before a link is known come from hosts behind it.
 #[tokio::test]
 async fn who_was_heard_on_a_port_is_not_there_when_a_link_is() {
     let network = Network::new(|hive| hive.app::<Hosts>(), "", 1, &[]).await;
@@ -259,15 +286,17 @@ async fn who_was_heard_on_a_port_is_not_there_when_a_link_is() {
     network.send(near, &near.arp(far)).await;
     network.send(far, &far.arp(near)).await;
     assert_eq!(known(&network, far).await, Some(place(far)));
+
     let link = Link { from: PortId { node: NodeId(2), port: PortNo(1) }, to: place(far) };
     network.hive.emit(LinkUp(link)).await;
     network.settled().await;
     assert_eq!((known(&network, near).await, known(&network, far).await), (Some(place(near)), None));
     network.send(far, &far.arp(far)).await;
+
     assert_eq!(known(&network, far).await, None);
 }
 
-/// Else packets would come up in the middle of a path, one after the other.
+/// Otherwise packets would miss in the middle of a path, switch after switch.
 #[tokio::test]
 async fn flows_end_first_where_a_path_begins() {
     let network = ring().await;
@@ -278,6 +307,7 @@ async fn flows_end_first_where_a_path_begins() {
         let flows = network.switch(node).flows();
         flows.iter().find(|f| f.matching.destination == Some(c.mac())).map(|f| (f.idle_s, f.hard_s))
     });
+
     let later: Vec<_> = ends[1..].iter().flatten().collect();
     let first = ends[0].expect("a flow where it begins");
     assert!(later.len() == 2 && later.iter().all(|end| end.0 > first.0 && end.1 > first.1), "{ends:?}");
@@ -291,12 +321,16 @@ async fn flows_that_lead_elsewhere_are_withdrawn_when_they_are_found() {
     assert!(network.reaches(a, c).await);
     let flows = network.switch(3).flows();
     let good = flows.into_iter().find(|f| f.matching.destination == Some(c.mac())).expect("a flow");
-    network.switch(3).keep(&Flow { actions: Actions::One(Action::Output(PortNo(5))), ..good.clone() });
+
+    network
+        .switch(3)
+        .install_leftover(&Flow { actions: Actions::One(Action::Output(PortNo(5))), ..good.clone() });
     network.hive.request(VerifyFlows { node: NodeId(3) }).await.expect("is there");
     network.settled().await;
     assert!(network.reaches(a, c).await);
     let flows = network.switch(3).flows();
     let leads = flows.iter().filter(|f| f.matching == good.matching).map(|f| &f.actions).collect::<Vec<_>>();
+
     assert_eq!(leads, [&good.actions]);
 }
 

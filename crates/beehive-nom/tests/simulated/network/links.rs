@@ -1,13 +1,13 @@
-//! Links: found, lost, and never made by a host.
+//! Tests link discovery: links are found and lost, and hosts cannot forge them.
 
-use super::lab::{Cable, Network, host};
+use super::harness::{Cable, Network, host};
 use beehive_core::{App, Ctx, Dict, Key, Message, Table, handlers};
 use beehive_nom::apps::Discovery;
 use beehive_nom::apps::discovery::{Probe, ProbeKey};
 use beehive_nom::object::{LLDP, Link, LinkDown, LinkUp, NodeId, PortId, PortNo};
 use bytes::Bytes;
 
-/// The links that were found.
+/// Records the links that were found.
 #[derive(App)]
 #[app(name = "links-witness")]
 struct Witness {
@@ -62,7 +62,7 @@ fn both(one: PortId, other: PortId) -> Vec<Link> {
     vec![link, link.reversed()]
 }
 
-/// The latest probe that came out of a port.
+/// Returns the latest probe that a port has sent.
 fn overheard(network: &Network, node: u64, port: u32) -> Bytes {
     let sent = network.switch(node).sent(PortNo(port));
     sent.into_iter().rfind(|frame| frame[12..14] == LLDP.to_be_bytes()).expect("a probe")
@@ -78,10 +78,12 @@ async fn links_are_found_at_once_and_lost_at_once_and_stay() {
     network.wires[0].cut();
     assert_eq!(links(&network).await, []);
     network.wires[0].mend();
+
     assert_eq!(links(&network).await, both(end(1, 1), end(2, 2)));
     network.switch(2).disconnect();
     assert_eq!(links(&network).await, []);
     network.switch(2).connect();
+
     assert_eq!(links(&network).await, both(end(1, 1), end(2, 2)));
 }
 
@@ -89,12 +91,13 @@ async fn links_are_found_at_once_and_lost_at_once_and_stay() {
 async fn a_link_that_is_not_heard_any_more_is_lost() {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     assert_eq!(links(&network).await.len(), 2);
-    // ports stay up, and nothing passes: the switch in between has failed
-    network.wires[0].deafen(true);
+    // ports stay up and no frame passes: a switch in between has failed
+    network.wires[0].set_lossy(true);
     network.pass(60).await;
     assert_eq!(links(&network).await, []);
-    network.wires[0].deafen(false);
+    network.wires[0].set_lossy(false);
     network.pass(15).await;
+
     assert_eq!(links(&network).await.len(), 2);
 }
 
@@ -103,15 +106,17 @@ async fn a_link_that_was_lost_comes_back_though_hosts_talk_over_it() {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     network.pass(40).await;
     assert_eq!(links(&network).await.len(), 2);
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     network.pass(60).await;
     assert_eq!(links(&network).await, []);
-    // what flows forward goes on coming in at both ends
-    network.wires[0].deafen(false);
+
+    // packets forwarded by flows keep arriving at both ends
+    network.wires[0].set_lossy(false);
     let (one, other) = (host(1, 1, 9), host(2, 2, 8));
     for from in [one, other] {
         network.switch(from.node).receive(PortNo(from.port), from.arp(other));
     }
+
     network.pass(30).await;
     assert_eq!(links(&network).await.len(), 2, "hosts seem to be behind both ports");
 }
@@ -124,19 +129,23 @@ async fn a_pause_of_ours_does_not_count_against_links() {
         network.pause(std::time::Duration::from_secs(7)).await;
         network.pass(20).await;
     }
+
     let (links, changes) = network.hive.request(Which).await.expect("answers");
     assert_eq!((links.len(), changes), (2, 2), "links were lost and found again");
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     network.pass(70).await;
+
     assert_eq!(network.hive.request(Which).await.expect("answers").0, [], "and one that is silent is lost");
 }
 
-/// Answers that are late by `delay` seconds, for a quarter of a minute, on a wire that loses everything by itself.
+/// Delays probes by `delay` seconds for 15 seconds, on a wire that loses all other frames. Returns the number
+/// of links and the number of link changes.
 async fn changes_with_late_answers(delay: usize) -> (usize, u64) {
     let network = network(2, &[((1, 1), (2, 2))]).await;
     network.pass(20).await;
-    network.wires[0].deafen(true);
+    network.wires[0].set_lossy(true);
     let mut under_way = std::collections::VecDeque::new();
+
     for _ in 0..15 {
         network.clear();
         network.pass(10).await;
@@ -149,11 +158,12 @@ async fn changes_with_late_answers(delay: usize) -> (usize, u64) {
             network.settled().await
         }
     }
+
     let (links, changes) = network.hive.request(Which).await.expect("answers");
     (links.len(), changes)
 }
 
-/// A machine that has too much to do takes seconds for a probe. What is in order must not be torn down for that.
+/// An overloaded machine takes seconds to process a probe. Existing links must survive that.
 #[tokio::test]
 async fn links_stay_when_answers_are_late() {
     assert_eq!(changes_with_late_answers(2).await, (2, 2));
@@ -166,13 +176,16 @@ async fn forged_and_replayed_probes_make_no_link() {
     network.pass(5).await;
     let switch = network.switch(2);
     let real = overheard(&network, 1, 4);
+
     // with another secret
     let forged = Probe { from: end(1, 4), at: network.hive.now(), nonce: 1 }.frame(&ProbeKey::of("guess"), 3);
     switch.receive(PortNo(1), forged);
-    // with the right secret and a number that nobody asked for
+
+    // with the right secret and an invented nonce
     let invented = Probe { from: end(1, 4), at: network.hive.now(), nonce: 1 };
     switch.receive(PortNo(1), invented.frame(&ProbeKey::of("of this test"), 3));
-    // with one bit changed, cut off, longer than a frame says
+
+    // with one bit changed, truncated, and longer than declared
     for at in (14..real.len()).step_by(3) {
         let mut changed = real.to_vec();
         changed[at] ^= 0x10;
@@ -181,6 +194,7 @@ async fn forged_and_replayed_probes_make_no_link() {
         }
         switch.receive(PortNo(1), real.slice(..at));
     }
+
     assert_eq!(links(&network).await, []);
     // an old one
     network.pass(25).await;
@@ -204,14 +218,17 @@ async fn hosts_that_relay_probes_make_no_link() {
     let network = network(2, &[]).await;
     network.pass(40).await;
     let (one, other) = (host(1, 4, 1), host(2, 4, 2));
+
     for from in [one, other] {
         network.send(from, &from.arp(from)).await;
     }
+
     for _ in 0..30 {
         network.pass(10).await;
         network.switch(2).receive(PortNo(4), overheard(&network, 1, 4));
         network.switch(1).receive(PortNo(4), overheard(&network, 2, 4));
     }
+
     assert_eq!(links(&network).await, []);
 }
 
@@ -221,12 +238,14 @@ async fn a_flood_of_probes_harms_nobody() {
     assert_eq!(links(&network).await.len(), 2);
     let garbage =
         [&[0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 9][..], &LLDP.to_be_bytes(), &[0xff; 511]].concat();
+
     for _ in 0..5 {
         for _ in 0..2_000 {
             network.switch(1).receive(PortNo(5), Bytes::from(garbage.clone()));
         }
         network.pass(10).await;
     }
+
     let (links, changes) = network.hive.request(Which).await.expect("answers");
     assert_eq!((links.len(), changes), (2, 2));
 }

@@ -1,6 +1,7 @@
-//! Switches wired in circles behind learning switches: nothing melts, everybody is reached.
+//! Tests switches that are wired in loops, with learning switches: no broadcast storm, and every host is
+//! reached.
 
-use super::lab::{Cable, Host, Network, host};
+use super::harness::{Cable, Host, Network, host};
 use beehive_nom::apps::{Discovery, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{FlowMatch, PortNo};
 
@@ -10,7 +11,7 @@ const SECRET: &str = "[discovery]\nsecret = \"of this test\"\n";
 /// Two cables between two switches.
 const DOUBLE: Wires = &[((1, 1), (2, 1)), ((1, 2), (2, 2))];
 const TRIANGLE: Wires = &[((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 1), (1, 2))];
-/// Three by three switches, every row and every column a ring.
+/// Three by three switches; every row and every column is a ring.
 const TORUS: Wires = &[
     ((1, 1), (2, 2)),
     ((2, 1), (3, 2)),
@@ -39,12 +40,13 @@ async fn network(switches: u64, wires: Wires) -> Network {
     Network::new(apps, SECRET, switches, wires).await
 }
 
-/// A host at port 7 of every switch.
+/// Returns one host at port 7 of every switch.
 fn hosts(switches: u64) -> Vec<Host> {
     (1..=switches).map(|node| host(node, 7, node as u8)).collect()
 }
 
-/// Everybody asks for everybody and is reached by everybody, and no frame comes twice.
+/// Lets every host send an ARP request for every other host and a datagram to it, and checks that no frame
+/// arrives twice.
 async fn all_talk(network: &Network, hosts: &[Host]) {
     for from in hosts {
         let everywhere = network.send(*from, &from.arp(hosts[0])).await;
@@ -56,6 +58,7 @@ async fn all_talk(network: &Network, hosts: &[Host]) {
             );
         }
     }
+
     for from in hosts {
         for to in hosts.iter().filter(|to| *to != from) {
             assert!(network.reaches(*from, *to).await, "{from:?} does not reach {to:?}");
@@ -73,7 +76,7 @@ async fn circles_do_not_melt_and_everybody_is_reached() {
         let broadcasts = switches;
         let datagrams = switches * (switches - 1);
         let carried: u64 = network.wires.iter().map(|wire| wire.carried()).sum::<u64>() - before;
-        // a broadcast goes over no cable more often than once each way
+        // a broadcast crosses each cable at most once in each direction
         let most = broadcasts * 2 * wires.len() as u64 + datagrams * switches;
         assert!(carried <= most, "{carried} frames on the wires, {most} are enough");
     }
@@ -94,6 +97,7 @@ async fn a_link_that_dies_is_replaced_at_once_and_one_that_comes_back_closes_no_
     let hosts = hosts(3);
     network.pass(25).await;
     all_talk(&network, &hosts).await;
+
     for wire in 0..3 {
         network.wires[wire].cut();
         network.settled().await;
@@ -106,7 +110,7 @@ async fn a_link_that_dies_is_replaced_at_once_and_one_that_comes_back_closes_no_
     }
 }
 
-/// Switches that see no port go down have flows and addresses, too, that led over the link.
+/// Switches without a lost port also have flows and addresses that lead over the link.
 #[tokio::test]
 async fn a_link_that_dies_takes_nothing_from_those_who_only_talk_to_acquaintances() {
     for wire in 0..3 {
@@ -132,6 +136,7 @@ async fn switches_that_come_one_after_the_other_make_no_loop() {
     for node in 1..=3 {
         network.switch(node).disconnect();
     }
+
     network.settled().await;
     for node in 1..=3 {
         network.switch(node).connect();
@@ -140,22 +145,25 @@ async fn switches_that_come_one_after_the_other_make_no_loop() {
         let heard = network.send(from, &from.arp(from)).await;
         assert!(heard.iter().all(|(_, _, times)| *times == 1), "{heard:?}");
     }
+
     all_talk(&network, &hosts).await;
 }
 
-/// A cable that swallows probes: what a cheap switch does. Nobody sees the loop but in the packets.
+/// A cable that swallows probes, as cheap switches do. The loop shows only in the packets.
 #[tokio::test]
 async fn a_loop_that_discovery_cannot_see_is_found_in_the_packets() {
     let network = network(2, &[((1, 1), (2, 1))]).await;
     let (a, b) = (host(1, 7, 1), host(2, 7, 2));
     network.pass(25).await;
     all_talk(&network, &[a, b]).await;
-    // from now on what goes out of port 3 of one comes in on port 3 of the other, but for probes
+
+    // from now on, port 3 of each switch receives the frames of port 3 of the other one, except probes
     let (one, other) = (network.switch(1).clone(), network.switch(2).clone());
     let question = a.arp(b);
     let mut rounds = 0;
     network.clear();
     network.switch(1).receive(PortNo(7), question.clone());
+
     loop {
         network.settled().await;
         let out = |switch: &beehive_nom::sim::SimulatedSwitch| {
@@ -163,20 +171,24 @@ async fn a_loop_that_discovery_cannot_see_is_found_in_the_packets() {
             sent.into_iter().filter(|frame| *frame == question).collect::<Vec<_>>()
         };
         let (from_one, from_other) = (out(&one), out(&other));
+
         if from_one.is_empty() && from_other.is_empty() {
             break;
         }
+
         rounds += 1;
         assert!(rounds < 20, "it goes round and round");
         from_one.into_iter().for_each(|frame| other.receive(PortNo(3), frame));
         from_other.into_iter().for_each(|frame| one.receive(PortNo(3), frame));
     }
+
     assert!(rounds > 1, "there was no loop to be found");
     let closed = |flow: &beehive_nom::object::Flow| {
         flow.priority == 60_000 && flow.matching == FlowMatch { port: Some(PortNo(3)), ..FlowMatch::ANY }
     };
     assert!(one.flows().iter().chain(&other.flows()).any(closed), "nothing is closed");
-    // everybody else is served, and the port is open again after a while
+
+    // all other hosts are served, and the port opens again after the quarantine
     assert!(network.reaches(a, b).await && network.reaches(b, a).await);
     network.pass(350).await;
     assert!(!one.flows().iter().chain(&other.flows()).any(closed));
@@ -190,14 +202,17 @@ async fn an_address_on_two_ports_at_once_is_held_to_the_first() {
     network.send(victim, &victim.arp(other)).await;
     network.send(other, &other.arp(victim)).await;
     network.pass(11).await;
+
     for number in 0..20 {
         network.send(victim, &victim.udp(number, other, 1)).await;
         network.send(thief, &thief.udp(number, other, 2)).await;
     }
+
     assert_eq!(network.send(thief, &thief.udp(99, other, 2)).await, []);
     assert_eq!(network.send(victim, &victim.udp(99, other, 1)).await, [(1, 2, 1)]);
     assert_eq!(network.send(other, &other.udp(99, victim, 1)).await, [(1, 1, 1)]);
-    // its port is open to everybody else
+
+    // its port is open to all other hosts
     let neighbour = host(1, 3, 9);
     assert_eq!(network.send(neighbour, &neighbour.udp(1, other, 1)).await, [(1, 2, 1)]);
 }
@@ -208,6 +223,7 @@ async fn a_host_that_moves_is_no_loop() {
     let (a, b) = (host(1, 7, 1), host(2, 7, 2));
     network.pass(25).await;
     all_talk(&network, &[a, b]).await;
+
     for (node, port) in [(3, 7), (3, 6), (1, 6), (2, 7)] {
         let moved = Host { node, port, ..b };
         network.pass(3).await;
@@ -216,7 +232,7 @@ async fn a_host_that_moves_is_no_loop() {
     }
 }
 
-/// Whoever forges as many addresses as are watched must not be where somebody else was first.
+/// An attacker that forges as many addresses as are tracked must not take over the address of another host.
 #[tokio::test]
 async fn forged_addresses_do_not_make_those_of_others_forgotten() {
     let network = network(1, &[]).await;
@@ -224,6 +240,7 @@ async fn forged_addresses_do_not_make_those_of_others_forgotten() {
     network.pass(25).await;
     network.send(victim, &victim.arp(other)).await;
     network.send(other, &other.arp(victim)).await;
+
     let mut forged = host(1, 3, 3).udp(1, other, 1).to_vec();
     for number in 0..beehive_nom::limits::SIGHTINGS_PER_NODE_MAX as u32 + 10 {
         forged[6..12].copy_from_slice(&[&[6, 6][..], &number.to_be_bytes()].concat());
@@ -232,10 +249,12 @@ async fn forged_addresses_do_not_make_those_of_others_forgotten() {
             network.settled().await
         }
     }
+
     for number in 0..20 {
         network.send(thief, &thief.udp(number, other, 2)).await;
         network.send(victim, &victim.udp(number, other, 1)).await;
     }
+
     assert_eq!(network.send(thief, &thief.udp(99, other, 2)).await, []);
     assert_eq!(network.send(victim, &victim.udp(99, other, 1)).await, [(1, 2, 1)]);
 }

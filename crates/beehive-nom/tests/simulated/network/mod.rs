@@ -1,10 +1,10 @@
-//! Networks of simulated switches: firewalls, loops, links, hosts, paths.
+//! Tests networks of simulated switches: firewalls, loops, links, hosts, paths.
 
+mod app_chain;
 mod firewall;
-mod four_apps;
+mod harness;
 mod hosts;
-mod lab;
 mod links;
 mod loops;
-mod rewired;
+mod rewiring;
 mod threats;

@@ -1,32 +1,33 @@
-//! Flooding for switches that have no such port: by a list of ports.
+//! Replaces the `FLOOD` port by a list of ports for switches that do not support it.
 //!
-//! `FLOOD` is optional from OpenFlow 1.3 on (specification 1.3.5, 4.5): a switch may refuse it. Then every packet that is
-//! flooded names the ports, and the rules that the switch would go by are gone by here: not where it came from, not where
-//! the link is down or the port is, not where an administrator said no.
+//! From OpenFlow 1.3 on, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. Then
+//! every flooded packet lists its output ports, by the rules that the switch would apply: not the input port,
+//! no port that is down or has no link, and no port that the administrator has excluded.
 
 use crate::driver::openflow::session::Session;
 use crate::object::{Action, Actions, PacketOut, PortNo};
 use beehive_of::any::ErrorMessage;
 
-/// Type of a message that sends a packet, in both versions.
+/// Message type of a packet-out, in all versions.
 const PACKET_OUT: u8 = 13;
-/// An action is refused, since there is no such port to send out of; the same numbers in both versions.
+/// Error type and code of an action with an invalid output port; the same numbers in all versions.
 const BAD_OUT_PORT: (u16, u16) = (2, 4);
 
 impl Session {
-    /// Takes note of an error: whether it says that the switch floods nothing.
-    pub(super) fn note_flood_refused(&mut self, error: &ErrorMessage<'_>) {
+    /// Checks whether an error means that the switch does not support `FLOOD`, and if so, switches to port
+    /// lists.
+    pub(super) fn check_flood_refused(&mut self, error: &ErrorMessage<'_>) {
         let refused =
             (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
-        if refused && self.flooded && !self.floods_by_list {
-            tracing::info!(node = %self.node, "the switch does not flood by itself: it is told the ports");
-            self.floods_by_list = true
+        if refused && self.flooded && !self.floods_by_port_list {
+            tracing::info!(node = %self.node, "switch does not support the FLOOD port; using port lists");
+            self.floods_by_port_list = true
         }
     }
 
-    /// The actions of a packet with every port named that it is flooded to.
+    /// Returns the actions of a packet, with `FLOOD` replaced by one output for each port.
     #[cold]
-    pub(super) fn spread(&self, packet: &PacketOut) -> Actions {
+    pub(super) fn flood_to_ports(&self, packet: &PacketOut) -> Actions {
         let mut actions = Vec::new();
         for action in packet.actions.as_slice() {
             if *action != Action::Output(PortNo::FLOOD) {
@@ -36,6 +37,7 @@ impl Session {
             let ports = self.ports.values().filter(|port| port.is_flooded() && port.number != packet.port);
             actions.extend(ports.map(|port| Action::Output(port.number)));
         }
+
         actions.into()
     }
 }
@@ -73,8 +75,10 @@ mod tests {
         let packet = PacketOut { node: NodeId(1), port: PortNo(2), payload: Payload::Whole(data), actions };
         let mut out = BytesMut::new();
         session.send(&packet, &mut out);
+
         let Some(Ok(frame)) = Frames::new(&out).next() else { return Vec::new() };
         let Ok(Message::PacketOut(sent)) = Message::parse(frame) else { panic!("no packet-out") };
+
         let out_of = |action: any::Action| match action {
             any::Action::Output { port, .. } => port.0,
             other => panic!("{other:?}"),
@@ -84,7 +88,7 @@ mod tests {
 
     fn refusal(session: &mut Session, code: u16) {
         let quoted = [4, PACKET_OUT, 0, 8, 0, 0, 0, 1];
-        session.note_flood_refused(&ErrorMessage { error_type: 2, code, data: &quoted });
+        session.check_flood_refused(&ErrorMessage { error_type: 2, code, data: &quoted });
     }
 
     #[test]
@@ -108,6 +112,7 @@ mod tests {
         session.ports.insert(PortNo(4), Port { forwards: false, ..port(PortNo(4)) });
         assert_eq!(flood(&mut session), [5, PortNo::LOCAL.0]);
         session.ports.retain(|number, _| *number == PortNo(2));
+
         assert_eq!(flood(&mut session), [0u32; 0], "nobody is there");
     }
 }

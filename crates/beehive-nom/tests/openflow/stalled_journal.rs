@@ -1,5 +1,6 @@
-//! A time in which nothing can be committed: no switch is lost, echoes are answered, memory stays flat, packets are shed and
-//! counted; and afterwards everything is as it should be. Four seconds; a minute with `BEEHIVE_LONG=1`.
+//! Tests a period in which nothing can be committed: no switch is disconnected, echoes are answered, memory
+//! stays bounded, and packets are shed and counted; afterwards the state is correct. The period lasts four
+//! seconds, and a minute with `BEEHIVE_LONG=1`.
 
 use crate::peer::{Controller, Peer, encode, eventually, ports};
 use beehive_core::Hive;
@@ -20,11 +21,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Mutex;
 
 const SWITCHES: u64 = 4;
-/// Flows that are wanted of each switch meanwhile.
+/// Number of flows that are requested at each switch meanwhile.
 const WALLS: u8 = 20;
-/// How long an echo may take: a switch that hears nothing for longer looks for another controller.
+/// Time limit of an echo: a switch without replies for longer looks for another controller.
 const ECHO_MAX: Duration = Duration::from_secs(2);
-/// Bytes by which memory may grow.
+/// Maximum growth of memory, in bytes.
 const GROWTH_MAX: u64 = 96 << 20;
 
 const SETTINGS: &str = "[discovery]\nsecret = \"of this test\"\n[firewall]\ndefault = \"allow\"\n\
@@ -45,7 +46,7 @@ fn wall(node: u64, number: u8) -> AddFlow {
     AddFlow::new(NodeId(node), Owner::named("wall"), matching, Actions::None).priority(900)
 }
 
-/// A datagram from the host of this number to another one.
+/// Returns a datagram from the host with this number to another one.
 fn datagram(source: u8, destination: u8, payload: u64) -> Vec<u8> {
     let (mac, ip) = (|number| [2, 0, 0, 0, 0, number], |number| [10, 0, 0, number]);
     let builder = etherparse::PacketBuilder::ethernet2(mac(source), mac(destination));
@@ -55,19 +56,19 @@ fn datagram(source: u8, destination: u8, payload: u64) -> Vec<u8> {
     out
 }
 
-/// What a switch has heard.
+/// The messages that a switch has received.
 #[derive(Default)]
 struct Heard {
-    /// Packets of hosts that were sent out.
+    /// Number of packet-outs with packets of hosts.
     packet_outs: AtomicU64,
-    /// Flows of the wall, and how often each was put in place.
+    /// Drop flows, and how often each was installed.
     walls: Shared<BTreeMap<Mac, u32>>,
-    /// How long each echo took.
+    /// Duration of each echo.
     echoes: Shared<Vec<Duration>>,
     closed: AtomicBool,
 }
 
-/// A switch that goes on talking, whatever it hears.
+/// A switch that keeps sending, independent of the answers.
 struct Switch {
     node: u64,
     version: Version,
@@ -85,11 +86,13 @@ impl Switch {
         let (mut read, write) = stream.into_split();
         let (write, heard) = (Arc::new(Mutex::new(write)), Arc::new(Heard::default()));
         let (answers, told, began) = (write.clone(), heard.clone(), Instant::now());
+
         tokio::spawn(async move {
             let mut frames = received;
             loop {
                 while let Ok(Some(frame)) = frames.next_frame() {
                     let (xid, Ok(message)) = (frame.xid(), Message::parse(frame)) else { continue };
+
                     let answer = match message {
                         Message::EchoRequest(echo) => encode(&Message::EchoReply(echo), version, xid),
                         Message::BarrierRequest => encode(&Message::BarrierReply, version, xid),
@@ -113,15 +116,19 @@ impl Switch {
                         }
                         _ => continue,
                     };
-                    // the end of the connection is seen when reading
+
+                    // the end of the connection is noticed when reading
                     let _ = answers.lock().await.write_all(&answer).await;
                 }
+
                 if !read.read_buf(frames.read_target()).await.is_ok_and(|bytes| bytes > 0) {
                     break;
                 }
             }
+
             told.closed.store(true, Ordering::Relaxed)
         });
+
         Switch { node, version, write, heard, began }
     }
 
@@ -143,10 +150,12 @@ impl Switch {
             };
             packet.encode_into(self.version, 0, &mut out).expect("fits")
         }
+
         self.say(&out).await
     }
 
-    /// Hosts 2 and 3 talk until they are let: a firewall lets nobody pass before it knows its rules.
+    /// Lets hosts 2 and 3 talk until their packets pass: a firewall drops all packets before it has its
+    /// rules.
     async fn introduce_hosts(&self) {
         for number in 0..100 {
             let before = self.heard.packet_outs.load(Ordering::Relaxed);
@@ -160,6 +169,7 @@ impl Switch {
                 tokio::time::sleep(Duration::from_millis(10)).await
             }
         }
+
         panic!("they are not served before")
     }
 
@@ -185,15 +195,19 @@ async fn a_minute_in_which_nothing_can_be_committed() {
     let apps = apps.journal(journal.clone(), Colony::default());
     let controller = Controller::of(apps, ListenerSettings::default()).await;
     let mut switches = Vec::new();
+
     for node in 1..=SWITCHES {
         let version = if node % 2 == 0 { Version::V1_0 } else { Version::V1_3 };
         switches.push(Switch::join(&controller, node, version).await)
     }
+
     let totals = || controller.directory.totals();
-    // hosts 2 and 3 are known everywhere; what comes for 9 is flooded, so every packet of 1 is answered
+    // hosts 2 and 3 are known at every switch; packets to host 9 are flooded, so every packet of host 1 is
+    // answered
     for switch in &switches {
         switch.introduce_hosts().await
     }
+
     let answered = || switches.iter().map(|s| s.heard.packet_outs.load(Ordering::Relaxed)).sum::<u64>();
     controller.hive.idle().await;
     let answered_before = answered();
@@ -203,11 +217,13 @@ async fn a_minute_in_which_nothing_can_be_committed() {
     let began = Instant::now();
     let mut wanted = Vec::new();
     let (mut number, mut most, mut flaps) = (0, 0, 0);
+
     while began.elapsed() < stall_time() {
         for switch in &switches {
             switch.packets(1, (number..number + 50).map(|n| datagram(1, 9, n))).await;
             switch.echo().await
         }
+
         number += 50;
         if wanted.len() < usize::from(WALLS) * SWITCHES as usize {
             for switch in &switches {
@@ -216,33 +232,39 @@ async fn a_minute_in_which_nothing_can_be_committed() {
                 wanted.push(tokio::spawn(async move { hive.request_within(patience, flow).await }))
             }
         }
+
         if began.elapsed() > stall_time() / 2 && flaps == 0 {
-            // host 3 goes, and nobody may believe later that it is there
+            // the port of host 3 goes down; no app may later believe that the host is there
             for switch in &switches {
                 switch.port(3, true).await;
                 switch.port(3, false).await
             }
             flaps += 1
         }
+
         most = most.max(resident_bytes());
         tokio::time::sleep(Duration::from_millis(20)).await
     }
+
     let stalled = began.elapsed();
     assert_eq!(answered(), answered_before, "nothing leaves before it is committed");
     assert!(wanted.iter().all(|request| !request.is_finished()), "nothing is said to be done that is not");
     assert_eq!((controller.directory.nodes() as u64, controller.directory.ended()), (SWITCHES, (0, 0)));
     let shed = totals().packet_ins_shed;
+
     assert!(shed > 0, "it was too short for packets to be shed: nothing is shown");
     let echoes: Vec<Duration> =
         switches.iter().flat_map(|s| s.heard.echoes.lock().unwrap().clone()).collect();
     let (count, slowest) = (echoes.len() as u64, echoes.iter().max().copied().unwrap_or_default());
     let grown = most.saturating_sub(memory);
+
     println!(
         "nothing committed for {stalled:?}: {count} echoes, {slowest:?} at most; {} packets, {shed} shed; \
          memory grew by {grown}; {} entries wait",
         totals().packet_ins,
         journal.waiting()
     );
+
     assert!(count >= number / 50 * SWITCHES - 2 * SWITCHES, "{count} echoes of {}", number / 50 * SWITCHES);
     assert!(slowest < ECHO_MAX, "an echo took {slowest:?}");
     assert!(grown < GROWTH_MAX, "memory grew by {grown}");
@@ -252,16 +274,19 @@ async fn a_minute_in_which_nothing_can_be_committed() {
         let outcome = tokio::time::timeout(Duration::from_secs(20), request).await;
         outcome.expect("is answered now").expect("no panic").expect("is taken")
     }
-    // each packet is answered, or was counted as shed
+
+    // each packet is answered, or counted as shed
     let all = answered_before + number * SWITCHES;
     let done = || answered() + totals().packet_ins_shed;
     assert!(eventually(|| done() == all).await, "{} of {all} packets", done());
+
     for switch in &switches {
         let walls = switch.heard.walls.lock().unwrap().clone();
         assert_eq!(walls.len(), usize::from(WALLS));
         assert!(walls.values().all(|times| *times == 1), "told more than once: {walls:?}");
         let node = NodeId(switch.node);
         let mut unconfirmed = usize::MAX;
+
         for _ in 0..300 {
             let described = controller.hive.request(DescribeNode { node }).await.expect("is known");
             let walls = described.flows.iter().filter(|flow| flow.flow.priority == 900);
@@ -271,24 +296,29 @@ async fn a_minute_in_which_nothing_can_be_committed() {
             }
             tokio::time::sleep(Duration::from_millis(10)).await
         }
+
         assert_eq!(unconfirmed, 0);
-        // host 3 went after all that was heard of it
+        // the port of host 3 went down after its last packet
         let hosts = controller.hive.request(ListHosts(node)).await.expect("answers");
         let ports: BTreeMap<Mac, PortNo> =
             hosts.into_iter().map(|(station, port)| (station.mac(), port)).collect();
         let expected = [1, 2].map(|n| (Mac([2, 0, 0, 0, 0, n]), PortNo(n.into())));
+
         assert_eq!(ports, BTreeMap::from(expected));
-        // and packets go where they should: to 2 one way, to 3 everywhere
+        // and packets are forwarded correctly: those to host 2 through one port, those to host 3 through all
         let before = switch.heard.packet_outs.load(Ordering::Relaxed);
         switch.packets(1, [datagram(1, 2, 1), datagram(1, 3, 1)].into_iter()).await;
         assert!(eventually(|| switch.heard.packet_outs.load(Ordering::Relaxed) == before + 2).await);
+
         assert!(!switch.heard.closed.load(Ordering::Relaxed));
     }
+
     let status = controller.hive.status();
     assert_eq!((status.dead_letters, status.mail_shed), (0, 0), "{:?}", controller.hive.dead_letters());
     controller.hive.idle().await;
     journal.stop();
-    // the log says the same, and nothing is left to be done but what waits for its time
+
+    // the log agrees, and only delayed messages are pending
     let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
     let left: Vec<_> = colony.outbox.values().filter(|waiting| waiting.emit.at.is_none()).collect();
     assert!(left.len() <= 1, "{left:?}");

@@ -1,4 +1,5 @@
-//! Simulated switches, wired, on a hive with a clock of its own; hosts that send frames, and what comes out where.
+//! Simulated switches with wires, on a hive with its own clock; hosts send frames, and the harness records
+//! where they arrive.
 
 use crate::clock::Clock;
 use beehive_core::{Builder, Hive};
@@ -11,13 +12,13 @@ use etherparse::PacketBuilder;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The two ports that a wire is plugged into: switch and number.
+/// The two ends of a wire: switch and port.
 pub(crate) type Cable = ((u64, u32), (u64, u32));
 
-/// How long a network may take to come to rest, by the machine's clock.
+/// Real time in which a network must become idle.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A host: a port of a switch, and a number that its addresses are made of.
+/// A host: a port of a switch, and a number from which its addresses are derived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Host {
     pub(crate) node: u64,
@@ -42,7 +43,7 @@ impl Host {
         PacketBuilder::ethernet2(self.mac().0, other.0)
     }
 
-    /// A datagram to `other`.
+    /// Returns a UDP datagram to `other`.
     pub(crate) fn udp(self, source_port: u16, other: Host, destination_port: u16) -> Bytes {
         let step = self.to(other.mac()).ipv4(self.ip(), other.ip(), 64).udp(source_port, destination_port);
         let mut bytes = Vec::new();
@@ -50,7 +51,7 @@ impl Host {
         bytes.into()
     }
 
-    /// What says to `other` that a packet, `about`, has not come to where it should.
+    /// Returns an ICMP error that tells `other` that the packet `about` was undeliverable.
     pub(crate) fn failure(self, other: Host, about: &Bytes) -> Bytes {
         let why = etherparse::icmpv4::DestUnreachableHeader::Port;
         let step = self.to(other.mac()).ipv4(self.ip(), other.ip(), 64);
@@ -60,7 +61,7 @@ impl Host {
         bytes.into()
     }
 
-    /// A question of everybody, who has the address of `other`.
+    /// Returns an ARP broadcast that asks for the address of `other`.
     pub(crate) fn arp(self, other: Host) -> Bytes {
         let packet = etherparse::ArpPacket::new(
             etherparse::ArpHardwareId::ETHERNET,
@@ -71,6 +72,7 @@ impl Host {
             &[0; 6],
             &other.ip(),
         );
+
         let mut bytes = Vec::new();
         self.to(Mac::BROADCAST).arp(packet.expect("lengths")).write(&mut bytes).expect("fits");
         bytes.into()
@@ -85,8 +87,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Switches 1 to `switches` with eight ports each, and `wires` between pairs of (switch, port); `apps` beside the
-    /// node controller.
+    /// Creates switches 1 to `switches` with eight ports each, and `wires` between pairs of (switch, port).
+    /// Starts `apps` in addition to the node controller.
     pub(crate) async fn new(
         apps: impl FnOnce(Builder) -> Builder,
         settings: &str,
@@ -100,6 +102,7 @@ impl Network {
             (1..=switches).map(|node| SimulatedSwitch::new(&hive, NodeId(node), 8, true)).collect();
         let end = |(node, port): (u64, u32)| (&switches[node as usize - 1], PortNo(port));
         let wires = wires.iter().map(|(one, other)| Wire::new(end(*one), end(*other))).collect();
+
         switches.iter().for_each(SimulatedSwitch::connect);
         let network = Network { clock, hive, switches, wires };
         network.settled().await;
@@ -110,27 +113,28 @@ impl Network {
         &self.switches[node as usize - 1]
     }
 
-    /// Messages that all handlers have handled.
+    /// Returns the number of messages that all handlers have handled.
     pub(crate) fn handled(&self) -> u64 {
         let status = self.hive.status();
         status.apps.iter().flat_map(|app| &app.handlers).map(|h| h.messages + h.dropped).sum()
     }
 
-    /// Waits until everything that was caused is done; a network that never comes to rest is a failure.
+    /// Waits until all work is done, and fails if the network does not become idle.
     pub(crate) async fn settled(&self) {
         let rest = async { while !self.rests().await {} };
         tokio::time::timeout(PATIENCE, rest).await.expect("the network comes to rest")
     }
 
-    /// Waits for all that is known to be under way; whether nothing came of it.
+    /// Waits for all known work. Returns whether it caused no further work.
     async fn rests(&self) -> bool {
-        // whoever was woken may have to look at the clock first
+        // tasks that were woken may have to look at the clock first
         tokio::task::yield_now().await;
         self.clock.settled().await;
         let before = self.progress();
         self.quiet().await;
         self.hive.idle().await;
-        // a driver may have held the last answers, which nothing else knows of; what it did with them is done now
+
+        // a driver may have handled the last answers, which may have caused new messages
         self.quiet().await;
         self.progress() == before && self.wires.iter().all(Wire::is_empty) && self.clock.is_settled()
     }
@@ -145,11 +149,11 @@ impl Network {
     }
 
     fn progress(&self) -> u64 {
-        let said: u64 = self.switches.iter().map(SimulatedSwitch::said).sum();
+        let said: u64 = self.switches.iter().map(SimulatedSwitch::upcalls_total).sum();
         said + self.wires.iter().map(Wire::carried).sum::<u64>()
     }
 
-    /// Moves the clock by so many steps of 100 ms.
+    /// Advances the clock by a number of steps of 100 ms.
     pub(crate) async fn pass(&self, steps: u32) {
         for _ in 0..steps {
             self.clock.pass(Duration::from_millis(100));
@@ -157,13 +161,13 @@ impl Network {
         }
     }
 
-    /// Moves the clock all at once, as if nothing had run meanwhile.
+    /// Advances the clock in a single step, as if nothing had run meanwhile.
     pub(crate) async fn pause(&self, time: Duration) {
         self.clock.pass(time);
         self.settled().await
     }
 
-    /// `from` sends a frame; returns how often it came out of each port of a host's that nothing is plugged into.
+    /// Sends a frame from `from`. Returns how often it came out of each port without a wire.
     pub(crate) async fn send(&self, from: Host, data: &Bytes) -> Vec<(u64, u32, usize)> {
         self.clear();
         self.switch(from.node).receive(PortNo(from.port), data.clone());
@@ -171,14 +175,14 @@ impl Network {
         self.arrived(data)
     }
 
-    /// Forgets what came out so far.
+    /// Discards the recorded frames.
     pub(crate) fn clear(&self) {
         for switch in &self.switches {
             switch.ports().iter().for_each(|port| drop(switch.sent(port.number)))
         }
     }
 
-    /// How often `data` came out where, except into wires.
+    /// Returns how often `data` came out of each port, except into wires.
     pub(crate) fn arrived(&self, data: &Bytes) -> Vec<(u64, u32, usize)> {
         let mut arrived = Vec::new();
         for switch in &self.switches {
@@ -189,15 +193,16 @@ impl Network {
                 }
             }
         }
+
         arrived
     }
 
-    /// Whether a datagram of `from` reaches `to`, once and nobody else.
+    /// Returns whether a datagram of `from` reaches `to` exactly once, and no other host.
     pub(crate) async fn reaches(&self, from: Host, to: Host) -> bool {
         self.send(from, &from.udp(1000, to, 2000)).await == [(to.node, to.port, 1)]
     }
 
-    /// What is counted about a switch.
+    /// Returns the counters of a switch.
     pub(crate) fn counters(&self, node: u64) -> CountersNow {
         self.switch(node).counters().now()
     }

@@ -1,4 +1,4 @@
-//! The flows of a switch, as it tells them: readings under way, and what of a flow can be said in objects.
+//! Reads the flows of a switch, and converts them to network objects as far as these can express them.
 
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
@@ -9,30 +9,33 @@ use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, Vl
 use bytes::BytesMut;
 use std::fmt::Write;
 
-/// A reading that the switch has not told the end of.
+/// A flow statistics request that is not completely answered.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingReading {
     xid: u32,
     wanted: ReadFlows,
     parts: u32,
 }
 
 impl Session {
-    /// Asks the switch for its flows.
+    /// Requests the flows of the switch.
     pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
         if self.readings.len() >= limits::READINGS_MAX {
-            // who waits for the oldest has given up by now, or will
+            // the oldest request has timed out at its requester, or will
             self.readings.remove(0);
         }
+
         let xid = self.xid();
         match FlowStatisticsRequest::ALL.encode_into(self.version, xid, out) {
-            Ok(()) => self.readings.push(Pending { xid, wanted: *wanted, parts: 0 }),
-            Err(error) => tracing::warn!(node = %self.node, %error, "flows cannot be asked for"),
+            Ok(()) => self.readings.push(PendingReading { xid, wanted: *wanted, parts: 0 }),
+            Err(error) => {
+                tracing::warn!(node = %self.node, %error, "cannot encode a flow statistics request")
+            }
         }
     }
 
-    /// Takes a part of the answer.
-    pub(super) fn flows_told<E: Events>(
+    /// Handles one part of a flow statistics reply.
+    pub(super) fn flow_statistics<E: Events>(
         &mut self,
         xid: u32,
         part: &FlowStatistics<'_>,
@@ -43,22 +46,25 @@ impl Session {
             return Ok(());
         };
         let Some(pending) = self.readings.get_mut(at) else { return Ok(()) };
+
         pending.parts += 1;
         if pending.parts > limits::READING_PARTS_MAX {
-            return Err(Close::Malformed("the list of its flows does not end".into()));
+            return Err(Close::Malformed("the flow statistics reply has too many parts".into()));
         }
+
         let ReadFlows { reading, asker } = pending.wanted;
         if !part.more {
             self.readings.remove(at);
         }
-        // checked before
-        let flows = part.entries.iter().flatten().map(|entry| found(&entry)).collect();
+
+        // cannot fail: the list was checked when the message was parsed
+        let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
-        events.happened(Event::FlowsRead(FlowReading { asker, read }));
+        events.event(Event::FlowsRead(FlowReading { asker, read }));
         Ok(())
     }
 
-    /// The request `xid` was refused; whether it asked for flows.
+    /// Handles an error about the request `xid`. Returns whether it was a flow statistics request.
     pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
         let before = self.readings.len();
         self.readings.retain(|pending| pending.xid != xid);
@@ -66,12 +72,12 @@ impl Session {
     }
 }
 
-fn found(entry: &FlowEntry<'_>) -> FoundFlow {
+fn found_flow(entry: &FlowEntry<'_>) -> FoundFlow {
     let (owner, cause) = match wire::owner(entry.cookie) {
         Some(owner) => (Some(owner), wire::cause(entry.cookie)),
         None => (None, Cause::UNKNOWN),
     };
-    let mut more = match_words(&entry.match_fields);
+    let mut more = unsupported_fields(&entry.match_fields);
     let actions = actions(entry, &mut more);
     FoundFlow {
         table: entry.table_id,
@@ -90,8 +96,8 @@ fn found(entry: &FlowEntry<'_>) -> FoundFlow {
     }
 }
 
-/// Adds `word` to a list in words.
-fn add(words: &mut String, word: std::fmt::Arguments<'_>) {
+/// Appends `word` to a comma-separated list.
+fn push_item(words: &mut String, word: std::fmt::Arguments<'_>) {
     // writing to a string cannot fail
     let _ = write!(words, "{}{word}", if words.is_empty() { "" } else { "," });
 }
@@ -101,40 +107,45 @@ fn actions(entry: &FlowEntry<'_>, more: &mut String) -> Actions {
     for action in entry.actions.iter().flatten() {
         match wire::action_from(&action) {
             Some(action) => list.push(action),
-            None => add(more, format_args!("{action:?}")),
+            None => push_item(more, format_args!("{action:?}")),
         }
     }
+
     if let Some(table) = entry.goto_table {
-        add(more, format_args!("goto_table={table}"))
+        push_item(more, format_args!("goto_table={table}"))
     }
+
     if entry.other_instructions > 0 {
-        add(more, format_args!("{} more instructions", entry.other_instructions))
+        push_item(more, format_args!("{} more instructions", entry.other_instructions))
     }
     list.into()
 }
 
-/// What of a match has no place in [`FlowMatch`](crate::object::FlowMatch).
-fn match_words(m: &any::Match) -> String {
+/// Describes the fields of a match that [`FlowMatch`](crate::object::FlowMatch) cannot express.
+fn unsupported_fields(m: &any::Match) -> String {
     let mut words = String::new();
     macro_rules! field {
         ($name:literal, $value:expr) => {
             if let Some(value) = $value {
-                add(&mut words, format_args!("{}={value}", $name))
+                push_item(&mut words, format_args!("{}={value}", $name))
             }
         };
     }
+
     macro_rules! masked {
         ($name:literal, $value:expr) => {
             if let Some(masked) = $value {
-                add(&mut words, format_args!("{}={}/{}", $name, masked.value, masked.mask))
+                push_item(&mut words, format_args!("{}={}/{}", $name, masked.value, masked.mask))
             }
         };
     }
+
     masked!("eth_src", m.eth_src.filter(|masked| !masked.is_exact()));
     masked!("eth_dst", m.eth_dst.filter(|masked| !masked.is_exact()));
     if m.vlan == Some(VlanMatch::Tagged) {
-        add(&mut words, format_args!("vlan=any"))
+        push_item(&mut words, format_args!("vlan=any"))
     }
+
     field!("vlan_priority", m.vlan_priority);
     if wire::conversation_from(m).is_none() {
         field!("ip_protocol", m.ip_protocol);
@@ -145,14 +156,16 @@ fn match_words(m: &any::Match) -> String {
         field!("transport_src", m.transport_src);
         field!("transport_dst", m.transport_dst);
     }
+
     field!("ip_dscp", m.ip_dscp);
     field!("arp_operation", m.arp_operation);
     masked!("arp_sender", m.arp_sender);
     masked!("arp_target", m.arp_target);
     field!("icmp_type", m.icmp_type);
     field!("icmp_code", m.icmp_code);
+
     if m.other > 0 {
-        add(&mut words, format_args!("{} more fields", m.other))
+        push_item(&mut words, format_args!("{} more fields", m.other))
     }
     words
 }

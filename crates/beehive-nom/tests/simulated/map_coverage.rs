@@ -1,7 +1,8 @@
-//! The oracle over the handlers of this crate: what each touches, over random messages and states, is among what its
-//! derived map names, by dictionary and key, before dictionaries are fused. And the proof that it bites.
+//! Checks the derived maps of this crate's handlers: over random messages and states, every cell that a
+//! handler touches is in its map, by dictionary and key, before dictionaries are fused. A wrong map proves
+//! that the check works.
 
-use crate::chance::Chance;
+use crate::random::SeededRng;
 use beehive_core::__private::{Each, Tick};
 use beehive_core::testing::maps::{Delivered, Mapped, covers, deliver, describe, instance, record};
 use beehive_core::{Address, Handlers, Handles, HiveId, Message, Outcome, Shared};
@@ -17,9 +18,9 @@ use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-// small worlds, so that what is random meets
+// a small range of values, so that random messages interact
 
-impl Chance {
+impl SeededRng {
     pub(crate) fn node(&mut self) -> NodeId {
         NodeId(self.below(3))
     }
@@ -54,6 +55,7 @@ impl Chance {
         if self.below(10) == 0 {
             data.truncate(self.below(18) as usize)
         }
+
         PacketIn {
             node: self.node(),
             port: self.port(),
@@ -130,23 +132,23 @@ pub(crate) fn up(number: PortNo) -> Port {
     }
 }
 
-/// What came of the runs of one handler.
+/// The results of the runs of one handler.
 #[derive(Default)]
 struct Tally {
     runs: u64,
     dropped: u64,
-    /// By dictionary that a map named: runs in which the handler touched it.
+    /// For each dictionary in the map: the number of runs in which the handler needed it.
     needed: BTreeMap<String, u64>,
 }
 
-/// Runs every handler of an app on random messages, and on the states that these lead to.
+/// Runs every handler of an app on random messages and on the states that result from them.
 struct Oracle<A> {
     app: A,
-    chance: Chance,
+    chance: SeededRng,
     tallies: BTreeMap<&'static str, Tally>,
 }
 
-/// The dictionary of a cell in words.
+/// Returns the dictionary in the text form of a cell.
 fn dictionary(word: &str) -> String {
     word.split('[').next().unwrap_or(word).to_string()
 }
@@ -154,7 +156,7 @@ fn dictionary(word: &str) -> String {
 impl<A: Handlers> Oracle<A> {
     fn new(settings: &str, seed: u64) -> Self {
         let app = instance(settings.parse().unwrap()).unwrap();
-        Oracle { app, chance: Chance::new(seed), tallies: BTreeMap::new() }
+        Oracle { app, chance: SeededRng::new(seed), tallies: BTreeMap::new() }
     }
 
     fn check<M: Message>(&mut self, message: M)
@@ -165,7 +167,8 @@ impl<A: Handlers> Oracle<A> {
         let mapped = describe::<A, M>(&message);
         let touched = record(&mut self.app, &message);
         assert!(covers(&mapped, &touched), "{handler}: mapped {:?}, touched {touched:?}", mapped.words);
-        // the oracle bites: with any of the cells that were needed lost from the map, it says so
+
+        // the check works: without any one of the needed cells, it reports an error
         let tally = self.tallies.entry(handler).or_default();
         for (at, word) in mapped.words.iter().enumerate() {
             let mut seeded: Mapped = mapped.clone();
@@ -174,6 +177,7 @@ impl<A: Handlers> Oracle<A> {
             assert_eq!(caught, touched.contains(word));
             *tally.needed.entry(dictionary(word)).or_default() += u64::from(caught);
         }
+
         tally.runs += 1;
         let delivered = deliver(&mut self.app, &message);
         match mapped.outcome {
@@ -188,7 +192,7 @@ impl<A: Handlers> Oracle<A> {
         }
     }
 
-    /// Every handler was run, and needed every dictionary that its map names: maps are no larger than they must be.
+    /// Checks that every handler was run and needed every dictionary in its map, so that no map is too large.
     fn finish(self) -> BTreeMap<&'static str, Tally> {
         for report in A::REPORT {
             let tally =
@@ -229,10 +233,11 @@ fn maps_of_the_learning_switch_cover_what_it_touches() {
                 _ => oracle.check(packet),
             }
         }
+
         let tallies = oracle.finish();
         let packet_in = &tallies["packet_in"];
         assert!(packet_in.dropped > 100, "frames for the bridge are dropped by the map");
-        assert_eq!(packet_in.needed.keys().collect::<Vec<_>>(), ["crowds", "macs", "until"]);
+        assert_eq!(packet_in.needed.keys().collect::<Vec<_>>(), ["macs", "port_counts", "until"]);
     }
 }
 
@@ -302,8 +307,9 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
             }
         }
     }
+
     let tallies = oracle.finish();
-    assert_eq!(tallies["del_flows"].needed.keys().collect::<Vec<_>>(), ["bursts", "flows", "nodes"]);
+    assert_eq!(tallies["del_flows"].needed.keys().collect::<Vec<_>>(), ["flows", "nodes", "unconfirmed"]);
 }
 
 #[test]
@@ -317,7 +323,8 @@ fn the_hub_touches_nothing() {
     assert!(tallies["packet_in"].needed.is_empty());
 }
 
-/// An app whose map is wrong: the handler notes who sent the packet and who it is for, and the map has lost the second.
+/// An app with a wrong map: its handler writes to the cells of source and destination, and the map lacks the
+/// latter.
 mod wrong {
     use beehive_core::{App, Dict, Mapper, handlers};
     use beehive_nom::object::{PacketIn, Station};
@@ -349,8 +356,9 @@ mod wrong {
 #[test]
 fn a_wrong_map_is_caught() {
     let mut app: wrong::Wrong = instance(Default::default()).unwrap();
-    let mut chance = Chance::new(4);
+    let mut chance = SeededRng::new(4);
     let (mut caught, mut stopped, mut harmless) = (0, 0, 0);
+
     for _ in 0..RUNS {
         let packet = chance.packet_in();
         let mapped = describe::<wrong::Wrong, PacketIn>(&packet);
@@ -362,10 +370,11 @@ fn a_wrong_map_is_caught() {
             "the guard and the oracle agree"
         );
         match is_covered {
-            true => harmless += 1, // to itself
+            true => harmless += 1, // the packet is addressed to its own source
             false => caught += 1,
         }
         stopped += u64::from(delivered != Delivered::Committed(0));
     }
+
     assert!(caught > RUNS / 2 && caught == stopped && harmless > 0, "{caught} {stopped} {harmless}");
 }

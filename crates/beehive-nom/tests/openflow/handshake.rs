@@ -1,4 +1,4 @@
-//! Negotiation as real switches do it, and the set-up.
+//! Tests version negotiation with the messages of real switches, and the setup.
 
 use crate::peer::{Controller, encode, eventually, features, ports};
 use beehive_of::any::{FlowCommand, Hello, Message, PortReason, PortState, PortStatus};
@@ -20,12 +20,14 @@ async fn versions_are_agreed_upon_as_switches_expect() {
         ("1.2 only", 3, None, Some(Version::V1_2)),
         ("a version of the future only", 7, bits(&[7]), None),
     ];
+
     for (name, version, versions, expected) in cases {
         let mut peer = controller.connect().await;
         let mut hello = BytesMut::new();
         Hello { version, versions }.encode_into(1, &mut hello).unwrap();
         peer.send(&hello).await;
         let ours = peer.next().await.unwrap();
+
         assert_eq!(ours[..16], [6, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x7e], "our hello");
         match expected {
             Some(version) => assert_eq!(peer.next().await.unwrap()[..2], [version.wire(), 5], "{name}"),
@@ -49,6 +51,7 @@ async fn a_switch_is_set_up() {
             Message::SetConfig(config) => Some(config.miss_send_len),
             _ => None,
         });
+
         assert_eq!(length.await, Some(0xffff), "whole packets");
         if version >= Version::V1_3 {
             let miss = peer.until(|m, _| match m {
@@ -61,6 +64,7 @@ async fn a_switch_is_set_up() {
         } else {
             peer.settle().await;
         }
+
         assert!(eventually(|| controller.directory.nodes() > 0).await);
         let status = controller.directory.status(controller.hive.now());
         let node = status.iter().find(|s| s.node == Some(format!("{node:016x}"))).expect("is listed");
@@ -75,6 +79,7 @@ async fn a_port_that_changes_during_the_handshake_is_not_lost() {
     let xid = peer.greet(Version::V1_3).await.unwrap();
     let mut down = ports()[1];
     down.state = PortState(PortState::LINK_DOWN);
+
     let status = Message::PortStatus(PortStatus { reason: PortReason::Modify, port: down });
     peer.send(&features(Version::V1_3, 5, 0, xid)).await;
     peer.send(&encode(&status, Version::V1_3, 0)).await;
@@ -82,5 +87,6 @@ async fn a_port_that_changes_during_the_handshake_is_not_lost() {
     let up = |controller: &Controller| -> Vec<bool> {
         controller.directory.status(controller.hive.now())[0].ports.iter().map(|p| p.up).collect()
     };
+
     assert!(eventually(|| up(&controller) == [true, false, true, true]).await, "{:?}", up(&controller));
 }

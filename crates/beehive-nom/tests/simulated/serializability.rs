@@ -1,7 +1,8 @@
-//! The apps of the controller do on all cores, while their bees merge and are moved, what a single bee would have done:
-//! given random messages and the traffic of a small network, in memory, and on a journal that refuses and dies.
+//! Checks that the apps, running on all cores while their bees are merged and moved, behave as a single bee
+//! would: given random messages and the traffic of a small network, in memory and on a journal that refuses
+//! entries and crashes.
 
-use crate::chance::Chance;
+use crate::random::SeededRng;
 use beehive_core::journal::Colony;
 use beehive_core::testing::{TestJournal, Witness, Witnessed, shake};
 use beehive_core::{Builder, Hive, Io};
@@ -18,22 +19,22 @@ use beehive_nom::sim::{SimulatedSwitch, Wire, frame};
 use std::future::Future;
 use std::time::Duration;
 
-/// Few, so that many bees are left.
+/// A small number, so that many bees remain.
 const MERGES: u64 = 4;
 const SENDERS: u64 = 4;
 const MESSAGES: u64 = 300;
 
-fn end(chance: &mut Chance) -> PortId {
+fn end(chance: &mut SeededRng) -> PortId {
     PortId { node: chance.node(), port: chance.port() }
 }
 
-/// One message of any kind that an app of this crate handles.
-fn emit(io: &mut Io, chance: &mut Chance) {
+/// Emits one message of any type that an app of this crate handles.
+fn emit(io: &mut Io, chance: &mut SeededRng) {
     let (node, owner, driver, port) = (chance.node(), chance.owner(), chance.driver(), chance.port());
     match chance.below(32) {
         0 => {
             let knows_owners = chance.below(2) == 0;
-            let ports = (1..4).map(|n| crate::oracle::up(PortNo(n))).collect();
+            let ports = (1..4).map(|n| crate::map_coverage::up(PortNo(n))).collect();
             io.emit(NodeJoined { node, driver, ports, knows_owners, drops_misses: knows_owners })
         }
         1 => io.emit(NodeLeft { node, driver }),
@@ -77,7 +78,7 @@ fn emit(io: &mut Io, chance: &mut Chance) {
 }
 
 async fn send(hive: Hive, seed: u64) {
-    let (mut io, mut chance) = (hive.io(), Chance::new(seed));
+    let (mut io, mut chance) = (hive.io(), SeededRng::new(seed));
     for _ in 0..MESSAGES / 10 {
         (0..10).for_each(|_| emit(&mut io, &mut chance));
         io.flush().await;
@@ -85,7 +86,7 @@ async fn send(hive: Hive, seed: u64) {
     }
 }
 
-/// Two switches with a wire between them, besides those that random messages speak of.
+/// Creates two switches with a wire between them, in addition to those in random messages.
 fn network(hive: &Hive) -> (Vec<SimulatedSwitch>, Wire) {
     let switches: Vec<_> = (11..=12).map(|n| SimulatedSwitch::new(hive, NodeId(n), 4, true)).collect();
     let wire = Wire::new((&switches[0], PortNo(4)), (&switches[1], PortNo(4)));
@@ -94,7 +95,7 @@ fn network(hive: &Hive) -> (Vec<SimulatedSwitch>, Wire) {
 }
 
 fn talk(switches: &[SimulatedSwitch], seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRng::new(seed);
     for _ in 0..60 {
         let mac = |n: u64| Mac([2, 0, 0, 0, 1, n as u8]);
         let (from, to, switch) = (chance.below(9), chance.below(9), chance.below(2) as usize);
@@ -103,21 +104,24 @@ fn talk(switches: &[SimulatedSwitch], seed: u64) {
     }
 }
 
-/// One life; `after`: it dies then.
+/// Runs the hive once; with `after`, it crashes after that time.
 async fn live(hive: &Hive, seed: u64, after: Option<Duration>) {
     let (switches, wire) = network(hive);
     let shaking = shake(hive, seed, MERGES);
     let senders: Vec<_> = (0..SENDERS).map(|s| tokio::spawn(send(hive.clone(), seed * 10 + s))).collect();
     talk(&switches, seed);
+
     if let Some(after) = after {
         tokio::time::sleep(after).await;
         return shaking.end().await;
     }
+
     for sender in senders {
         sender.await.expect("sends")
     }
+
     shaking.end().await;
-    // frames that go round for ever would never end
+    // frames in a loop would circulate without end
     wire.cut();
     for _ in 0..3 {
         for switch in &switches {
@@ -156,18 +160,22 @@ fn on_a_journal(apps: fn() -> Builder, seed: u64) -> Witnessed {
             let hive = witness.watch(apps().seed(42).journal(journal.clone(), colony)).start();
             let hive = hive.expect("starts");
             let after = (life < LIVES).then(|| Duration::from_millis(10 + 8 * life));
+
             live(&hive, seed * 10 + life, after).await;
             let mut seen = Witnessed::default();
             if life == LIVES {
                 seen = witness.check(&hive).await
             }
+
             journal.stop();
             log.extend(journal.log());
             witness.died(&log);
             hive.stop(Duration::ZERO).await;
+
             seen
         })
     }
+
     seen
 }
 

@@ -1,6 +1,7 @@
-//! Firewall, learning switch, hosts and discovery on one packet: one answer, and it is the firewall's if it says no.
+//! Tests firewall, learning switch, hosts and discovery on the same packet: it gets one answer, and the
+//! firewall's if denied.
 
-use super::lab::{Host, Network, host};
+use super::harness::{Host, Network, host};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{
@@ -14,11 +15,11 @@ const A: Host = host(1, 1, 1);
 const B: Host = host(2, 2, 2);
 const C: Host = host(1, 3, 3);
 
-/// A may ask B on port 80, wherever they are.
+/// Allows conversations from A to port 80 of B, wherever the hosts are.
 const SETTINGS: &str = "[discovery]\nsecret = \"of this test\"\n\
     [[firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nto = \"10.0.0.2/32\"\nprotocol = \"udp\"\nto_port = 80\n";
 
-/// Two switches with a wire between them, all apps in the order in which they are meant to stand.
+/// Creates two switches with a wire between them, with all apps in the intended order.
 async fn network() -> Network {
     let apps = |hive: beehive_core::Builder| {
         let hive = hive.app::<Discovery>().app::<Topology>().app::<LoopGuard>();
@@ -26,13 +27,15 @@ async fn network() -> Network {
     };
     let network = Network::new(apps, SETTINGS, 2, &[((1, 8), (2, 8))]).await;
     network.pass(25).await;
+
     for (one, other) in [(A, B), (B, A), (C, A)] {
         assert_eq!(network.send(one, &one.arp(other)).await.len(), 13, "all hosts' ports but its own");
     }
     network
 }
 
-/// Sends a frame; where it came out. At every switch each packet that came up was answered, and answered once.
+/// Sends a frame and returns where it arrived. Checks that each packet-in at each switch was answered exactly
+/// once.
 async fn send(network: &Network, from: Host, data: &Bytes) -> Vec<(u64, u32, usize)> {
     let counted = || [1, 2].map(|node| network.counters(node));
     let before = counted();
@@ -49,8 +52,9 @@ async fn each_packet_is_answered_once_and_what_is_denied_goes_nowhere() {
     let network = network().await;
     let (question, answer) = (A.udp(5000, B, 80), B.udp(80, A, 5000));
     let strange: Bytes = [&B.mac().0[..], &A.mac().0, &[0x88, 0x70, 1, 2, 3, 4]].concat().into();
+
     for round in 0..3 {
-        // return traffic of what was not allowed, first: nothing is open yet
+        // first, replies without a request: no conversation is open yet
         if round == 0 {
             assert!(send(&network, B, &answer).await.is_empty(), "an answer to what was not asked");
         }
@@ -63,12 +67,14 @@ async fn each_packet_is_answered_once_and_what_is_denied_goes_nowhere() {
         assert!(send(&network, B, &B.udp(81, A, 5000)).await.is_empty(), "an answer from another port");
         assert_eq!(send(&network, C, &C.arp(A)).await.len(), 13, "everybody may ask for addresses");
     }
-    // the others have observed all the while
+
+    // the observing apps have seen all packets
     let station = |host: Host| Station::new(Vlan::NONE, host.mac());
     for host in [A, B, C] {
         let known = network.hive.request(FindHost(station(host))).await.expect("is known");
         assert_eq!(known.at, PortId { node: NodeId(host.node), port: PortNo(host.port) });
     }
+
     let status = network.hive.status();
     let found = status.emits.iter().filter(|emit| emit.message.ends_with("LinkUp"));
     assert_eq!(found.map(|emit| emit.count).sum::<u64>(), 2, "both directions of the wire");
@@ -83,13 +89,16 @@ async fn a_rule_that_is_removed_ends_its_conversations_at_every_switch() {
         assert_eq!(send(&network, A, &question).await, [(2, 2, 1)]);
         assert_eq!(send(&network, B, &answer).await, [(1, 1, 1)]);
     }
+
     let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
     network.hive.request(SetPolicy(nothing)).await.expect("is taken");
     network.settled().await;
+
     for _ in 0..2 {
         assert!(send(&network, A, &question).await.is_empty());
         assert!(send(&network, B, &answer).await.is_empty());
     }
+
     for node in [1, 2] {
         let flows = network.switch(node).flows();
         assert!(flows.iter().all(|flow| flow.matching.conversation.is_none()), "{flows:?}");
@@ -107,5 +116,6 @@ async fn every_flow_says_who_wants_it_and_what_for() {
             owners.insert(flow.owner);
         }
     }
+
     assert!(owners.contains(&LoopGuard::OWNER) && owners.contains(&Firewall::OWNER), "{owners:?}");
 }

@@ -1,25 +1,28 @@
-//! How long the apps are, beside those of the paper (SOSR 2016, table 1), and what ours do more.
+//! Compares the code size of the apps with that of the paper's apps (SOSR 2016, table 1), and checks the
+//! stated figures.
 //!
-//! The rule: lines that are neither blank nor comments only, of all files of an app, up to their tests. Counted twice: all
-//! of them, and the app's logic, which is all but `use` lines and the declaration of its settings. The paper does not say
-//! which of them it counts; its apps have no settings. Attributes, dictionaries, messages and constants count as logic.
+//! Counted are lines that are neither blank nor comments, in all files of an app, up to its tests. There are
+//! two counts: all such lines, and the app's logic, which excludes `use` lines and the declaration of
+//! settings. The paper does not say which lines it counts; its apps have no settings. Attributes,
+//! dictionaries, messages and constants count as logic.
 //!
-//! What ours does more is listed with its lines, where it has functions of its own; without those, no app is longer than the
-//! paper's.
+//! Functions of our apps that the paper's apps lack are listed with their line counts. Without those, no app
+//! is longer than the paper's.
 //!
-//! What several apps need is not theirs: crowds behind ports, deadlines, settings with ranges (`parts`), and what packets
-//! and flows say (`object`). Those have tests and documentation of their own, and are for everybody's apps.
+//! Code that several apps share is not counted: tables with quotas, deadlines, settings with ranges
+//! (`parts`), and packets and flows (`object`). That code has its own tests and documentation, and any app
+//! can use it.
 
 use std::path::Path;
 
 struct App {
     name: &'static str,
     files: &'static [&'static str],
-    /// Lines of the paper's.
+    /// Number of lines of the paper's app.
     paper: Option<usize>,
-    /// Lines of ours, at most: an app that grows says so here.
+    /// Maximum number of lines of our app; an app that grows has to raise it.
     most: Lines,
-    /// What ours does and the paper's does not, and the functions and types that are for that alone.
+    /// Features that only our app has, with the functions and types that serve these alone.
     more: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -51,11 +54,11 @@ const APPS: [App; 7] = [
         more: &[
             (
                 "hosts that say to be others: they are asked in their place",
-                &["Decide", "decide", "Watch", "watch"],
+                &["ProbeExpired", "probe_expired", "ReportFrom", "report_from"],
             ),
             (
                 "questions by address and by switch",
-                &["HostAddress", "Has", "has", "list", "find", "find_address"],
+                &["HostAddress", "AddressChange", "address_change", "list", "find", "find_address"],
             ),
             ("ports that lead to switches", &["link_up", "link_down"]),
             ("IPv6 and DHCP, limits, ageing", &[]),
@@ -67,10 +70,10 @@ const APPS: [App; 7] = [
         paper: Some(237),
         most: Lines { logic: 281, all: 306 },
         more: &[
-            ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "put_in_force"]),
+            ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "enforce"]),
             ("flows of an earlier life", &["node_left", "flows_found"]),
-            ("switches that come once", &["Leaves", "leaves"]),
-            ("parts of packets", &["may_be_part"]),
+            ("switches that come once", &["NodeGone", "node_gone"]),
+            ("parts of packets", &["may_be_fragment"]),
             (
                 "flows for each conversation, in front of any app that forwards; IPv6; rules as people write them; limits",
                 &[],
@@ -105,13 +108,13 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The lines that count, up to the tests.
+/// Returns the lines that count, up to the tests.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
     code.filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
 }
 
-/// Lines of a function, or of a type, with its attributes: up to where what it begins with is closed.
+/// Counts the lines of a function or type with its attributes, up to its closing delimiter.
 fn lines_of(name: &str, text: &str) -> Option<usize> {
     let lines: Vec<_> = code(text).collect();
     let is_head = |line: &&str| {
@@ -121,6 +124,7 @@ fn lines_of(name: &str, text: &str) -> Option<usize> {
             .filter_map(|kind| words.strip_prefix(kind))
             .any(|rest| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', ' ', ';', '<'])))
     };
+
     let head = lines.iter().position(is_head)?;
     let attributes =
         lines[..head].iter().rev().take_while(|line| line.trim_start().starts_with("#[")).count();
@@ -128,14 +132,16 @@ fn lines_of(name: &str, text: &str) -> Option<usize> {
     let at_margin = |line: &&str| indent(line) == indent(lines[head]);
     let ends = |line: &&str| at_margin(line) && line.ends_with(['}', ';']);
     let body = lines[head..].iter().position(ends)? + 1;
+
     Some(attributes + body)
 }
 
 fn lines(file: &str) -> Lines {
     let text = text(file);
     let mut lines = Lines::default();
-    // where a passage ends that is not logic
+    // the end of a section that is not logic
     let mut end = None;
+
     for line in code(&text) {
         lines.all += 1;
         if end.is_none() {
@@ -145,14 +151,16 @@ fn lines(file: &str) -> Lines {
                 _ => None,
             };
         }
+
         match end {
             None => lines.logic += 1,
-            // the settings end where a line is nothing else
+            // the settings end at a line that consists of the closing brace
             Some("}") if line != "}" => {}
             Some(mark) if line.ends_with(mark) => end = None,
             Some(_) => {}
         }
     }
+
     assert!(end.is_none(), "{file}: a passage without an end");
     lines
 }

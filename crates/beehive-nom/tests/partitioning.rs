@@ -1,4 +1,5 @@
-//! The controller's apps with their cells spread differently over bees: answers, messages and state are the same.
+//! Runs the controller's apps with their cells distributed differently over bees: answers, messages and state
+//! must be equal.
 
 extern crate beehive_core as beehive;
 
@@ -7,10 +8,10 @@ use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
 use beehive_nom::object::{NodeId, NodeJoined, NodeLeft, PacketIn, PacketInReason, PortDown, PortNo};
 use std::time::Duration;
 
-/// A small generator of chance, the same for the same seed.
-struct Chance(u64);
+/// A small random number generator with a seed.
+struct SeededRng(u64);
 
-impl Chance {
+impl SeededRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % bound
@@ -30,9 +31,10 @@ fn packet(node: u64, port: u64, from: u64, to: u64) -> PacketIn {
     }
 }
 
-/// Hosts talk at several switches, move, and fall silent; ports and switches go and come back.
+/// Simulates hosts that talk at several switches, move, and fall silent, while ports and switches go down and
+/// come back.
 fn traffic(kit: &mut Kit, seed: u64) {
-    let mut chance = Chance(seed);
+    let mut chance = SeededRng(seed);
     let driver = kit.address();
     for node in 0..6 {
         kit.emit(NodeJoined {
@@ -43,12 +45,14 @@ fn traffic(kit: &mut Kit, seed: u64) {
             drops_misses: true,
         });
     }
+
     for _ in 0..30 {
         let burst: Vec<PacketIn> = (0..20)
             .map(|_| packet(chance.below(6), 1 + chance.below(4), chance.below(12), chance.below(12)))
             .collect();
         kit.emit_all(burst);
         let node = NodeId(chance.below(6));
+
         match chance.below(8) {
             0 => drop(kit.emit(PortDown { node, port: PortNo(1), removed: false })),
             1 => drop(kit.emit(NodeLeft { node, driver })),

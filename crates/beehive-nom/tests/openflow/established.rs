@@ -1,4 +1,4 @@
-//! What a switch that is set up can expect.
+//! Tests the service of a switch that is set up.
 
 use crate::peer::{Controller, encode, eventually, frame_between, output};
 use beehive_of::any::{Echo, FlowCommand, Message};
@@ -42,6 +42,7 @@ async fn a_kept_packet_is_used_and_a_cut_off_one_is_not_sent_on() {
     let frame = frame_between(1, 2);
     peer.packet_in_of(1, &frame, 1500, None).await;
     peer.packet_in_of(1, &frame, 1500, Some(77)).await;
+
     let first = peer.until(|m, _| match m {
         Message::PacketOut(p) => Some((p.buffer_id, p.data.len())),
         _ => None,
@@ -50,8 +51,9 @@ async fn a_kept_packet_is_used_and_a_cut_off_one_is_not_sent_on() {
     assert!(eventually(|| controller.directory.totals().packet_outs_cut_off == 1).await);
 }
 
-/// The largest message is 65 535 bytes long. A packet that fills it on its way up has room on its way down from 1.3 on; on 1.0,
-/// where that takes more words than the way up, it is not sent and counted, and the switch is served.
+/// The largest message has 65 535 bytes. A packet that fills a packet-in also fits into a packet-out from
+/// OpenFlow 1.3 on. In 1.0, a packet-out has more overhead; there the packet is counted and not sent, and the
+/// switch is served all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_of_up_to_64_kib_are_sent_on() {
     let controller = Controller::start().await;
@@ -61,6 +63,7 @@ async fn packets_of_up_to_64_kib_are_sent_on() {
         let largest = usize::from(u16::MAX) - words_up.max(words_down);
         let frame = [&frame_between(1, 2)[..], &vec![7; largest - 60]].concat();
         peer.packet_in(1, &frame).await;
+
         let (_, sent) = peer.packet_out().await.expect("is flooded");
         assert!(sent == frame, "{version:?}: {} bytes of {largest}", sent.len());
         if words_down > words_up {
@@ -69,6 +72,7 @@ async fn packets_of_up_to_64_kib_are_sent_on() {
             let counted = || controller.directory.totals().commands_refused == refused + 1;
             assert!(eventually(counted).await, "{version:?}");
         }
+
         assert!(controller.serves(&mut peer).await, "{version:?}");
     }
 }
@@ -83,6 +87,7 @@ async fn echoes_are_answered_with_their_data() {
         Message::EchoReply(Echo { data }) => Some((xid, data.to_vec())),
         _ => None,
     });
+
     assert_eq!(answer.await, Some((9, b"are you there".to_vec())));
 }
 
@@ -92,9 +97,10 @@ async fn a_silent_switch_is_given_up() {
     let mut peer = controller.join(Version::V1_0, 1).await;
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        // answering keeps it
+        // the answers keep the connection alive
         let _ = tokio::time::timeout(Duration::from_millis(20), peer.until(|_, _| None::<()>)).await;
     }
+
     assert_eq!(controller.directory.nodes(), 1);
     assert!(eventually(|| controller.directory.is_empty()).await, "nobody answers, and it is still there");
 }

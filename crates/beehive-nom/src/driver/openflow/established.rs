@@ -1,7 +1,8 @@
-//! What a switch says once it is set up. Packets first: there are many of them.
+//! Handles the messages of a switch that is set up. Packet-ins have a fast path: they are by far the most
+//! frequent.
 
-use crate::driver::openflow::commands::Sent;
-use crate::driver::openflow::greeting::words;
+use crate::driver::openflow::handshake::describe_error;
+use crate::driver::openflow::sent_flows::SentFlow;
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Event, Events};
@@ -14,17 +15,18 @@ use beehive_of::any::{self, Echo, ErrorMessage, Message, PortReason, PortStatus}
 use beehive_of::{Frame, Frames, Version, error_code_name, error_type_name};
 use bytes::{Bytes, BytesMut};
 
-/// Type of a packet-in, in both versions.
+/// Message type of a packet-in, in all versions.
 const PACKET_IN: u8 = 10;
-/// Type of a flow modification, in both versions.
+/// Message type of a flow modification, in all versions.
 const FLOW_MOD: u8 = 14;
 
 impl Session {
-    /// Takes frames of a switch that is set up: all of `chunk`, which ends with a frame. Packets are slices of it.
+    /// Handles the frames of a switch that is set up: all of `chunk`, which must end with a complete frame.
+    /// The data of packets are slices of `chunk`.
     ///
     /// # Errors
     ///
-    /// The switch broke the protocol. What it is told about that is in `out`.
+    /// The switch violated the protocol. The error message for the switch is in `out`.
     pub fn serve<E: Events>(
         &mut self,
         chunk: &Bytes,
@@ -35,20 +37,22 @@ impl Session {
         self.keepalive.heard(now);
         let mut messages = 0;
         let mut result = Ok(());
+
         for frame in Frames::new(chunk) {
-            // whoever cut the chunk has split it already
+            // cannot fail: the caller has already split the chunk into frames
             let Ok(frame) = frame else { break };
             messages += 1;
             let header = frame.header();
             result = if header.message_type == PACKET_IN && header.version == self.version.wire() {
                 self.packet_in(frame, chunk, out, events)
             } else {
-                self.other(frame, out, events)
+                self.control_message(frame, out, events)
             };
             if result.is_err() {
                 break;
             }
         }
+
         Counters::add(&self.counters.messages, messages);
         result
     }
@@ -70,9 +74,11 @@ impl Session {
             Counters::add(&self.counters.packet_ins_odd, 1);
             return Ok(());
         }
+
         if let Some(buffer) = packet.buffer_id {
             self.buffers.keep(buffer)
         }
+
         events.packet_in(PacketIn {
             node: self.node,
             port,
@@ -81,11 +87,12 @@ impl Session {
             buffer: packet.buffer_id.map(BufferId),
             data: chunk.slice_ref(packet.data),
         });
+
         Ok(())
     }
 
     #[inline(never)]
-    fn other<E: Events>(
+    fn control_message<E: Events>(
         &mut self,
         frame: Frame<'_>,
         out: &mut BytesMut,
@@ -94,46 +101,51 @@ impl Session {
         if frame.header().version != self.version.wire() {
             return Err(self.wrong_version(frame, out));
         }
+
         let message = match Message::parse(frame).and_then(|m| m.check_lists().map(|()| m)) {
             Ok(message) => message,
             Err(error) => return Err(self.malformed(frame, error, out)),
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_SPARE {
-                    return Err(Close::Unread);
+                if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_RESERVE {
+                    return Err(Close::NotReading);
                 }
-                // a frame's data fits into a frame
+                // cannot fail: the data came from a frame, so it fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::EchoReply(_) => {}
             Message::BarrierReply => {
-                if let Some(flows) = self.commands.confirmed(frame.xid()) {
-                    events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
+                if let Some(flows) = self.sent_flows.confirmed(frame.xid()) {
+                    events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))
                 }
             }
-            Message::FlowStatisticsReply(part) => self.flows_told(frame.xid(), &part, events)?,
+            Message::FlowStatisticsReply(part) => self.flow_statistics(frame.xid(), &part, events)?,
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
             Message::Error(error) => self.error(frame.xid(), &error, events),
-            // a second hello or set of features among them: nothing is made of it
+            // includes a second hello or features reply
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
+
         Ok(())
     }
 
-    /// Keeps a change of a port. None: it means nothing. Else whether it was up before.
-    pub(super) fn note_port(&mut self, status: &PortStatus) -> Option<bool> {
+    /// Applies a port status message. Returns whether the port was up before; `None` if the message was
+    /// ignored.
+    pub(super) fn apply_port_status(&mut self, status: &PortStatus) -> Option<bool> {
         let number = wire::port_from(status.port.number);
         let known = self.ports.contains_key(&number);
         let odd = !PortNo::is_single(number)
             || matches!(status.reason, PortReason::Other(_))
             || (!known && status.reason == PortReason::Delete)
             || (!known && self.ports.len() >= limits::PORTS_PER_NODE_MAX);
+
         if odd {
             Counters::add(&self.counters.messages_ignored, 1);
             return None;
         }
+
         Counters::add(&self.counters.port_changes, 1);
         self.ports_changed = true;
         let before = match status.reason {
@@ -144,7 +156,8 @@ impl Session {
     }
 
     fn port_status<E: Events>(&mut self, status: &PortStatus, events: &mut E) {
-        let Some(was_up) = self.note_port(status) else { return };
+        let Some(was_up) = self.apply_port_status(status) else { return };
+
         let (node, port) = (self.node, wire::port(&status.port));
         let removed = status.reason == PortReason::Delete;
         let event = match (was_up, port.up && !removed) {
@@ -153,15 +166,17 @@ impl Session {
             (false, false) if removed => Event::PortDown(PortDown { node, port: port.number, removed }),
             (_, _) => Event::PortChanged(PortChanged { node, port }),
         };
-        events.happened(event)
+
+        events.event(event)
     }
 
     fn flow_removed<E: Events>(&mut self, removed: &any::FlowRemoved, events: &mut E) {
         let Some(owner) = wire::owner(removed.cookie) else {
             return Counters::add(&self.counters.messages_ignored, 1);
         };
+
         Counters::add(&self.counters.flows_removed, 1);
-        events.happened(Event::FlowRemoved(FlowRemoved {
+        events.event(Event::FlowRemoved(FlowRemoved {
             node: self.node,
             owner,
             priority: removed.priority,
@@ -174,37 +189,41 @@ impl Session {
 
     fn error<E: Events>(&mut self, xid: u32, error: &ErrorMessage<'_>, events: &mut E) {
         Counters::add(&self.counters.errors, 1);
-        self.note_flood_refused(error);
+        self.check_flood_refused(error);
         let why = match (
             error_type_name(self.version, error.error_type),
             error_code_name(self.version, error.error_type, error.code),
         ) {
-            // as everybody knows it
+            // the name under which this error is commonly known
             (Some(kind), Some("permission")) => format!("{kind}: EPERM"),
             (Some(kind), Some(code)) => format!("{kind}: {}", code.to_ascii_uppercase()),
-            _ => words(error),
+            _ => describe_error(error),
         };
-        tracing::debug!(node = %self.node, why, "the switch reports an error");
+
+        tracing::debug!(node = %self.node, why, "switch reported an error");
         if self.reading_refused(xid) {
-            tracing::warn!(node = %self.node, why, "the switch does not tell its flows");
+            tracing::warn!(node = %self.node, why, "switch refused a flow statistics request");
             return;
         }
-        if self.commands.barrier_refused(xid) {
+        if self.sent_flows.barrier_refused(xid) {
             let flows = Vec::new();
-            events.happened(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
+            events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }));
             return;
         }
-        if let Some(Sent { owner, cause, flow, .. }) = self.commands.refused(xid) {
+
+        if let Some(SentFlow { owner, cause, flow, .. }) = self.sent_flows.refused(xid) {
             let flow = Some(flow);
-            events.happened(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
+            events.event(Event::FlowFailed(FlowFailed { node: self.node, owner, cause, flow, why }));
             return;
         }
-        // it is too long ago, or was a withdrawal. The error quotes the message that it is about; where the cookie is in
-        // that depends on the version
+
+        // the flow is too old to be remembered, or the message was a withdrawal. The error quotes the message
+        // that it is about; the offset of the cookie in it depends on the version
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,
         };
+
         let cookie =
             error.data.get(cookie_at..).and_then(|c| c.first_chunk::<8>()).map(|c| u64::from_be_bytes(*c));
         if error.data.get(1) == Some(&FLOW_MOD)
@@ -212,7 +231,7 @@ impl Session {
             && let Some(owner) = wire::owner(cookie)
         {
             let (node, cause) = (self.node, wire::cause(cookie));
-            events.happened(Event::FlowFailed(FlowFailed { node, owner, cause, flow: None, why }))
+            events.event(Event::FlowFailed(FlowFailed { node, owner, cause, flow: None, why }))
         }
     }
 }

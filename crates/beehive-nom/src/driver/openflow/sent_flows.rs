@@ -1,6 +1,7 @@
-//! What the switch has been told: which flow went out under which number, and whether it is in place.
+//! Tracks the flows that were sent to a switch: their transaction ids, and whether they are confirmed.
 //!
-//! An error names the number of the message that it is about. A barrier is answered when all before it is done.
+//! An error names the transaction id of the message that it is about. A barrier is answered when all messages
+//! before it have been processed.
 
 use crate::limits;
 use crate::object::{Cause, Flow, FlowKey, Owner};
@@ -8,62 +9,64 @@ use std::collections::VecDeque;
 
 /// A flow that was sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentFlow {
     xid: u32,
     pub(super) owner: Owner,
     pub(super) cause: Cause,
     pub(super) flow: FlowKey,
 }
 
-/// Flows under way to the switch.
+/// The flows in flight to the switch.
 #[derive(Debug, Default)]
-pub(super) struct Commands {
-    /// The latest flows; the oldest is overwritten.
-    recent: Vec<Sent>,
-    /// Where the next one goes.
+pub(super) struct SentFlows {
+    /// The latest flows, in a ring buffer.
+    recent: Vec<SentFlow>,
+    /// Index of the next entry to write in `recent`.
     next: usize,
-    /// Intended flows that no barrier has confirmed, in the order in which they were sent; none: refused.
+    /// Intended flows that no barrier has confirmed, in sending order; `None` for a flow that was refused.
     unconfirmed: VecDeque<(u32, Option<FlowKey>)>,
-    /// The number of the barrier that is not yet answered.
+    /// Transaction id of the barrier in flight.
     barrier: Option<u32>,
 }
 
-impl Commands {
-    /// A flow has been put together under the number `xid`.
+impl SentFlows {
+    /// Records that a flow was encoded with the transaction id `xid`.
     #[inline]
     pub(super) fn sent(&mut self, xid: u32, flow: &Flow) {
-        let sent = Sent { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
+        let sent = SentFlow { xid, owner: flow.owner, cause: flow.cause, flow: flow.key() };
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = sent,
             None => self.recent.push(sent),
         }
-        self.next = (self.next + 1) % limits::FLOWS_REMEMBERED; // a power of two
+
+        self.next = (self.next + 1) % limits::SENT_FLOWS_MAX; // a power of two
         if !flow.is_soft() {
-            self.expect(xid, flow.key())
+            self.expect_confirmation(xid, flow.key())
         }
     }
 
     #[cold]
-    fn expect(&mut self, xid: u32, flow: FlowKey) {
+    fn expect_confirmation(&mut self, xid: u32, flow: FlowKey) {
         if self.unconfirmed.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
-            // a switch that answers no barriers: its flows are confirmed when they are read
+            // the switch answers no barriers: its flows are confirmed when they are read
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back((xid, Some(flow)));
     }
 
-    /// Whether a barrier should go out.
+    /// Returns whether a barrier should be sent.
     #[inline]
     pub(super) fn wants_barrier(&self) -> bool {
         !self.unconfirmed.is_empty() && self.barrier.is_none()
     }
 
-    /// A barrier has been put together under the number `xid`.
+    /// Records that a barrier was encoded with the transaction id `xid`.
     pub(super) fn barrier(&mut self, xid: u32) {
         self.barrier = Some(xid)
     }
 
-    /// The barrier `xid` has been answered: the flows that are in place. None: nobody asked for it.
+    /// Handles the reply to the barrier `xid`: returns the flows that are in place, or `None` if that barrier
+    /// is not in flight.
     pub(super) fn confirmed(&mut self, xid: u32) -> Option<Vec<FlowKey>> {
         if self.barrier != Some(xid) {
             return None;
@@ -73,7 +76,8 @@ impl Commands {
         Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
     }
 
-    /// Whether the message `xid` was a barrier, which the switch does not know: what was sent is confirmed when it is read.
+    /// Handles an error about the message `xid`. Returns whether it was the barrier in flight, which the
+    /// switch does not support; the flows sent so far are then confirmed when they are read.
     pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
         let refused = self.barrier == Some(xid);
         if refused {
@@ -83,8 +87,8 @@ impl Commands {
         refused
     }
 
-    /// The message `xid` was refused: the flow in it, if it is remembered.
-    pub(super) fn refused(&mut self, xid: u32) -> Option<Sent> {
+    /// Handles an error about the message `xid`: returns the flow in it, if that is still remembered.
+    pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
             && *sent == xid
@@ -95,7 +99,7 @@ impl Commands {
     }
 }
 
-/// Whether `a` was given out before `b`; numbers wrap around.
+/// Returns whether the transaction id `a` was assigned before `b`; ids wrap around.
 fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
@@ -113,7 +117,7 @@ mod tests {
     #[test]
     fn a_barrier_confirms_what_was_sent_before_it_and_was_not_refused() {
         for start in [1, u32::MAX - 1] {
-            let mut commands = Commands::default();
+            let mut commands = SentFlows::default();
             let xid = |n: u32| start.wrapping_add(n);
             (0..3).for_each(|n| commands.sent(xid(n), &flow(n as u16)));
             assert!(commands.wants_barrier());
@@ -129,32 +133,35 @@ mod tests {
 
     #[test]
     fn soft_flows_are_remembered_but_not_confirmed() {
-        let mut commands = Commands::default();
+        let mut commands = SentFlows::default();
         let soft = |n: u32| {
             let mut flow = flow(n as u16);
             flow.idle_s = 5;
             flow
         };
-        let count = limits::FLOWS_REMEMBERED as u32 + 10;
+        let count = limits::SENT_FLOWS_MAX as u32 + 10;
         (0..count).for_each(|n| commands.sent(n, &soft(n)));
         assert!(!commands.wants_barrier());
+
         assert_eq!(commands.refused(count - 1).map(|sent| sent.flow.0), Some(count as u16 - 1));
         assert_eq!(commands.refused(5), None, "too long ago");
-        assert_eq!(commands.recent.len(), limits::FLOWS_REMEMBERED);
+        assert_eq!(commands.recent.len(), limits::SENT_FLOWS_MAX);
     }
 
     #[test]
     fn a_switch_without_barriers_holds_nothing_up() {
-        let mut commands = Commands::default();
+        let mut commands = SentFlows::default();
         commands.sent(1, &flow(1));
         commands.barrier(2);
         assert!(!commands.barrier_refused(1) && commands.barrier_refused(2));
         assert!(!commands.wants_barrier());
+
         let begun = std::time::Instant::now();
         let most = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;
         (3..most + 100).for_each(|xid| commands.sent(xid, &flow(1)));
         assert_eq!(commands.unconfirmed.len(), most as usize);
         assert!((3..most).all(|xid| commands.refused(xid).is_none() || xid + 600 > most));
+
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

@@ -1,4 +1,5 @@
-//! What a switch says that makes no sense (S5): it is ignored and counted, changes nothing, and the switch is served.
+//! Tests messages that make no sense (S5): they are ignored and counted and change nothing, and the switch is
+//! served.
 
 use crate::peer::{Controller, encode, eventually, features, ports};
 use beehive_nom::object::{AddFlow, DescribeNode, FlowMatch, FlowState, NodeId, Owner};
@@ -36,9 +37,10 @@ async fn messages_that_make_no_sense_are_ignored_and_counted() {
         let controller = Controller::start().await;
         let mut peer = controller.join(version, 1).await;
         let ours = 0xbee1 << 48 | u64::from(Owner::named("nobody").number()) << 16;
-        // the end of flows that nobody asked to be told about: others', and one of ours that never was
+        // removals of flows that no app tracks: of other controllers, and one of an unknown flow of this
+        // system
         let mut odd = vec![removed(0), removed(u64::MAX), removed(7)];
-        // ports that are not there, that no switch has, and a change of a kind that there is not
+        // unknown ports, invalid port numbers, and an unknown reason
         odd.push(status(PortReason::Delete, 99));
         odd.push(status(PortReason::Add, 0xffff_fff8));
         odd.push(status(PortReason::Other(77), 1));
@@ -61,11 +63,13 @@ async fn roles_that_nobody_asked_for_change_nothing() {
     let controller = Controller::start().await;
     let mut peer = controller.join(Version::V1_3, 1).await;
     let before = controller.directory.totals().messages_ignored;
-    // role replies: equal, master and slave, with generations that go up and down
+
+    // role replies: equal, master and slave, with increasing and decreasing generations
     for (role, generation) in [(1u32, 5u64), (2, 4), (3, u64::MAX), (3, 0), (1, 1)] {
         let body = [&role.to_be_bytes()[..], &[0; 4], &generation.to_be_bytes()].concat();
         peer.send(&[&[4, 25, 0, 24, 0, 0, 0, 9][..], &body].concat()).await
     }
+
     assert!(controller.serves(&mut peer).await);
     assert!(eventually(|| controller.directory.totals().messages_ignored - before == 5).await);
 }
@@ -77,10 +81,12 @@ async fn the_end_of_a_flow_that_another_app_wants_does_not_end_it() {
     let flow = AddFlow::new(NodeId(1), Owner::named("acl"), FlowMatch::ANY, Default::default()).priority(7);
     controller.hive.request(flow).await.expect("is taken");
     let others = 0xbee1 << 48 | u64::from(Owner::named("nobody").number()) << 16;
+
     peer.send(&encode(&removed(others), Version::V1_3, 5)).await;
     assert!(controller.serves(&mut peer).await);
     let described = controller.hive.request(DescribeNode { node: NodeId(1) }).await.expect("is known");
     let state = described.flows.iter().find(|f| f.flow.priority == 7).map(|f| &f.state);
+
     assert!(matches!(state, Some(FlowState::Sent | FlowState::Confirmed)), "{state:?}");
 }
 

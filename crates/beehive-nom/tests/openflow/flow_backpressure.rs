@@ -1,4 +1,5 @@
-//! More flows at once than a switch takes at once: none is lost, no switch that reads is cut off, and what waits is bounded.
+//! Tests more flows at once than a switch can accept: none is lost, no switch that reads is disconnected, and
+//! the pending output is bounded.
 
 use crate::peer::{Controller, Peer, eventually, no_flows};
 use beehive_nom::driver::Directory;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 const ALL: u32 = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;
 
-/// A flow that takes some room in a message.
+/// Returns a flow that is encoded to a message of considerable size.
 fn flow(node: u64, number: u32) -> AddFlow {
     let [a, b, c, d] = number.to_be_bytes();
     let matching = FlowMatch {
@@ -22,6 +23,7 @@ fn flow(node: u64, number: u32) -> AddFlow {
         tag: Some(Tag::Untagged),
         ..FlowMatch::ANY
     };
+
     let actions = vec![
         Action::SetSource(Mac([2, 9, 0, 0, 0, 1])),
         Action::SetDestination(Mac([2, 9, 0, 0, 0, 2])),
@@ -36,7 +38,8 @@ async fn want(controller: &Controller, flows: impl Iterator<Item = AddFlow>) {
     io.flush().await
 }
 
-/// Reads until `count` flows at the priority of those above have come. Returns the most that came without a barrier.
+/// Reads until `count` flows with the priority of [`flow`] have arrived. Returns the maximum number of flows
+/// without a barrier in between.
 async fn put_in_place(peer: &mut Peer, count: u32) -> Option<u32> {
     let (came, burst, most) = (Cell::new(0), Cell::new(0u32), Cell::new(0));
     let want = |message: &Message<'_>, _| {
@@ -51,6 +54,7 @@ async fn put_in_place(peer: &mut Peer, count: u32) -> Option<u32> {
         }
         (came.get() >= count).then_some(())
     };
+
     peer.until(want).await.map(|()| most.get())
 }
 
@@ -59,7 +63,7 @@ fn nothing_was_lost(controller: &Controller) {
     assert_eq!((status.dead_letters, status.mail_shed), (0, 0), "{:?}", controller.hive.dead_letters());
 }
 
-/// A switch whose side of the connection takes little before it reads.
+/// Connects a switch with a small receive buffer.
 async fn slow(controller: &Controller, version: Version, node: u64) -> Peer {
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(64 * 1024).expect("is set");
@@ -78,18 +82,22 @@ async fn a_switch_that_joins_gets_as_many_flows_as_are_kept() {
         let mut peer = controller.connect().await;
         peer.introduce(version, node).await;
         peer.tell(no_flows()).await;
+
         let most = put_in_place(&mut peer, ALL).await.expect("stays connected");
-        assert!(most <= 2 * limits::FLOWS_PER_INSTALMENT_MAX, "{most} flows without a barrier");
+        assert!(most <= 2 * limits::FLOWS_PER_BATCH_MAX, "{most} flows without a barrier");
         nothing_was_lost(&controller);
+
         if version == Version::V1_0 {
-            // such a switch takes away whatever is in the scope, so all of them must be put back, and not at once
+            // such a switch removes all flows in the scope, so all of them must be installed again, in
+            // batches
             let (node, owner) = (NodeId(node), Owner::named("somebody else"));
             let withdrawn = DelFlows { node, owner, scope: FlowScope::All };
             controller.hive.request(withdrawn).await.expect("is done");
             put_in_place(&mut peer, ALL).await.expect("stays connected");
             nothing_was_lost(&controller);
         }
-        // one more is refused to whoever wants it
+
+        // one more is refused, with an error to the requester
         let one_more = controller.hive.request(flow(node, ALL)).await;
         assert!(
             one_more.is_err() || version == Version::V1_0,
@@ -102,13 +110,15 @@ async fn a_switch_that_joins_gets_as_many_flows_as_are_kept() {
 async fn flows_that_are_wanted_at_once_wait_until_the_switch_has_confirmed_others() {
     let controller = Controller::start().await;
     let mut peer = slow(&controller, Version::V1_3, 1).await;
-    let count = ALL - 1; // and the one that brings packets up
+    let count = ALL - 1; // the miss flow is the last one
     want(&controller, (0..count).map(|number| flow(1, number))).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
+
     let installed = controller.directory.totals().flows_installed;
-    assert!(installed <= u64::from(limits::FLOWS_PER_INSTALMENT_MAX) + 1, "{installed}");
+    assert!(installed <= u64::from(limits::FLOWS_PER_BATCH_MAX) + 1, "{installed}");
     let most = put_in_place(&mut peer, count).await.expect("stays connected");
-    assert!(most <= 2 * limits::FLOWS_PER_INSTALMENT_MAX, "{most} flows without a barrier");
+    assert!(most <= 2 * limits::FLOWS_PER_BATCH_MAX, "{most} flows without a barrier");
+
     nothing_was_lost(&controller);
 }
 
@@ -118,12 +128,14 @@ async fn a_switch_that_is_slow_to_read_is_not_cut_off_and_what_waits_is_bounded(
     let mut peer = slow(&controller, Version::V1_3, 1).await;
     let mut bystander = controller.join(Version::V1_0, 2).await;
     let count = 60_000;
-    // soft ones: nobody waits for their confirmation
+
+    // soft flows need no confirmation
     want(&controller, (0..count).map(|number| flow(1, number).idle(Duration::from_secs(60)))).await;
     let settled = |directory: &Directory| directory.totals().flows_installed;
     assert!(eventually(|| settled(&controller.directory) > 10_000).await);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (installed, written) = (settled(&controller.directory), controller.directory.totals().written_bytes);
+
     assert!(installed < u64::from(count), "all of it was put together at once");
     assert!(controller.serves(&mut bystander).await);
     put_in_place(&mut peer, count).await.expect("stays connected");
@@ -131,6 +143,7 @@ async fn a_switch_that_is_slow_to_read_is_not_cut_off_and_what_waits_is_bounded(
     assert!(bytes - written > limits::BACKLOG_BYTES_MAX as u64, "{bytes}: more than may wait");
     assert_eq!(controller.directory.len(), 2);
     nothing_was_lost(&controller);
+
     // and it is served as before
     assert!(controller.serves(&mut peer).await);
 }
@@ -139,9 +152,10 @@ async fn a_switch_that_is_slow_to_read_is_not_cut_off_and_what_waits_is_bounded(
 async fn a_switch_without_barriers_gets_all_of_its_flows() {
     let controller = Controller::start().await;
     let mut peer = controller.join(Version::V1_3, 1).await;
-    let count = 3 * limits::FLOWS_PER_INSTALMENT_MAX;
+    let count = 3 * limits::FLOWS_PER_BATCH_MAX;
     want(&controller, (0..count).map(|number| flow(1, number))).await;
     let came = Cell::new(0);
+
     while came.get() < count {
         let barrier = peer.until(|message, xid| match message {
             Message::BarrierRequest => Some(Some(xid)),
@@ -151,6 +165,7 @@ async fn a_switch_without_barriers_gets_all_of_its_flows() {
             }
             _ => None,
         });
+
         if let Some(barrier) = barrier.await.expect("stays connected") {
             let error = ErrorMessage { error_type: 1, code: 1, data: &[] };
             let mut out = BytesMut::new();

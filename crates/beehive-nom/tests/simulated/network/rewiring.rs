@@ -1,20 +1,21 @@
-//! Cables that are plugged elsewhere while ports stay up, several switches behind one port, and switches that come once.
+//! Tests cables that are plugged elsewhere while ports stay up, several switches behind one port, and
+//! switches that connect once.
 
-use super::lab::{Network, host};
+use super::harness::{Network, host};
 use beehive_core::{App, Ctx, Key, Message, Table, handlers};
 use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, LearningSwitch, LoopGuard, Topology};
 use beehive_nom::object::{
     LLDP, Link, LinkDown, LinkUp, ListLinks, NodeId, PortId, PortNo, PortRole, PortRoleChanged,
 };
-use beehive_nom::sim::Temper;
+use beehive_nom::sim::Behavior;
 use bytes::Bytes;
 
-/// What every port is for, as was said last.
+/// Records the latest role of every port.
 #[derive(App)]
 #[app(name = "roles-witness")]
 struct Roles {
     roles: Table<All, PortId, PortRole>,
-    /// In which order.
+    /// The role changes, in order.
     order: Table<All, u64, (PortId, PortRole)>,
 }
 
@@ -60,7 +61,7 @@ async fn role(network: &Network, port: PortId) -> PortRole {
     network.hive.request(RoleOf(port)).await.expect("answers")
 }
 
-/// The end of a cable that was there before must not say what a port is for that another one ends at by now.
+/// The end of an old cable must not set the role of a port that another cable ends at by now.
 #[tokio::test]
 async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     let network = Network::new(|hive| hive.app::<Topology>().app::<Roles>(), "", 1, &[]).await;
@@ -68,24 +69,28 @@ async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     let (spare, other) = (end(1, 2), end(3, 2));
     let up = async |one, other| network.hive.emit(LinkUp(link(one, other))).await;
     let down = async |one, other| network.hive.emit(LinkDown(link(one, other))).await;
+
     for (one, other) in [(spare, other), (port, old)] {
         up(one, other).await;
         up(other, one).await;
     }
+
     assert_eq!(role(&network, port).await, PortRole::Tree);
-    // plugged into switch 3, to which there is a cable already: this one would close a loop
+    // plugged into switch 3, to which there is another cable: this one would close a loop
     up(port, new).await;
     down(old, port).await;
     up(new, port).await;
     assert_eq!(role(&network, new).await, PortRole::Blocked);
     down(port, old).await;
     assert_eq!(role(&network, port).await, PortRole::Blocked);
+
     assert_eq!(role(&network, old).await, PortRole::Edge);
-    // with the other cable gone it is the one that is needed
+    // without the other cable, this one is needed
     down(spare, other).await;
     down(other, spare).await;
     assert_eq!(role(&network, port).await, PortRole::Tree);
-    // a direction that nobody answers leaves it as it is
+
+    // a link in one direction only changes nothing
     up(port, old).await;
     assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Blocked));
     down(port, old).await;
@@ -101,48 +106,55 @@ async fn what_is_blocked_is_blocked_before_something_else_is_opened() {
         network.hive.emit(LinkUp(link(one, other))).await;
         network.hive.emit(LinkUp(link(other, one))).await;
     }
+
     assert_eq!(
         (role(&network, end(1, 1)).await, role(&network, end(1, 2)).await),
         (PortRole::Tree, PortRole::Blocked)
     );
     let before = network.hive.request(Order).await.expect("answers").len();
-    // one direction of the first is not heard any more
+
+    // one direction of the first link is lost
     network.hive.emit(LinkDown(link(end(2, 1), end(1, 1)))).await;
     network.settled().await;
     let told = network.hive.request(Order).await.expect("answers").split_off(before);
     let [(one, other), (third, fourth)] = cables;
     let (blocked, tree) = (PortRole::Blocked, PortRole::Tree);
+
     assert_eq!(told, [(one, blocked), (other, blocked), (third, tree), (fourth, tree)]);
 }
 
-/// Three switches at one that forwards probes, as cheap ones do: every probe comes in at two others.
+/// Three switches behind one that forwards probes, as cheap ones do: every probe reaches two others.
 #[tokio::test]
 async fn several_switches_behind_a_port_do_not_shake_the_network() {
     let network = Network::new(|hive| hive.app::<Discovery>().app::<Topology>(), SECRET, 3, &[]).await;
     network.pass(5).await;
     let mut before = 0;
+
     for round in 0..30usize {
         network.clear();
         network.pass(10).await;
         let probes = [1, 2, 3].map(|node| overheard(&network, node));
+
         for (sender, probe) in probes.iter().enumerate() {
-            // who hears it first is a matter of chance
+            // either of the two may receive it first
             let others = [(sender + 1 + round % 2) % 3, (sender + 2 - round % 2) % 3];
             for other in others {
                 network.switch(other as u64 + 1).receive(PortNo(1), probe.clone());
                 network.settled().await;
             }
         }
+
         if round == 10 {
             before = changes(&network)
         }
     }
+
     let links = network.hive.request(ListLinks).await.expect("answers");
     assert!(links.iter().any(|known| known.in_tree), "{links:?}");
     assert_eq!(changes(&network), before, "links change that nobody has touched");
 }
 
-/// How often links came and went.
+/// Returns the number of link changes.
 fn changes(network: &Network) -> u64 {
     let emits = network.hive.status().emits;
     let changes = emits.iter().filter(|e| e.message.ends_with("LinkUp") || e.message.ends_with("LinkDown"));
@@ -156,7 +168,7 @@ fn overheard(network: &Network, node: u64) -> Bytes {
 
 const SECRET: &str = "[discovery]\nsecret = \"of this test\"\n";
 
-/// Without TLS whoever reaches the port may say to be any switch, a new one each time.
+/// Without TLS, a peer that reaches the port can claim any datapath id, a new one each time.
 #[tokio::test]
 async fn nothing_is_kept_of_switches_that_came_once() {
     for paths in [true, false] {
@@ -168,22 +180,25 @@ async fn nothing_is_kept_of_switches_that_came_once() {
         let settings = format!("{SECRET}[firewall]\ndefault = \"allow\"\n");
         let network = Network::new(apps, &settings, 40, &[((1, 1), (2, 1)), ((3, 1), (4, 1))]).await;
         network.pass(30).await;
+
         for node in 1..=40 {
             let (a, b) = (host(node, 7, 1), host(node, 6, 2));
             network.send(a, &a.arp(b)).await;
-            network.switch(node).set_temper(if node % 2 == 0 { Temper::Full } else { Temper::Willing });
+            network.switch(node).set_behavior(if node % 2 == 0 { Behavior::Full } else { Behavior::Normal });
             network.send(b, &b.udp(1, a, 2)).await;
         }
+
         network.switches.iter().for_each(|switch| switch.disconnect());
         network.settled().await;
         network.pass(1_500).await;
         let status = network.hive.status();
         let kept: Vec<_> = status.apps.iter().map(|app| (app.name, app.bees)).collect();
+
         assert!(kept.iter().all(|(_, bees)| *bees < 10), "{kept:?}");
     }
 }
 
-/// A switch that comes and goes all the time, with links, hosts and flows, while others talk.
+/// A switch that connects and disconnects repeatedly, with links, hosts and flows, while others talk.
 #[tokio::test]
 async fn a_thousand_connections_of_one_switch_leave_what_one_does() {
     let apps = |hive: beehive_core::Builder| {
@@ -194,6 +209,7 @@ async fn a_thousand_connections_of_one_switch_leave_what_one_does() {
         format!("{SECRET}[loop-guard]\npaths_on_blocked = true\n[firewall]\ndefault = \"allow\"\n");
     let triangle = [((1, 1), (2, 1)), ((2, 2), (3, 2)), ((3, 1), (1, 2))];
     let network = Network::new(apps, &settings, 3, &triangle).await;
+
     network.pass(30).await;
     let (a, b) = (host(1, 7, 1), host(3, 7, 3));
     let talk = async || {
@@ -203,6 +219,7 @@ async fn a_thousand_connections_of_one_switch_leave_what_one_does() {
     };
     assert!(talk().await);
     network.pass(100).await;
+
     let wanted = async || {
         let described = network.hive.request(beehive_nom::object::DescribeNode { node: NodeId(3) }).await;
         described.expect("is there").flows
@@ -221,11 +238,13 @@ async fn a_thousand_connections_of_one_switch_leave_what_one_does() {
             network.pass(1).await;
         }
     }
+
     network.pass(160).await;
     assert!(talk().await && talk().await);
     assert_eq!(wanted().await, before);
     assert!(before.iter().all(|flow| flow.state == beehive_nom::object::FlowState::Confirmed), "{before:?}");
     let links = network.hive.request(ListLinks).await.expect("answers");
+
     assert!(links.len() == 3 && links.iter().all(|known| known.both_ways), "{links:?}");
     let status = network.hive.status();
     assert_eq!(status.dead_letters, 0, "{:?}", network.hive.dead_letters());

@@ -1,10 +1,11 @@
-//! Node controller: which driver speaks for a switch, and which flows it should have. A cell is one switch.
+//! Node controller: keeps the driver and the intended flows of each switch. A cell is one switch.
 //!
-//! Apps say what they want of a node; only here is known who passes it on. Intended flows (those without a timeout) are
-//! kept, put in place, confirmed and put in place again; soft ones pass through, and are the switch's and their app's.
+//! Apps send their requests for a node to this app, which alone knows the driver. It stores intended flows
+//! (those without a timeout), installs them, waits for confirmation, and installs them again when needed.
+//! Soft flows pass through; only the switch and their app keep track of them.
 //!
-//! A switch keeps its flows while we are away. So what it has is read when it joins, and every minute, and only what is
-//! not as it should be is touched ([`Verdict`]).
+//! A switch keeps its flows while the controller is away. So the app reads the flows of a switch when it
+//! joins, and every minute, and touches only those that are not as intended ([`Verdict`]).
 
 mod verdict;
 
@@ -22,78 +23,79 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use verdict::Verdict;
 
-/// Knows the driver of every switch, and the flows that it should have.
+/// Knows the driver of every switch and the flows that it should have.
 #[derive(App)]
 #[app(name = "node-controller", replication = 3)]
 pub struct NodeController {
     nodes: Dict<NodeId, Node>,
-    /// The flows that it should have.
+    /// The intended flows.
     flows: Table<NodeId, FlowKey, Intended>,
-    /// Ports that can be used.
+    /// The ports that are up.
     ports: Table<NodeId, PortNo, ()>,
-    /// Apps that answer for their soft flows.
+    /// The owners that adopt their soft flows.
     adopters: Table<NodeId, Owner, ()>,
-    /// Flows that were as they should be in the reading under way.
+    /// Flows that were as intended in the read in progress.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
-    /// Intended flows that it was told of since it confirmed some: no more than are told at once. Unknown after a
-    /// fail-over, and then none.
+    /// Number of intended flows sent since the latest confirmation; at most [`limits::FLOWS_PER_BATCH_MAX`].
+    /// Lost at a fail-over, and then 0.
     #[volatile]
-    bursts: Dict<NodeId, u32>,
-    /// What it refused.
+    unconfirmed: Dict<NodeId, u32>,
+    /// The latest refused flows.
     #[volatile]
     failures: Table<NodeId, u64, FlowFailure>,
 }
 
-/// A switch that is there.
+/// A connected switch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Node {
     driver: Address,
     knows_owners: bool,
     drops_misses: bool,
     reading: Reading,
-    /// Parts of that reading so far.
+    /// Number of parts of that read so far.
     parts: u64,
-    /// Parts that had come when it was to be read again.
-    noted: u64,
-    /// Whether apps have had time to say which flows they want, and that they answer for soft ones. They hear of a switch
-    /// when we do, and may be slower than the switch is to tell its flows.
+    /// Number of parts at the latest periodic sweep.
+    parts_at_sweep: u64,
+    /// Whether the first read is complete, so that flows are installed. Apps learn of a switch at the same
+    /// time as this app, and may take longer to request and adopt flows than the switch takes to report its
+    /// own.
     claims_are_in: bool,
-    /// Whether there are flows that nobody has wanted, or answered for, so far.
-    is_unclaimed: bool,
-    /// Whether flows wait until the switch has confirmed others.
-    is_behind: bool,
+    /// Whether the switch has flows that no app has requested or adopted so far.
+    has_unclaimed: bool,
+    /// Whether flows wait for the confirmation of others.
+    has_backlog: bool,
 }
 
-/// A flow that a switch should have.
+/// An intended flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Intended {
     flow: Flow,
     state: FlowState,
-    /// The reading that was under way or over when the switch was told last: what it tells in that one says nothing
-    /// about this flow.
+    /// The number of the current read when the flow was last sent: results of that read say nothing about
+    /// this flow.
     sent: u64,
-    /// How often in a row it was refused.
+    /// Number of consecutive refusals.
     refusals: u32,
 }
 
-/// From the node app to itself: a switch that has joined may not tell its flows at all.
+/// Sent by the node app to itself: checks whether a switch that has joined reports its flows.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadingOverdue {
     /// The switch.
     pub node: NodeId,
-    /// The number of the reading.
+    /// The number of the read.
     pub reading: u64,
-    /// Parts that had come when this was sent.
+    /// Number of parts that had arrived when this was sent.
     pub parts: u64,
 }
 
-/// Refusals that follow each other within this time are logged once.
-const LOGGED_ONCE_WITHIN: Duration = Duration::from_secs(10);
+/// Equal refusals that follow each other within this time are logged once.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[handlers]
 impl NodeController {
-    /// Nothing is touched before it is known what is there.
+    /// Records the switch and reads its flows. Nothing is installed or withdrawn before they are known.
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         let number = self.nodes.get(&msg.node).map_or(0, |node| node.reading.number);
@@ -103,46 +105,52 @@ impl NodeController {
             drops_misses: msg.drops_misses,
             reading: Reading { number, ..Reading::default() },
             parts: 0,
-            noted: 0,
+            parts_at_sweep: 0,
             claims_are_in: false,
-            is_unclaimed: false,
-            is_behind: false,
+            has_unclaimed: false,
+            has_backlog: false,
         };
+
         let ports = self.ports.at(msg.node);
         ports.clear();
         for port in msg.ports.iter().filter(|port| port.up) {
             ports.insert(port.number, ());
         }
+
         self.seen.at(msg.node).clear();
-        self.bursts.remove(&msg.node);
-        // before the switch tells its flows: it may have this one
-        node.miss_flow(self.flows.at(msg.node));
+        self.unconfirmed.remove(&msg.node);
+        // before the switch reports its flows, which may contain this one
+        node.ensure_miss_flow(self.flows.at(msg.node));
         let reading = node.read(ctx);
+
         self.nodes.put(msg.node, node);
-        ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading, parts: 0 });
+        ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading, parts: 0 });
     }
 
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft) {
-        // a newer driver may have it already
+        // a newer driver may already be connected to it
         if self.nodes.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
             return;
         }
+
         self.nodes.remove(&msg.node);
         self.ports.at(msg.node).clear();
         self.adopters.at(msg.node).clear();
         self.seen.at(msg.node).clear();
-        self.bursts.remove(&msg.node);
+        self.unconfirmed.remove(&msg.node);
+
         let flows = self.flows.at(msg.node);
-        // what is wanted because it came is wanted anew when it does: nothing is kept of switches that come once, under
-        // whatever number
+        // flows made for `NodeJoined` are requested again when the switch rejoins; forget them, so that
+        // nothing is stored for switches that connect once under random ids
         flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
         if flows.is_empty() {
             self.failures.at(msg.node).clear()
         }
-        let told: Vec<_> =
+
+        let sent: Vec<_> =
             flows.iter().filter(|(_, f)| f.state != FlowState::Waiting).map(|(k, _)| k.clone()).collect();
-        for key in told {
+        for key in sent {
             set_state(flows, &key, FlowState::Waiting)
         }
     }
@@ -161,13 +169,19 @@ impl NodeController {
     fn adopt_flows(&mut self, msg: &AdoptFlows, ctx: &mut Ctx) -> Result<(), Error> {
         let adopters = self.adopters.at(msg.node);
         if adopters.len() >= limits::ADOPTERS_PER_NODE_MAX && !adopters.contains(&msg.owner) {
-            return Err(Error::new("too many apps answer for soft flows".to_string()));
+            return Err(Error::new(format!(
+                "too many apps adopt soft flows at node {} (at most {})",
+                msg.node,
+                limits::ADOPTERS_PER_NODE_MAX
+            )));
         }
+
         adopters.insert(msg.owner, ());
         if !self.nodes.contains(&msg.node) {
-            // it may be about to join, or have left meanwhile, and then nobody else forgets this
-            ctx.after(limits::READING_PATIENCE, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
+            // the switch may be about to join, or may have left; then the timeout removes this entry
+            ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
         }
+
         Ok(())
     }
 
@@ -179,17 +193,20 @@ impl NodeController {
             }
             return Ok(());
         }
+
         let flows = self.flows.at(msg.node);
         let key = msg.flow.key();
         if flows.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX && !flows.contains(&key) {
             return Err(Error::new(format!(
-                "node {} has as many intended flows as are kept for one",
-                msg.node
+                "node {} has reached the limit of {} intended flows",
+                msg.node,
+                limits::INTENDED_FLOWS_PER_NODE_MAX
             )));
         }
+
         let (flow, state) = (msg.flow.clone(), FlowState::Waiting);
         flows.insert(key.clone(), Intended { flow, state, sent: 0, refusals: 0 });
-        self.tell(msg.node, &key, ctx);
+        self.install_one(msg.node, &key, ctx);
         Ok(())
     }
 
@@ -198,12 +215,13 @@ impl NodeController {
         let flows = self.flows.at(msg.node);
         flows.retain(|_, intended| intended.flow.owner != msg.owner || !msg.scope.contains(&intended.flow));
         let Some(node) = self.nodes.get(&msg.node) else { return };
+
         ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope.clone() });
         if !node.knows_owners {
-            // the switch has taken away what others want, too
+            // the switch has also removed the flows of other owners in this scope
             let lost = flows.iter().filter(|(_, intended)| msg.scope.contains(&intended.flow));
             for key in lost.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-                expect_again(flows, &key, node.reading.number)
+                mark_missing(flows, &key, node.reading.number)
             }
             self.install(msg.node, ctx)
         }
@@ -217,33 +235,36 @@ impl NodeController {
         }
     }
 
-    /// An intended flow that went without our doing is put back.
+    /// Installs an intended flow again that was removed without a request of its owner.
     #[rcv(sharded)]
     fn flow_removed(&mut self, msg: &FlowRemoved, ctx: &mut Ctx) {
         if msg.reason != FlowRemovedReason::Withdrawn {
-            return; // only soft flows go by themselves
+            return; // only soft flows have timeouts
         }
         let Some(node) = self.nodes.get(&msg.node) else { return };
+
         let key = (msg.priority, msg.matching.clone());
         let flows = self.flows.at(msg.node);
         if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.owner) {
-            expect_again(flows, &key, node.reading.number);
-            self.tell(msg.node, &key, ctx)
+            mark_missing(flows, &key, node.reading.number);
+            self.install_one(msg.node, &key, ctx)
         }
     }
 
     #[rcv(sharded)]
     fn flows_confirmed(&mut self, msg: &FlowsConfirmed, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get(&msg.node) else { return };
+
         let flows = self.flows.at(msg.node);
         for key in &msg.flows {
-            // one that waits is another one since
+            // a flow in state `Waiting` was replaced after the confirmed one was sent
             if flows.get(key).is_some_and(|intended| intended.state == FlowState::Sent) {
                 set_state(flows, key, FlowState::Confirmed)
             }
         }
-        self.bursts.remove(&msg.node);
-        if node.is_behind {
+
+        self.unconfirmed.remove(&msg.node);
+        if node.has_backlog {
             self.install(msg.node, ctx)
         }
     }
@@ -252,24 +273,28 @@ impl NodeController {
     fn flow_failed(&mut self, msg: &FlowFailed, ctx: &mut Ctx) {
         let failures = self.failures.at(msg.node);
         let before = failures.last().map(|(number, failure)| (*number, failure.at, failure.why == msg.why));
-        let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOGGED_ONCE_WITHIN);
+        let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOG_INTERVAL);
+
         if !logged {
-            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "a switch refuses a flow");
+            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "switch refused a flow");
         }
+
         if failures.len() >= limits::FAILURES_PER_NODE_MAX
             && let Some((oldest, _)) = failures.first()
         {
             let oldest = *oldest;
             failures.remove(&oldest);
         }
+
         let FlowFailed { owner, cause, flow, why, .. } = msg;
         let failure =
             FlowFailure { at: ctx.now(), owner: *owner, cause: *cause, flow: flow.clone(), why: why.clone() };
         failures.insert(before.map_or(1, |(number, ..)| number + 1), failure);
 
         let Some(key) = flow else { return };
+
         let flows = self.flows.at(msg.node);
-        // one that waits is another one since
+        // a flow in state `Waiting` was replaced after the refused one was sent
         let refused = |i: &Intended| i.flow.owner == *owner && i.state != FlowState::Waiting;
         if flows.get(key).is_some_and(refused)
             && let Some(intended) = flows.get_mut(key)
@@ -279,17 +304,19 @@ impl NodeController {
         }
     }
 
-    /// Compares what a switch has with what it should have.
+    /// Compares the flows of a switch with the intended ones.
     #[rcv(sharded)]
     fn flows_read(&mut self, msg: &FlowsRead, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return };
         if node.reading.number != msg.reading || node.reading.complete {
-            return; // of an earlier reading
+            return; // part of an earlier read
         }
+
         node.parts += 1;
         let (flows, seen) = (self.flows.at(msg.node), self.seen.at(msg.node));
         let (ports, adopters) = (self.ports.at(msg.node), self.adopters.at(msg.node));
         let mut adopted: BTreeMap<Owner, Vec<FoundFlow>> = BTreeMap::new();
+
         for found in &msg.flows {
             let key = found.key();
             let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
@@ -306,44 +333,53 @@ impl NodeController {
                     node.reading.adopted += 1;
                     adopted.entry(owner).or_default().push(found.clone())
                 }
-                Verdict::Unclaimed(_) if !node.claims_are_in => node.is_unclaimed = true,
+                Verdict::Unclaimed(_) if !node.claims_are_in => node.has_unclaimed = true,
                 Verdict::Stray(owner) | Verdict::Unclaimed(owner) => {
                     node.reading.withdrawn += 1;
                     let scope = FlowScope::Exactly(found.priority, found.matching.clone());
                     ctx.send(node.driver, WithdrawFlows { owner: Some(owner), scope });
                 }
+
                 Verdict::Foreign => node.reading.foreign += 1,
             }
         }
+
         for (owner, flows) in adopted {
             ctx.emit(FlowsFound { node: msg.node, owner, flows })
         }
+
         if !msg.last {
             return;
         }
-        node.miss_flow(flows);
+
+        node.ensure_miss_flow(flows);
         let missing =
             |(key, intended): &(&FlowKey, &Intended)| intended.sent < msg.reading && !seen.contains(*key);
         let missing: Vec<FlowKey> = flows.iter().filter(missing).map(|(key, _)| key.clone()).collect();
         node.reading.installed = missing.len() as u64;
         node.reading.complete = true;
         node.claims_are_in = true;
-        if std::mem::take(&mut node.is_unclaimed) {
-            ctx.after(limits::CLAIM_PATIENCE, VerifyFlows { node: msg.node })
+
+        if std::mem::take(&mut node.has_unclaimed) {
+            ctx.after(limits::ADOPTION_TIMEOUT, VerifyFlows { node: msg.node })
         }
+
         seen.clear();
         for key in missing {
             set_state(flows, &key, FlowState::Waiting)
         }
+
         let Reading { kept, adopted, installed, withdrawn, foreign, .. } = node.reading;
-        self.bursts.remove(&msg.node);
+        self.unconfirmed.remove(&msg.node);
         self.install(msg.node, ctx);
+
         if installed + withdrawn > 0 {
-            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "flows were put right");
+            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "corrected flows");
         }
     }
 
-    /// A switch that does not tell its flows starts with what it should have, and nothing else of ours.
+    /// Withdraws all flows of this system from a switch that does not report its flows, and installs the
+    /// intended ones.
     #[rcv(sharded)]
     fn reading_overdue(&mut self, msg: &ReadingOverdue, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return self.adopters.at(msg.node).clear() };
@@ -351,27 +387,31 @@ impl NodeController {
             return;
         }
         if node.parts > msg.parts {
-            // it has much to tell
+            // it is still reporting
             let parts = node.parts;
-            return ctx.after(limits::READING_PATIENCE, ReadingOverdue { parts, ..*msg });
+            return ctx.after(limits::READING_TIMEOUT, ReadingOverdue { parts, ..*msg });
         }
-        tracing::warn!(node = %msg.node, "the switch does not tell its flows: all of ours are withdrawn and put in place again");
+
+        tracing::warn!(node = %msg.node, "switch does not report its flows; withdrawing and reinstalling all flows");
         (node.reading.complete, node.claims_are_in) = (true, true);
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);
-        node.miss_flow(flows);
+        node.ensure_miss_flow(flows);
+
         let all: Vec<FlowKey> = flows.keys().cloned().collect();
         for key in all {
             set_state(flows, &key, FlowState::Waiting)
         }
+
         self.install(msg.node, ctx)
     }
 
-    /// A sweep takes half of its period, so after at most 60 s each switch has been read again.
+    /// Reads the flows of each switch again. A sweep takes half of its period, so each switch is read after
+    /// at most 60 s.
     #[every("40s", each = nodes)]
     fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let Some(controlled) = self.nodes.get_mut(node) else { return };
-        if !controlled.is_telling() {
+        if !controlled.must_finish_reading() {
             self.seen.at(*node).clear();
             controlled.read(ctx);
         }
@@ -383,10 +423,11 @@ impl NodeController {
             return Err(Error::new(format!("node {} is not connected", msg.node)));
         };
         if !node.claims_are_in {
-            // it starts with the reading under way, which is to end
-            ctx.after(limits::CLAIM_PATIENCE, *msg);
+            // the first read must complete: setup starts with it
+            ctx.after(limits::ADOPTION_TIMEOUT, *msg);
             return Ok(());
         }
+
         self.seen.at(msg.node).clear();
         node.read(ctx);
         Ok(())
@@ -399,6 +440,7 @@ impl NodeController {
         if node.is_none() && flows.is_empty() {
             return None;
         }
+
         let intended = |i: &Intended| IntendedFlow { flow: i.flow.clone(), state: i.state.clone() };
         Some(NodeDescription {
             driver: node.map(|node| node.driver),
@@ -408,41 +450,51 @@ impl NodeController {
         })
     }
 
-    /// Tells a switch that is there of a flow; if it has been told much already, that flow waits.
-    fn tell(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
+    /// Sends a flow to a connected switch; if too many are unconfirmed, the flow waits.
+    fn install_one(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
         let Some(Node { driver, reading, .. }) = self.nodes.get(&node) else { return };
-        let burst = self.bursts.entry(node).or_insert(0);
-        if *burst < limits::FLOWS_PER_INSTALMENT_MAX {
-            *burst += 1;
-            send(*driver, reading.number, self.flows.at(node), key, ctx)
-        } else if let Some(node) = self.nodes.get_mut(&node).filter(|node| !node.is_behind) {
-            node.is_behind = true
+        let unconfirmed = self.unconfirmed.entry(node).or_insert(0);
+        if *unconfirmed < limits::FLOWS_PER_BATCH_MAX {
+            *unconfirmed += 1;
+            send_flow(*driver, reading.number, self.flows.at(node), key, ctx)
+        } else if let Some(node) = self.nodes.get_mut(&node).filter(|node| !node.has_backlog) {
+            node.has_backlog = true
         }
     }
 
-    /// Tells a switch of flows that wait, as many as it is told of at once; not before its first reading is over.
+    /// Sends waiting flows to a switch, as many as the limit on unconfirmed flows allows; not before its
+    /// first read is complete.
     fn install(&mut self, node: NodeId, ctx: &mut Ctx) {
         if self.nodes.get(&node).is_none_or(|node| !node.claims_are_in) {
             return;
         }
+
         let flows = self.flows.at(node);
-        let burst = self.bursts.entry(node).or_insert(0);
-        let room = limits::FLOWS_PER_INSTALMENT_MAX.saturating_sub(*burst);
+        let unconfirmed = self.unconfirmed.entry(node).or_insert(0);
+        let room = limits::FLOWS_PER_BATCH_MAX.saturating_sub(*unconfirmed);
         let waiting = flows.iter().filter(|(_, intended)| intended.state == FlowState::Waiting);
         let mut some: Vec<FlowKey> = waiting.map(|(key, _)| key.clone()).take(room as usize + 1).collect();
-        let is_behind = some.len() > room as usize;
+        let has_backlog = some.len() > room as usize;
+
         some.truncate(room as usize);
-        *burst += some.len() as u32;
+        *unconfirmed += some.len() as u32;
         let Some(node) = self.nodes.get_mut(&node) else { return };
-        node.is_behind = is_behind;
+
+        node.has_backlog = has_backlog;
         for key in &some {
-            send(node.driver, node.reading.number, flows, key, ctx)
+            send_flow(node.driver, node.reading.number, flows, key, ctx)
         }
     }
 }
 
-/// Tells a switch of an intended flow, with what was read last.
-fn send(driver: Address, reading: u64, flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, ctx: &mut Ctx) {
+/// Sends an intended flow to a switch, and records the current read.
+fn send_flow(
+    driver: Address,
+    reading: u64,
+    flows: &mut Rows<FlowKey, Intended>,
+    key: &FlowKey,
+    ctx: &mut Ctx,
+) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Sent, reading);
         ctx.send(driver, InstallFlow(intended.flow.clone()));
@@ -450,28 +502,30 @@ fn send(driver: Address, reading: u64, flows: &mut Rows<FlowKey, Intended>, key:
 }
 
 impl Node {
-    /// Asks for its flows; returns the number of the reading.
+    /// Requests its flows. Returns the number of the read.
     fn read(&mut self, ctx: &mut Ctx) -> u64 {
-        // a number that no reading had on an earlier connection, or in an earlier life
+        // a number that was not used on an earlier connection or before a restart
         let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
         self.reading = Reading { number, ..Reading::default() };
-        (self.parts, self.noted) = (0, 0);
+        (self.parts, self.parts_at_sweep) = (0, 0);
         ctx.send(self.driver, ReadFlows { reading: number, asker: None });
         number
     }
 
-    /// Whether a reading under way must not be begun anew: the first one, which ends in any case, and one that goes on.
-    fn is_telling(&mut self) -> bool {
-        let goes_on = self.parts > std::mem::replace(&mut self.noted, self.parts);
+    /// Returns whether the read in progress must not be restarted: the first one, which ends in any case, and
+    /// one that makes progress.
+    fn must_finish_reading(&mut self) -> bool {
+        let goes_on = self.parts > std::mem::replace(&mut self.parts_at_sweep, self.parts);
         !self.claims_are_in || goes_on && !self.reading.complete
     }
 
-    /// Puts the flow that brings packets up among those that it should have, unless an app wants something else there.
-    fn miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
+    /// Adds the miss flow to the intended flows, unless an app has a flow with the same key.
+    fn ensure_miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
         if !self.drops_misses {
-            // it came back with another protocol
-            return Node::forget_miss_flow(flows);
+            // it may have reconnected with another protocol version
+            return Node::remove_miss_flow(flows);
         }
+
         let key = MISS_FLOW.key();
         if !flows.contains(&key) {
             let intended = Intended { flow: MISS_FLOW, state: FlowState::Waiting, sent: 0, refusals: 0 };
@@ -479,8 +533,8 @@ impl Node {
         }
     }
 
-    /// Leaves it alone where an app wants something else.
-    fn forget_miss_flow(flows: &mut Rows<FlowKey, Intended>) {
+    /// Removes the miss flow, unless an app has a flow with the same key.
+    fn remove_miss_flow(flows: &mut Rows<FlowKey, Intended>) {
         let key = MISS_FLOW.key();
         if flows.get(&key).is_some_and(|intended| intended.flow.owner == NodeController::OWNER) {
             flows.remove(&key);
@@ -488,7 +542,7 @@ impl Node {
     }
 }
 
-/// Brings up what no other flow takes.
+/// Sends packets that match no other flow to the controller.
 const MISS_FLOW: Flow = Flow {
     owner: NodeController::OWNER,
     cause: Cause::of::<NodeJoined>(),
@@ -499,18 +553,19 @@ const MISS_FLOW: Flow = Flow {
     hard_s: 0,
 };
 
-/// A flow has gone from the switch: what is told in the reading under way may be from before that.
-fn expect_again(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
+/// Marks a flow as missing at the switch. The read in progress may have seen it before it was removed.
+fn mark_missing(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Waiting, reading)
     }
 }
 
-/// Notes what became of a flow. Nothing is written where that is known already.
+/// Sets the state of a flow. Writes nothing if it is unchanged.
 fn set_state(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, state: FlowState) {
     if flows.get(key).is_none_or(|intended| intended.state == state) {
         return;
     }
+
     if let Some(intended) = flows.get_mut(key) {
         if state == FlowState::Confirmed {
             intended.refusals = 0

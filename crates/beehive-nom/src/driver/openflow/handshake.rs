@@ -1,4 +1,4 @@
-//! The handshake: hello, features, set-up. Whatever comes out of turn ends it.
+//! Performs the handshake: hello, features, setup. Any message that is out of order ends the connection.
 
 use crate::driver::openflow::session::{Phase, Session, Step};
 use crate::driver::openflow::wire;
@@ -11,12 +11,13 @@ use beehive_of::{EncodeError, Frame, Version};
 use bytes::BytesMut;
 
 impl Session {
-    /// Takes the next frame of a switch that is not yet set up.
+    /// Handles the next frame of a switch that is not yet set up.
     ///
     /// # Errors
     ///
-    /// The switch speaks no version of ours, or not OpenFlow, or out of turn. What it is told about that is in `out`.
-    pub fn greet<E: Events>(
+    /// The switch supports no common version, does not speak OpenFlow, or sent a message out of order. The
+    /// error message for the switch is in `out`.
+    pub fn handshake<E: Events>(
         &mut self,
         frame: Frame<'_>,
         now: Time,
@@ -25,18 +26,19 @@ impl Session {
     ) -> Result<Step, Close> {
         Counters::add(&self.counters.messages, 1);
         if self.phase == Phase::Hello {
-            return self.greet_hello(frame, out);
+            return self.handle_hello(frame, out);
         }
         if frame.header().version != self.version.wire() {
             return Err(self.wrong_version(frame, out));
         }
+
         let message = match Message::parse(frame).and_then(|m| m.check_lists().map(|()| m)) {
             Ok(message) => message,
             Err(error) => return Err(self.malformed(frame, error, out)),
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                // a frame's data fits into a frame
+                // cannot fail: the data came from a frame, so it fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::Error(error) => {
@@ -45,8 +47,8 @@ impl Session {
             }
             Message::FeaturesReply(features) => return self.features(&features, frame.xid()),
             Message::PortStatus(status) => {
-                if self.early.len() < limits::PORTS_PER_NODE_MAX {
-                    self.early.push(status)
+                if self.early_port_status.len() < limits::PORTS_PER_NODE_MAX {
+                    self.early_port_status.push(status)
                 }
             }
             Message::PortDescriptionReply(description) => self.description(&description, frame.xid())?,
@@ -60,68 +62,81 @@ impl Session {
             Message::PacketIn(_) => Counters::add(&self.counters.packet_ins_early, 1),
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
+
         if let Phase::Setup { ports: None, barrier: None, .. } = self.phase {
             self.become_ready(now, events);
             return Ok(Step::Ready);
         }
+
         Ok(Step::Continue)
     }
 
-    /// Looks at the start of a message that is not complete: what does not begin as a hello does, is none, and need not be
-    /// waited for (HTTP and TLS would announce a long message).
+    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused at
+    /// once: HTTP and TLS would otherwise announce a long message to wait for.
     ///
     /// # Errors
     ///
-    /// It is none.
-    pub fn foresee(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
+    /// The bytes are not the start of a hello.
+    pub fn check_partial_frame(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
         let [version, kind, high, low, ..] = *start else { return Ok(()) };
+
         let length = usize::from(u16::from_be_bytes([high, low]));
         let hello = version != 0 && kind <= 1 && length <= limits::HELLO_BYTES_MAX;
         if self.phase != Phase::Hello || hello {
             return Ok(());
         }
+
         // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, start).encode_into(self.version, 0, out);
-        Err(Close::Malformed("it did not begin with a hello".into()))
+        Err(Close::Malformed("the first message is not a hello".into()))
     }
 
-    fn greet_hello(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Result<Step, Close> {
+    fn handle_hello(&mut self, frame: Frame<'_>, out: &mut BytesMut) -> Result<Step, Close> {
         let hello = match Message::parse(frame) {
             Ok(Message::Hello(hello)) => hello,
             Ok(Message::Error(error)) => {
-                return Err(Close::Version(format!("the switch refuses: {}", words(&error))));
+                return Err(Close::Version(format!(
+                    "the switch refused the hello: {}",
+                    describe_error(&error)
+                )));
             }
-            Ok(_) => return Err(self.out_of_turn(frame, "it did not begin with a hello", out)),
+            Ok(_) => return Err(self.unexpected_message(frame, "the first message is not a hello", out)),
             Err(error) if frame.header().message_type == 0 => return Err(self.malformed(frame, error, out)),
-            Err(_) => return Err(self.out_of_turn(frame, "it did not begin with a hello", out)),
+            Err(_) => return Err(self.unexpected_message(frame, "the first message is not a hello", out)),
         };
+
         let Some(version) = hello.negotiate(self.settings.versions) else {
             return Err(self.no_version_in_common(&hello, frame.xid(), out));
         };
+
         self.version = version;
         let xid = self.xid();
         self.phase = Phase::Features { xid };
         encoded(Message::FeaturesRequest.encode_into(version, xid, out))?;
+
         Ok(Step::Continue)
     }
 
     #[cold]
     fn no_version_in_common(&mut self, hello: &Hello, xid: u32, out: &mut BytesMut) -> Close {
         let theirs = match hello.versions {
-            Some(_) => "none of those that its bitmap names".to_string(),
+            Some(_) => "none of these in its version bitmap".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
-        // the smallest header that it may understand
+        // use the version of its hello if it is known, and the lowest one otherwise
         self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
-        let words = "Beehive speaks OpenFlow 1.0 to 1.5; set one of them at the switch \
+        let words = "Beehive supports OpenFlow 1.0 to 1.5; configure one of these versions at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
         let _ = ErrorMessage::hello_failed(words).encode_into(self.version, xid, out);
-        Close::Version(format!("no OpenFlow version in common: we speak 1.0 to 1.5, the switch {theirs}"))
+
+        Close::Version(format!(
+            "no common OpenFlow version: the controller supports 1.0 to 1.5, the switch {theirs}"
+        ))
     }
 
     #[cold]
-    fn out_of_turn(&mut self, frame: Frame<'_>, why: &str, out: &mut BytesMut) -> Close {
+    fn unexpected_message(&mut self, frame: Frame<'_>, why: &str, out: &mut BytesMut) -> Close {
         // bad request, bad type (the same numbers in every version)
         let answer = beehive_of::Answer { error_type: 1, code: 1 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
@@ -134,7 +149,9 @@ impl Session {
         let answer = beehive_of::Answer { error_type: 1, code: 0 };
         let _ = ErrorMessage::answering(answer, frame.bytes()).encode_into(self.version, frame.xid(), out);
         let (was, agreed) = (frame.header().version, self.version.wire());
-        Close::Malformed(format!("a message of wire version {was} after version {agreed} was agreed upon"))
+        Close::Malformed(format!(
+            "received a message of wire version {was} after negotiating version {agreed}"
+        ))
     }
 
     fn features(&mut self, features: &Features<'_>, xid: u32) -> Result<Step, Close> {
@@ -142,32 +159,37 @@ impl Session {
             Counters::add(&self.counters.messages_ignored, 1);
             return Ok(Step::Continue);
         }
+
         self.node = NodeId(features.datapath_id);
         self.auxiliary = features.auxiliary_id != 0;
-        // checked before
+        // cannot fail: the list was checked when the message was parsed
         features.ports.iter().flatten().for_each(|port| self.add_port(&port));
         self.phase = Phase::Identified;
+
         Ok(Step::Identified { node: self.node, auxiliary: self.auxiliary })
     }
 
-    /// Lets the switch in: sets it up.
+    /// Admits the switch and sends the setup messages.
     ///
     /// # Errors
     ///
-    /// None today.
+    /// None at present: every setup message can be encoded in every version.
     pub fn admit(&mut self, now: Time, out: &mut BytesMut) -> Result<(), Close> {
         let version = self.version;
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
         encoded(config.encode_set_into(version, self.xid(), out))?;
         let mut ports = None;
+
         if version >= Version::V1_3 && !self.auxiliary {
             let xid = self.xid();
             encoded(PortDescription::encode_request_into(version, xid, out))?;
             ports = Some(xid);
         }
+
         if version == Version::V1_0 {
             encoded(wire::touch(version, self.xid(), out))?;
         }
+
         let barrier = self.xid();
         encoded(Message::BarrierRequest.encode_into(version, barrier, out))?;
         self.phase = Phase::Setup { ports, barrier: Some(barrier), parts: 0, since: now };
@@ -183,13 +205,16 @@ impl Session {
             Counters::add(&self.counters.messages_ignored, 1);
             return Ok(());
         }
+
         *parts += 1;
         if *parts > limits::DESCRIPTION_PARTS_MAX {
-            return Err(Close::Malformed("the description of its ports does not end".into()));
+            return Err(Close::Malformed("the port description reply has too many parts".into()));
         }
+
         if !description.more {
             *ports = None
         }
+
         description.ports.iter().flatten().for_each(|port| self.add_port(&port));
         Ok(())
     }
@@ -201,29 +226,34 @@ impl Session {
         }
     }
 
-    /// The switch refuses a part of the set-up. It is served all the same where that is possible.
+    /// Handles an error in reply to a setup message. The switch is served all the same where that is
+    /// possible.
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
-                return Err(Close::Malformed(format!("it does not say its features: {}", words(error))));
+                return Err(Close::Malformed(format!(
+                    "the switch refused the features request: {}",
+                    describe_error(error)
+                )));
             }
             Phase::Setup { ports, .. } if *ports == Some(xid) => *ports = None,
             Phase::Setup { barrier, .. } if *barrier == Some(xid) => *barrier = None,
             _ => {}
         }
-        tracing::warn!(node = %self.node, error = words(error), "the switch refuses a part of its set-up");
+
+        tracing::warn!(node = %self.node, error = describe_error(error), "switch refused a setup message");
         Ok(())
     }
 }
 
-/// Messages of the handshake have fixed parts only; a version that cannot express one is a mistake here, not there.
+/// Converts an encoding error. Handshake messages have fixed parts only, so an error is a bug in this crate.
 fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
-    result.map_err(|error| Close::Malformed(format!("the handshake cannot be expressed: {error}")))
+    result.map_err(|error| Close::Malformed(format!("cannot encode a handshake message: {error}")))
 }
 
-/// An error in words.
-pub(super) fn words(error: &ErrorMessage<'_>) -> String {
-    let words = error.data.get(..limits::ERROR_WORDS_MAX).unwrap_or(error.data);
+/// Describes an error message of the switch.
+pub(super) fn describe_error(error: &ErrorMessage<'_>) -> String {
+    let words = error.data.get(..limits::ERROR_TEXT_BYTES_MAX).unwrap_or(error.data);
     if error.error_type == ErrorMessage::HELLO_FAILED && !words.is_empty() {
         return words.escape_ascii().to_string();
     }

@@ -1,4 +1,4 @@
-//! A connection of a switch whose packets and echoes are timed, and that may be flooded.
+//! A switch connection that times the answers to packets and echoes, and can be flooded.
 
 use crate::peer::{Controller, Peer, encode};
 use beehive_of::any::{Echo, Message, PacketIn, PacketInReason};
@@ -12,10 +12,10 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::MissedTickBehavior;
 
-/// The number of a question is at the end of its frame.
+/// Marks a request; its number follows at the end of the frame.
 const MARK: [u8; 4] = *b"ask:";
 
-/// A datagram between the hosts of these numbers, with this payload.
+/// Returns a datagram with this payload between the hosts with these numbers.
 pub(crate) fn datagram(source: u8, destination: u8, payload: &[u8]) -> Vec<u8> {
     let mac = |number| [2, 0, 0, 0, 0, number];
     let ip = |number| [10, 0, 0, number];
@@ -26,7 +26,7 @@ pub(crate) fn datagram(source: u8, destination: u8, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The message that brings a packet up.
+/// Returns the packet-in message for a packet.
 pub(crate) fn packet_in(port: u32, data: &[u8]) -> BytesMut {
     let packet = PacketIn {
         buffer_id: None,
@@ -37,6 +37,7 @@ pub(crate) fn packet_in(port: u32, data: &[u8]) -> BytesMut {
         cookie: None,
         data,
     };
+
     let mut out = BytesMut::new();
     packet.encode_into(Version::V1_0, 0, &mut out).expect("fits");
     out
@@ -56,7 +57,7 @@ impl Line {
         tokio::spawn(async move {
             let mut frames = received;
             loop {
-                // when the bytes came that were read last
+                // arrival time of the bytes that were read last
                 let now = Instant::now();
                 while let Ok(Some(frame)) = frames.next_frame() {
                     let data = match Message::parse(frame) {
@@ -70,13 +71,15 @@ impl Line {
                         let _ = told.send((u64::from_be_bytes(*number), now));
                     }
                 }
+
                 if !read.read_buf(frames.read_target()).await.is_ok_and(|bytes| bytes > 0) {
                     return;
                 }
             }
         });
+
         let mut line = Line { write: Arc::new(Mutex::new(write)), answers, asked: 0 };
-        // so that the hosts at ports 2 and 3 are known; a firewall lets nobody pass before it knows its rules
+        // make the hosts at ports 2 and 3 known; a firewall drops all packets before it has its rules
         for (from, to) in [(2, 3), (3, 2), (2, 3), (3, 2)] {
             let mut tries = 0;
             while tokio::time::timeout(Duration::from_millis(200), line.ask(from, to)).await.is_err() {
@@ -84,10 +87,11 @@ impl Line {
                 assert!(tries < 50, "nobody is served");
             }
         }
+
         line
     }
 
-    /// How long the answer to a packet takes, from the host at port `from` to that at `to`.
+    /// Measures the time to the answer to a packet from the host at port `from` to the one at `to`.
     pub(crate) async fn ask(&mut self, from: u8, to: u8) -> Duration {
         self.asked += 1;
         let data = datagram(from, to, &[&MARK[..], &self.asked.to_be_bytes()].concat());
@@ -95,7 +99,7 @@ impl Line {
         self.answered(&bytes).await
     }
 
-    /// How long the answer to an echo request takes.
+    /// Measures the time to the reply to an echo request.
     pub(crate) async fn echo(&mut self) -> Duration {
         self.asked += 1;
         let data = [&MARK[..], &self.asked.to_be_bytes()].concat();
@@ -115,12 +119,12 @@ impl Line {
         }
     }
 
-    /// Says this, as it is.
+    /// Sends raw bytes.
     pub(crate) async fn say(&self, bytes: &[u8]) {
         self.write.lock().await.write_all(bytes).await.expect("is read")
     }
 
-    /// Says `per_second` messages a second whenever `on` says so: the next `count` of them at a time, as `burst` makes them.
+    /// Sends `per_second` messages per second while `on` is true; `burst` generates the next `count` of them.
     pub(crate) fn flood(
         &self,
         on: &Arc<AtomicBool>,

@@ -1,10 +1,10 @@
-//! A small generator of chance, the same for the same seed: a failure names the seed, and the seed is the case.
+//! A small seeded random number generator: a failure prints the seed, which reproduces the case.
 
-pub(crate) struct Chance(u64);
+pub(crate) struct SeededRng(u64);
 
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+impl SeededRng {
+    pub(crate) fn new(seed: u64) -> SeededRng {
+        SeededRng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! A bee that is stuck for seconds: its switch goes on being served with all that needs no bee.
+//! Tests a bee that is blocked for seconds: its switch still gets every service that does not need that bee.
 
 use crate::peer::{Controller, Peer, encode, eventually, frame_between, ports};
 use beehive_core::{App, Dict, Hive, Message, handlers};
@@ -17,7 +17,7 @@ struct Stick {
     for_ms: u64,
 }
 
-/// Answers packets, unless it is stuck.
+/// Answers packets, unless it is blocked.
 #[derive(App)]
 struct Sticky {
     handled: Dict<NodeId, u64>,
@@ -37,7 +37,7 @@ impl Sticky {
     }
 }
 
-/// Hears of ports, and is never stuck.
+/// Counts port events, and is never blocked.
 #[derive(App)]
 struct Ports {
     downs: Dict<NodeId, u64>,
@@ -57,7 +57,7 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// A thousand packets of 1000 bytes.
+/// Returns a thousand packet-ins of 1000 bytes.
 fn burst() -> BytesMut {
     let data = [frame_between(1, 2), vec![0; 940]].concat();
     let mut burst = BytesMut::new();
@@ -73,6 +73,7 @@ fn burst() -> BytesMut {
         };
         packet.encode_into(Version::V1_3, 0, &mut burst).unwrap();
     }
+
     burst
 }
 
@@ -93,13 +94,15 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
     let controller = Controller::of(apps, ListenerSettings::default()).await;
     let peer = controller.join(Version::V1_3, 7).await;
     assert!(eventually(|| controller.directory.nodes() == 1).await);
+
     let app = |name: &str| controller.hive.status().apps.into_iter().find(|app| app.name == name).unwrap();
     controller.hive.emit(Stick { node: NodeId(7), for_ms: STUCK.as_millis() as u64 }).await;
-    // on a thread of the hive's: the driver must find the bee away, not be the one that runs it
+    // block it on a thread of the hive: the driver must find the bee busy, rather than run it itself
     assert!(eventually(|| app("sticky").handlers[1].messages == 1).await);
     let Peer { stream, .. } = peer;
     let (mut read, mut write) = stream.into_split();
-    // the switch reads what it is sent, and notes when its echoes come back
+
+    // the switch reads all messages, and records when its echo replies arrive
     let echoes = tokio::spawn(async move {
         let mut frames = beehive_of::FrameBuffer::new();
         let mut heard = Vec::new();
@@ -112,9 +115,11 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
         }
         heard
     });
+
     let before = resident_bytes();
     let (burst, began) = (burst(), Instant::now());
     let (mut sent, mut bytes, mut downs, mut most) = (Vec::new(), 0, 0, 0);
+
     while began.elapsed() < STUCK - Duration::from_millis(500) {
         write.write_all(&burst).await.expect("is read");
         bytes += burst.len();
@@ -127,15 +132,19 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
         downs += 1;
         most = most.max(resident_bytes());
     }
+
     let totals = controller.directory.totals();
     assert!(totals.packet_ins_shed > 10_000, "{totals:?}");
     assert_eq!(controller.directory.nodes(), 1, "the switch was let go");
     assert!(eventually(|| app("ports").handlers[0].messages == downs).await, "ports are not heard of");
     assert!(began.elapsed() < STUCK, "the bee is stuck no more, and nothing was shown");
-    // 4 096 packets under way and a full waiting room are some 10 MB; the rest is what the allocator keeps
+
+    // 4 096 packets in flight and a full packet queue take about 10 MB; the rest is memory that the allocator
+    // retains
     let grown = most.saturating_sub(before);
     assert!(bytes > 200_000_000 && grown < 64_000_000, "{bytes} bytes sent, memory grew by {grown}");
-    // when it goes on, everything is handled or counted
+
+    // after it is unblocked, every packet is handled or counted
     assert!(
         eventually(|| {
             let totals = controller.directory.totals();
@@ -143,6 +152,7 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
         })
         .await
     );
+
     drop(write);
     let heard = echoes.await.expect("reads");
     assert_eq!(heard.len(), sent.len(), "echoes are not answered");
@@ -151,5 +161,6 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
         "{bytes} bytes sent, memory grew by {grown}, slowest echo {slowest:?}, {} shed",
         totals.packet_ins_shed
     );
+
     assert!(slowest < Duration::from_millis(500), "the slowest echo took {slowest:?}");
 }

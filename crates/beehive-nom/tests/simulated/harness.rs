@@ -1,4 +1,4 @@
-//! A hive on a clock of its own, a simulated switch, and hosts.
+//! A hive on its own clock, a simulated switch, and hosts.
 
 use crate::clock::Clock;
 use beehive_core::Hive;
@@ -8,7 +8,7 @@ use beehive_nom::sim::{SimulatedSwitch, frame};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A host: a port, an address, perhaps in a VLAN.
+/// A host: a port, an address, and optionally a VLAN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
     pub(crate) port: PortNo,
@@ -26,21 +26,23 @@ pub(crate) struct Lab {
     pub(crate) switch: SimulatedSwitch,
 }
 
-/// Waits until nothing is under way: no timer is due, no switch has anything to say, no driver has anything in its hands,
-/// and the hive has done all that came in.
+/// Waits until nothing is in flight: no timer is due, no switch has messages for its driver, no driver is
+/// busy, and the hive is idle.
 pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSwitch]) {
-    let said = || switches.iter().map(|switch| switch.said()).sum::<u64>();
+    let said = || switches.iter().map(|switch| switch.upcalls_total()).sum::<u64>();
     loop {
         clock.settled().await;
         let before = said();
         quiet(switches).await;
         hive.idle().await;
-        // a driver may have held the last answers, which nothing else knows of; what it did with them is done now
+
+        // a driver may have handled the last answers, which may have caused new messages
         quiet(switches).await;
-        // whoever waits for timers has been told of new ones by now, and looks at the clock when it is polled
+        // tasks that wait for timers were notified of new ones, and look at the clock when they are polled
         for _ in 0..4 {
             tokio::task::yield_now().await
         }
+
         if said() == before && clock.is_settled() {
             return;
         }
@@ -59,7 +61,7 @@ pub(crate) enum Deciding {
 }
 
 impl Lab {
-    /// A learning switch with `settings`, over a switch with four ports.
+    /// Starts a learning switch with `settings` and a switch with four ports.
     pub(crate) async fn learning(settings: &str, knows_owners: bool) -> Lab {
         Lab::new(Deciding::LearningSwitch, settings, knows_owners).await
     }
@@ -73,18 +75,19 @@ impl Lab {
         };
         let hive = builder.settings(settings.parse().expect("settings")).start().expect("starts");
         let switch = SimulatedSwitch::new(&hive, NodeId(1), 4, knows_owners);
+
         switch.connect();
         let lab = Lab { clock, hive, switch };
         lab.settled().await;
         lab
     }
 
-    /// Waits until everything that was caused is done.
+    /// Waits until all work is done.
     pub(crate) async fn settled(&self) {
         settled(&self.clock, &self.hive, &[&self.switch]).await
     }
 
-    /// Moves the clock, a second at a time.
+    /// Advances the clock, one second at a time.
     pub(crate) async fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_secs(1));
@@ -92,7 +95,7 @@ impl Lab {
         }
     }
 
-    /// Sends a frame; returns the ports that it went out of.
+    /// Sends a frame. Returns the ports that it was sent out of.
     pub(crate) async fn send(&self, from: Host, to: Mac) -> Vec<u32> {
         let data = frame(to, from.mac, from.tag, b"hello");
         self.switch.ports().iter().for_each(|port| drop(self.switch.sent(port.number)));
@@ -102,7 +105,8 @@ impl Lab {
         self.switch.ports().iter().filter_map(|port| out(port.number)).collect()
     }
 
-    /// There and back, twice: the second time by flows. Whether it worked.
+    /// Sends frames both ways, twice; the second time they are forwarded by flows. Returns whether all
+    /// arrived.
     pub(crate) async fn ping(&self, a: Host, b: Host) -> bool {
         let mut worked = true;
         for _ in 0..2 {
@@ -112,7 +116,7 @@ impl Lab {
         worked
     }
 
-    /// Packets that came up so far.
+    /// Returns the number of packet-ins so far.
     pub(crate) fn packet_ins(&self) -> u64 {
         let status = self.hive.status();
         let apps = status.apps.iter().filter(|app| app.name != "node-controller");
@@ -122,7 +126,7 @@ impl Lab {
             .sum()
     }
 
-    /// The flows between hosts.
+    /// Returns the flows between hosts.
     pub(crate) fn flows(&self) -> Vec<Flow> {
         self.switch.flows()
     }

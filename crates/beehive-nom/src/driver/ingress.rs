@@ -1,0 +1,352 @@
+//! Admits the messages of a switch to the hive: packets need credits, wait in queues while there are none,
+//! and are then shed; all other events are always admitted.
+//!
+//! A bee whose thread the operating system has preempted for some milliseconds is not overloaded, so packets
+//! wait for it. Meanwhile the driver goes on reading messages that must not wait: echoes, ports, flows,
+//! errors, barriers.
+
+use crate::driver::fair_share::{self, CreditLedger};
+use crate::driver::packet_queue::PacketQueues;
+use crate::driver::{Counters, Event, Events, FlowReading};
+use crate::limits;
+use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
+use beehive::{Address, Io, Mail, Message, Time};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of packet admission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// Maximum time that a packet waits in its driver while the hive is behind, before it is dropped. Default
+    /// 200 ms: on a busy machine a thread is preempted for 10 ms, and in a container that has used up its CPU
+    /// quota for 100 ms. A waiting packet delays only packets of the same port. Zero disables queueing.
+    pub patience: Duration,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Admission { patience: Duration::from_millis(200) }
+    }
+}
+
+/// Passes the events of a driver to the hive.
+pub(crate) struct Ingress {
+    io: Io,
+    address: Address,
+    node: Option<NodeId>,
+    counters: Arc<Counters>,
+    admission: Admission,
+    /// Total number of credits of this IO bee.
+    limit: u32,
+    /// Number of free credits at which ports start to be limited to fair shares.
+    scarce_below: u32,
+    /// Number of free credits left in this round.
+    credits_left: u32,
+    ledger: CreditLedger,
+    queues: PacketQueues,
+    /// Counts of this round; added to the counters when the round ends.
+    tally: Tally,
+    now: Time,
+    window: Window,
+    flooded: bool,
+    /// Whether commands were lost and no [`VerifyFlows`] has been sent since.
+    resync_needed: bool,
+    /// Time of the latest [`VerifyFlows`].
+    resync_sent: Option<Time>,
+}
+
+#[derive(Default)]
+struct Tally {
+    arrived: u64,
+    queued: u64,
+    shed: u64,
+}
+
+/// Counts of the current second.
+struct Window {
+    start: Time,
+    /// Number of events that found no free credit.
+    uncredited: u32,
+    shed: u64,
+    /// LLDP probes that were admitted by port although the port had no credit.
+    probes: HashMap<PortNo, u32>,
+}
+
+impl Window {
+    fn open(start: Time) -> Window {
+        Window { start, uncredited: 0, shed: 0, probes: HashMap::new() }
+    }
+
+    /// Counts a probe of `port` and returns whether it may be admitted without a credit.
+    fn allows_probe(&mut self, port: PortNo) -> bool {
+        if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
+            return false;
+        }
+        let probes = self.probes.entry(port).or_default();
+        *probes += 1;
+        *probes <= limits::PROBES_PER_PORT_MAX
+    }
+}
+
+impl Ingress {
+    pub(crate) fn new(io: Io, counters: Arc<Counters>, admission: Admission) -> Ingress {
+        let (address, now, limit) = (io.address(), io.now(), io.credits());
+        Ingress {
+            io,
+            address,
+            node: None,
+            counters,
+            admission,
+            limit,
+            scarce_below: limit / 4,
+            credits_left: limit,
+            ledger: CreditLedger::default(),
+            queues: PacketQueues::default(),
+            tally: Tally::default(),
+            now,
+            window: Window::open(now),
+            flooded: false,
+            resync_needed: false,
+            resync_sent: None,
+        }
+    }
+
+    pub(crate) fn io(&mut self) -> &mut Io {
+        &mut self.io
+    }
+
+    /// Waits for mail and, if packets are queued, for credits to return. Cancel-safe.
+    pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
+        if self.queues.is_empty() {
+            return Some(self.io.receive().await);
+        }
+
+        // wait for one more than are free now: with those, no packet could be admitted
+        let returned = self.io.credits_returned(self.credits_left + 1);
+        tokio::select! {
+            mail = self.io.receive() => Some(mail),
+            () = returned => None,
+        }
+    }
+
+    /// Starts a round: reads the number of free credits and admits queued packets first.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.now = now;
+        self.credits_left = self.io.credits();
+        if !self.ledger.is_empty() {
+            self.drain_queues()
+        }
+        if now.since(self.window.start) >= Duration::from_secs(1) {
+            self.roll_window()
+        }
+    }
+
+    #[cold]
+    fn drain_queues(&mut self) {
+        self.admit_queued();
+        self.tally.shed += self.queues.expire(self.now, self.admission.patience);
+        if self.queues.is_empty() && self.credits_left > self.scarce_below {
+            self.ledger.clear()
+        }
+    }
+
+    fn roll_window(&mut self) {
+        if self.window.shed > 0
+            && let Some(node) = self.node
+        {
+            tracing::warn!(%node, packets = self.window.shed, "hive is overloaded: dropped packets from this switch");
+        }
+        self.window = Window::open(self.now)
+    }
+
+    /// Ends a round: hands the admitted messages to the hive.
+    #[inline]
+    pub(crate) fn finish(&mut self) {
+        // cannot fail: only packets take credits, and a credit was counted for each of them
+        let _ = self.io.try_flush();
+        if !self.queues.is_empty() {
+            self.flush_queues()
+        }
+        if self.tally.arrived > 0 || self.tally.shed > 0 {
+            self.flush_tally()
+        }
+    }
+
+    /// Handlers may have finished by now and returned their credits, so more queued packets can be admitted.
+    #[cold]
+    fn flush_queues(&mut self) {
+        loop {
+            self.credits_left = self.io.credits();
+            if !self.admit_queued() {
+                return;
+            }
+            // cannot fail: only as many packets as there are credits were admitted
+            let _ = self.io.try_flush();
+        }
+    }
+
+    fn flush_tally(&mut self) {
+        let Tally { arrived, queued, shed } = std::mem::take(&mut self.tally);
+        Counters::add(&self.counters.packet_ins, arrived);
+        Counters::add(&self.counters.packet_ins_waited, queued);
+        Counters::add(&self.counters.packet_ins_shed, shed);
+        self.window.shed += shed;
+    }
+
+    /// Returns whether the switch has sent more events than [`limits::EVENTS_UNCREDITED_PER_SECOND_MAX`].
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.flooded
+    }
+
+    /// Drops the queued packets and announces that the switch has left.
+    pub(crate) fn node_left(&mut self) {
+        self.tally.shed += self.queues.clear();
+        self.flush_tally();
+        if let Some(node) = self.node.take() {
+            let driver = self.address;
+            self.emit_now(NodeLeft { node, driver })
+        }
+    }
+
+    /// Checks whether the inbox of this IO bee overflowed. If so, asks the node app to compare the flows of
+    /// the switch with the intended ones, and thereby the apps to check their own flows; the final state is
+    /// right whatever was lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
+    #[inline]
+    pub(crate) fn check_lost_commands(&mut self) {
+        let lost = self.io.take_lost();
+        if lost > 0 || self.resync_needed {
+            self.request_resync(lost)
+        }
+    }
+
+    #[cold]
+    fn request_resync(&mut self, lost: u64) {
+        Counters::add(&self.counters.commands_lost, lost);
+        self.resync_needed = true;
+        let Some(node) = self.node else { return };
+
+        if self.resync_sent.is_some_and(|sent| self.now.since(sent) < limits::REPAIR_INTERVAL) {
+            return;
+        }
+
+        tracing::warn!(%node, lost, "command queue overflowed; resyncing flow table");
+        (self.resync_needed, self.resync_sent) = (false, Some(self.now));
+        self.emit_now(VerifyFlows { node })
+    }
+
+    /// Like [`Ingress::emit_now`], but sends the message to the IO bee that asked for it.
+    fn send_now<M: Message>(&mut self, asker: Address, message: M) {
+        let _ = self.io.try_flush();
+        self.io.send(asker, message);
+        self.flush_event()
+    }
+
+    fn emit_now<M: Message>(&mut self, message: M) {
+        // flush packets that arrived earlier first, to keep the order
+        let _ = self.io.try_flush();
+        self.io.emit(message);
+        self.flush_event()
+    }
+
+    fn flush_event(&mut self) {
+        if self.io.try_flush().is_ok() {
+            self.credits_left = self.credits_left.min(self.io.credits());
+            return;
+        }
+        self.window.uncredited += 1;
+        self.flooded |= self.window.uncredited > limits::EVENTS_UNCREDITED_PER_SECOND_MAX;
+        self.io.flush_control()
+    }
+
+    /// Handles a packet while credits are scarce: admits it if its port has not used up its share, or else
+    /// queues or sheds it.
+    #[cold]
+    fn packet_in_scarce(&mut self, packet: PacketIn) {
+        // a flood must not make the links that it comes through look dead: the topology would then change for
+        // no reason
+        if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
+            && self.window.allows_probe(packet.port)
+        {
+            return self.emit_now(packet.detached());
+        }
+
+        if self.ledger.is_empty() {
+            self.ledger.start(self.limit - self.credits_left)
+        }
+
+        let port = packet.port;
+        if !self.queues.has_queued(port) && credit_available(&self.ledger, port, self.credits_left) {
+            self.ledger.take(port);
+            self.credits_left -= 1;
+            self.io.emit(packet.detached())
+        } else if !self.admission.patience.is_zero() && self.queues.push(self.now, packet) {
+            self.tally.queued += 1
+        } else {
+            self.tally.shed += 1
+        }
+    }
+
+    /// Adds queued packets to the batch, as far as there are credits. Returns whether there was one. Call it
+    /// only when everything admitted before has been handed over.
+    fn admit_queued(&mut self) -> bool {
+        let Ingress { io, credits_left, ledger, queues, limit, .. } = self;
+        ledger.settle(*limit - *credits_left);
+        let before = *credits_left;
+        let (credits_left, ledger) =
+            (std::cell::Cell::from_mut(credits_left), std::cell::RefCell::new(ledger));
+
+        queues.drain(
+            |port| credit_available(&ledger.borrow(), port, credits_left.get()),
+            |packet| {
+                ledger.borrow_mut().take(packet.port);
+                credits_left.set(credits_left.get() - 1);
+                io.emit(packet)
+            },
+        );
+
+        credits_left.get() < before
+    }
+}
+
+/// Returns whether a port may take one of the `credits_left` free credits.
+fn credit_available(ledger: &CreditLedger, port: PortNo, credits_left: u32) -> bool {
+    fair_share::allows(ledger.held(port) as usize, 1, credits_left as usize)
+}
+
+impl Events for Ingress {
+    #[inline]
+    fn packet_in(&mut self, packet: PacketIn) {
+        self.tally.arrived += 1;
+        if self.credits_left <= self.scarce_below {
+            return self.packet_in_scarce(packet);
+        }
+        self.credits_left -= 1;
+        self.io.emit(packet)
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Joined { node, ports, knows_owners, drops_misses } => {
+                self.node = Some(node);
+                let driver = self.address;
+                self.emit_now(NodeJoined { node, driver, ports, knows_owners, drops_misses })
+            }
+            Event::PortUp(message) => self.emit_now(message),
+            Event::PortDown(message) => {
+                // queued packets arrived before this event; no app may learn from them afterwards that their
+                // senders are at this port
+                self.tally.shed += self.queues.drop_port(message.port);
+                self.emit_now(message)
+            }
+            Event::PortChanged(message) => self.emit_now(message),
+            Event::FlowRemoved(message) => self.emit_now(message),
+            Event::FlowFailed(message) => self.emit_now(message),
+            Event::FlowsConfirmed(message) => self.emit_now(message),
+            Event::FlowsRead(FlowReading { asker: None, read }) => self.emit_now(read),
+            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.send_now(asker, read),
+            Event::Duplicate { node, refused, kept } => self.emit_now(DuplicateNode { node, refused, kept }),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs the IO bee of one switch: moves messages from the driver to the hive and from the hive to the driver.
+
+use crate::driver::ingress::{Admission, Ingress};
+use crate::driver::{Close, Driver};
+use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
+use beehive::{Io, Mail};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Drives a switch until its connection ends or the hive stops. Returns the reason.
+///
+/// Each round processes the input of the switch, hands it to the hive, gives the driver all answers and
+/// commands that have arrived by then, and writes once. The messages handed over run as soon as this task
+/// waits; their answers wake the next round.
+pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
+    let stopping = io.hive().clone();
+    let stopping = stopping.stopping();
+    tokio::pin!(stopping);
+    let mut io = io;
+
+    // run the handlers of this switch's messages on this worker, so that no other thread has to be woken
+    io.run_here();
+    let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
+    let mut pending = PendingCommands::default();
+    let close = loop {
+        // while the driver is full, commands stay in the bounded inbox of this IO bee
+        let accepts_commands = !driver.is_full();
+        tokio::select! {
+            biased;
+            () = &mut stopping => break Close::Stopping,
+            () = driver.wait() => {}
+            one = ingress.next_mail(), if accepts_commands => pending.queue.extend(one),
+        }
+
+        if let Err(close) = round(&mut ingress, &mut driver, &mut pending) {
+            break close;
+        }
+        if ingress.is_flooded() {
+            break Close::Flood;
+        }
+    };
+
+    ingress.node_left();
+    // pending output, such as an error message, may still be sent
+    let now = ingress.io().now();
+    let _ = driver.flush(now);
+    driver.end(&close).await;
+
+    close
+}
+
+/// Mail that was received and not yet given to the driver.
+#[derive(Default)]
+struct PendingCommands {
+    queue: VecDeque<Mail>,
+    /// Number of commands in the first mail that the driver has already taken.
+    done: usize,
+}
+
+#[inline]
+fn round<D: Driver>(
+    ingress: &mut Ingress,
+    driver: &mut D,
+    pending: &mut PendingCommands,
+) -> Result<(), Close> {
+    let now = ingress.io().now();
+    ingress.begin(now);
+    let taken = driver.take(now, ingress);
+    ingress.finish();
+
+    if !driver.is_full() {
+        ingress.io().receive_into(&mut pending.queue);
+        ingress.check_lost_commands()
+    }
+
+    loop {
+        let delivered = pending.deliver(driver);
+        let flushed = driver.flush(now);
+        // an error in the input explains the end better than a write error that follows from it
+        taken.as_ref().map_err(Close::clone)?;
+        flushed?;
+        if delivered.is_continue() || driver.is_full() {
+            return Ok(());
+        }
+    }
+}
+
+impl PendingCommands {
+    /// Gives answers and commands to the driver, in order, until it is full.
+    #[inline]
+    fn deliver<D: Driver>(&mut self, driver: &mut D) -> ControlFlow<()> {
+        while let Some(mail) = self.queue.pop_front() {
+            let mail = match mail.into_answers::<PacketIn>() {
+                Ok(answers) => {
+                    // an error was counted by the handler, and its packet stays unanswered; a full driver
+                    // drops packet-outs
+                    answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
+                    continue;
+                }
+                Err(mail) => mail,
+            };
+
+            if apply(driver, &mail, &mut self.done).is_break() {
+                self.queue.push_front(mail);
+                return ControlFlow::Break(());
+            }
+
+            self.done = 0
+        }
+
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives the commands of one mail to the driver until it is full, skipping the first `done`.
+#[inline]
+fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
+    if let Some(flows) = mail.messages::<InstallFlow>() {
+        apply_each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
+    } else if let Some(packets) = mail.messages::<SendPacket>() {
+        packets.iter().for_each(|SendPacket(packet)| driver.send(packet));
+        ControlFlow::Continue(())
+    } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>() {
+        apply_each(driver, withdrawals, done, |driver, flows| driver.withdraw(flows))
+    } else if let Some(readings) = mail.messages::<ReadFlows>() {
+        apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
+    } else {
+        let name = mail.name();
+        tracing::warn!(message = name, "driver received a message of a type that it does not handle");
+        ControlFlow::Continue(())
+    }
+}
+
+#[inline]
+fn apply_each<D: Driver, M>(
+    driver: &mut D,
+    commands: &[M],
+    done: &mut usize,
+    command: impl Fn(&mut D, &M),
+) -> ControlFlow<()> {
+    for one in commands.iter().skip(*done) {
+        if driver.is_full() {
+            return ControlFlow::Break(());
+        }
+        command(driver, one);
+        *done += 1
+    }
+    ControlFlow::Continue(())
+}
