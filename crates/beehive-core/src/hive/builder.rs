@@ -86,7 +86,7 @@ pub struct Builder {
     recorder: Option<Arc<Recorder>>,
     snapshots_by_moment: bool,
     io: Vec<StartIo>,
-    witness: Option<Arc<Notes>>,
+    history: Option<Arc<Notes>>,
 }
 
 /// Why a hive did not start.
@@ -256,8 +256,8 @@ impl Builder {
     }
 
     /// Has everything that handlers do written down in `notes`.
-    pub(crate) fn witness(mut self, notes: Arc<Notes>) -> Self {
-        self.witness = Some(notes);
+    pub(crate) fn history(mut self, notes: Arc<Notes>) -> Self {
+        self.history = Some(notes);
         self
     }
 
@@ -319,7 +319,7 @@ impl Builder {
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderLane::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
-            witness: self.witness.map(|notes| notes.begin_life()),
+            history: self.history.map(|notes| notes.begin_life()),
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),

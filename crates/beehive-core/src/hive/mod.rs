@@ -81,7 +81,7 @@ pub(crate) struct HiveInner {
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
     /// Of a test that will do again what the hive does.
-    pub(crate) witness: Option<Arc<Watch>>,
+    pub(crate) history: Option<Arc<Watch>>,
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
     /// A message that holds its handler for longer is named.

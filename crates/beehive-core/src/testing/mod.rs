@@ -133,11 +133,12 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`Witness`] watches a hive that runs as in production, and asks whether a single bee would have done the same.
+//! A [`History`] records what a hive does that runs as in production, and checks that a single bee would have done the same.
 //!
 //! The oracle below it, what maps say and what handlers really touch, is in [`maps`]; a journal that commits late,
 //! refuses and dies is [`TestJournal`].
 
+mod history;
 mod journal;
 mod kit;
 pub mod maps;
@@ -146,8 +147,10 @@ mod rerun;
 mod setup;
 mod snapshot;
 mod spread;
-mod witness;
 
+#[doc(hidden)]
+pub use history::Fault;
+pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, shake};
 pub use journal::TestJournal;
 pub use kit::Kit;
 pub use platform::VirtualPlatform;
@@ -155,6 +158,3 @@ pub use rerun::Difference;
 pub use setup::Setup;
 pub use snapshot::Snapshot;
 pub use spread::Spread;
-#[doc(hidden)]
-pub use witness::Fault;
-pub use witness::{Deviation, Shaking, Witness, Witnessed, merge_two, shake};

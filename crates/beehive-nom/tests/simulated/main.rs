@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 mod chance;
 mod clock;
+mod history;
 mod journal;
 mod lab;
 mod learning_switch;
@@ -12,4 +13,3 @@ mod network;
 mod node_controller;
 mod oracle;
 mod shedding;
-mod witnessed;

@@ -216,17 +216,17 @@ impl Turn<'_> {
     /// Notes something, behind the gate if there is one: it has happened if what is there was committed.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Noted>) {
-        match (&mut self.gate, &self.hive.witness) {
+        match (&mut self.gate, &self.hive.history) {
             (_, None) => {}
             (Some(gate), _) => gate.notes.extend(notes),
-            (None, Some(witness)) => witness.add(None, notes),
+            (None, Some(history)) => history.add(None, notes),
         }
     }
 
     /// Notes that a bee was put together from what is logged.
     pub(crate) fn note_restored(&mut self, app: u16, cells: impl FnOnce() -> Vec<CellId>) {
-        if let Some(witness) = &self.hive.witness {
-            witness.add(None, vec![Noted::Restored { app, cells: cells() }])
+        if let Some(history) = &self.hive.history {
+            history.add(None, vec![Noted::Restored { app, cells: cells() }])
         }
     }
 }

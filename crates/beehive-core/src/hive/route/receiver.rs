@@ -301,7 +301,7 @@ fn hand_over<A: Handlers>(
             slow_path::refuse::<A>(way, range, remembered, lane, turn)
         }
         Outcome::Cells => {
-            if turn.hive.witness.is_some() {
+            if turn.hive.history.is_some() {
                 history::due(&handler, way.batch(), range, turn)
             }
             let delivery = Delivery {
@@ -372,7 +372,7 @@ pub(crate) fn end_with_error<M: Message>(
     turn: &mut Turn,
 ) {
     handler.fail(turn.hive, &**batch, index, position, error);
-    if turn.hive.witness.is_some() {
+    if turn.hive.history.is_some() {
         history::ended_before(handler, &**batch, index, turn)
     }
     let mut done = Executed::default();

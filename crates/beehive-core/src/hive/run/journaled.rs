@@ -105,7 +105,7 @@ fn run_all<A: Handlers>(
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (mut new, inputs) = tail.take_note(batch, handler.app, first..first + count);
-    if turn.hive.witness.is_some() {
+    if turn.hive.history.is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
             history::ended_before(handler, batch, index, turn)
         }
@@ -232,8 +232,8 @@ pub(crate) fn record<A: App>(
     };
     match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
         Some(number) => {
-            if let Some(witness) = &turn.hive.witness {
-                witness.add(Some(number), notes)
+            if let Some(history) = &turn.hive.history {
+                history.add(Some(number), notes)
             }
             tail.next_seq = next_seq;
             tail.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });

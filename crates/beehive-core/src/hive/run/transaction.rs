@@ -135,7 +135,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let chances = Chances::of::<A, M>(app, cells);
     done.chance = chances.of_message(&batch.source, range.start);
     done.chain = batch.source.chain.after(range.start);
-    let mut notes = hive.witness.is_some().then(Vec::new);
+    let mut notes = hive.history.is_some().then(Vec::new);
     // the handler has drawn from that in `ctx`
     let about = |index| About {
         handler: Handler::of::<A, M>(app),

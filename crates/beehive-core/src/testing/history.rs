@@ -1,4 +1,4 @@
-//! A hive under observation: whether what many bees did on many cores is what a single bee would have done.
+//! `History`: checks that what many bees did on many cores is what a single bee would have done.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::log::journal::Entry;
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Writes down what a hive does and does it again, in the same order, with all cells in one bee.
+/// Records the execution history of a hive and executes it again, in the same order, with all cells in one bee.
 ///
-/// A [`Kit`](crate::testing::Kit) spreads the cells of a scenario differently and compares. A witness asks the same of a hive
-/// that runs as in production, on all cores, with senders that race: whatever it did must be what one bee alone would have
-/// done, in the order in which the transactions were committed. It checks that
+/// A [`Kit`](crate::testing::Kit) spreads the cells of a scenario differently and compares. A history asks the same of a hive
+/// that runs as in production, on all cores, with senders that race: one bee with all cells, given the same transactions in
+/// the order of their commits, must do the same. [`History::compare`] checks that
 ///
 /// - each transaction, run again on one instance of its app that has all cells, gives the same answer or error, sends the
 ///   same in the same order, and leaves the same in the rows that it changed;
@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 /// ```
 /// # extern crate beehive_core as beehive;
 /// # use beehive::{App, Dict, Hive, Message, handlers};
-/// use beehive::testing::Witness;
+/// use beehive::testing::History;
 /// # #[derive(Message)]
 /// # #[message(reply = u64)]
 /// # struct Hit { name: String }
@@ -47,8 +47,8 @@ use tokio::sync::oneshot;
 /// # }
 /// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
 /// # runtime.block_on(async {
-/// let witness = Witness::new();
-/// let hive = witness.watch(Hive::builder().app::<Counter>()).start()?;
+/// let history = History::new();
+/// let hive = history.record(Hive::builder().app::<Counter>()).start()?;
 /// let tasks: Vec<_> = (0..4)
 ///     .map(|task| {
 ///         let hive = hive.clone();
@@ -62,17 +62,17 @@ use tokio::sync::oneshot;
 /// for task in tasks {
 ///     task.await?
 /// }
-/// assert_eq!(witness.check(&hive).await.committed, 400);
+/// assert_eq!(history.check(&hive).await.committed, 400);
 /// # hive.stop(std::time::Duration::from_secs(1)).await;
 /// # Ok::<_, Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Default)]
-pub struct Witness(Arc<Notes>);
+pub struct History(Arc<Notes>);
 
-/// What a hive was seen to do.
+/// Counts of what a recorded hive did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Witnessed {
+pub struct HistorySummary {
     /// Transactions that committed.
     pub committed: usize,
     /// Transactions that failed.
@@ -153,7 +153,7 @@ impl std::fmt::Display for Deviation {
 }
 impl std::error::Error for Deviation {}
 
-/// A fault that a hive might have, put into what a witness has written down: for tests of the witness.
+/// A fault that a hive might have, which [`History::tamper`] puts into the record: for tests of the history itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -167,22 +167,24 @@ pub enum Fault {
     BeforeItsCause,
 }
 
-impl Witness {
-    /// A witness that has seen nothing.
-    pub fn new() -> Witness {
-        Witness::default()
+impl History {
+    /// Returns an empty history.
+    pub fn new() -> History {
+        History::default()
     }
 
-    /// Has it watch a hive that is about to start: the first, or the next life of one that a log remembers.
-    pub fn watch(&self, builder: Builder) -> Builder {
-        builder.witness(self.0.clone())
+    /// Makes the hive that `builder` starts record what it does here. Call it again for each later incarnation of a hive that
+    /// is restored from its log.
+    pub fn record(&self, builder: Builder) -> Builder {
+        builder.history(self.0.clone())
     }
 
-    /// The hive that was watched last has died or will, and this is the log of its colony then: what its apps did and the log
-    /// does not say never happened. What volatile dictionaries had in them is gone.
+    /// Ends the current incarnation: the hive that was recorded last has crashed or will, and `log` is what its colony's log
+    /// holds. Transactions whose entries are missing from the log count as never executed, and volatile dictionaries are empty
+    /// in the next incarnation.
     ///
     /// # Panics
-    /// When that is no log.
+    /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
         let numbers: HashSet<u64> = log
             .iter()
@@ -194,9 +196,9 @@ impl Witness {
         self.0.end_life(numbers)
     }
 
-    /// Waits until the hive is idle, and compares what was seen with what a single bee does. The hive must be running, for
-    /// its cells are looked at, too; what comes meanwhile is waited for. Cancel-safe.
-    pub async fn compare(&self, hive: &Hive) -> Result<Witnessed, Deviation> {
+    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and compares. The hive must
+    /// still be running, because its cells are compared too; messages that arrive in the meantime are waited for. Cancel-safe.
+    pub async fn compare(&self, hive: &Hive) -> Result<HistorySummary, Deviation> {
         let inner = hive.inner();
         let apps = inner.apps.read().clone();
         let (notes, images) = loop {
@@ -219,18 +221,18 @@ impl Witness {
         again.finish(images)
     }
 
-    /// As [`Witness::compare`], for a test.
+    /// Does the same as [`History::compare`] and fails the test if there is a deviation.
     ///
     /// # Panics
-    /// When there is a deviation; the message says what.
-    pub async fn check(&self, hive: &Hive) -> Witnessed {
+    /// Panics with the deviation's text if there is one.
+    pub async fn check(&self, hive: &Hive) -> HistorySummary {
         match self.compare(hive).await {
-            Ok(witnessed) => witnessed,
+            Ok(summary) => summary,
             Err(deviation) => panic!("{deviation}"),
         }
     }
 
-    /// Puts a fault into what was seen; returns whether there was something that can have it.
+    /// Puts a fault into the record; returns false if no recorded transaction can have it.
     #[doc(hidden)]
     pub fn tamper(&self, fault: Fault) -> bool {
         let mut done = false;
@@ -306,7 +308,7 @@ struct Again<'a> {
     /// Messages that were put off have given up their place.
     put_off: HashSet<Given>,
     bees: BTreeSet<(u16, BeeId)>,
-    seen: Witnessed,
+    seen: HistorySummary,
 }
 
 impl<'a> Again<'a> {
@@ -321,7 +323,7 @@ impl<'a> Again<'a> {
             turns: HashSet::new(),
             put_off: HashSet::new(),
             bees: BTreeSet::new(),
-            seen: Witnessed::default(),
+            seen: HistorySummary::default(),
         }
     }
 
@@ -423,7 +425,7 @@ impl<'a> Again<'a> {
         Err(Deviation::Otherwise { what: self.what(ran), on_the_hive: in_words(&ran.left), alone })
     }
 
-    fn finish(mut self, images: Vec<Vec<CellImage>>) -> Result<Witnessed, Deviation> {
+    fn finish(mut self, images: Vec<Vec<CellImage>>) -> Result<HistorySummary, Deviation> {
         if let Some((given, waiting)) = self.due.iter().min_by_key(|(_, waiting)| waiting.front().copied()) {
             let (what, messages) = (format!("{}, {:02x?}", self.handler(given), given.bytes), waiting.len());
             return Err(Deviation::NeverHandled { what, messages });
