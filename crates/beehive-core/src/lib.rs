@@ -20,6 +20,7 @@ pub mod seams;
 mod shape;
 mod spared;
 mod state;
+#[cfg(feature = "testing")]
 pub mod testing;
 mod time;
 mod view;
