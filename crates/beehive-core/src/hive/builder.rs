@@ -6,6 +6,7 @@ use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::lane_of;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::dispatch::message_types::{SameName, Types};
+use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::workers;
 use crate::hive::dispatch::workers::Workers;
@@ -13,8 +14,6 @@ use crate::hive::edge::io_bee::IoBees;
 use crate::hive::log::journal::{AppShapes, BeeImage, Colony, Journal, Record, Shapes};
 use crate::hive::log::log_client::Link;
 use crate::hive::message::dead_letters::DeadLetters;
-use crate::hive::observe::history::Notes;
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::observe::status::AnyApp;
 use crate::hive::ownership::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::registration::{Registrar, Seal, Start};
@@ -83,10 +82,9 @@ pub struct Builder {
     credits: Option<u32>,
     stuck_after: Option<Duration>,
     journal: Option<(Arc<dyn Journal>, Colony)>,
-    recorder: Option<Arc<Recorder>>,
     snapshots_by_moment: bool,
     io: Vec<StartIo>,
-    history: Option<Arc<Notes>>,
+    probe: Option<Arc<dyn Probe>>,
 }
 
 /// Why a hive did not start.
@@ -249,20 +247,16 @@ impl Builder {
         self
     }
 
-    /// Tells `recorder` what apps send.
-    pub(crate) fn recorder(mut self, recorder: Arc<Recorder>) -> Self {
-        self.recorder = Some(recorder);
-        self
-    }
-
-    /// Has everything that handlers do written down in `notes`.
-    pub(crate) fn history(mut self, notes: Arc<Notes>) -> Self {
-        self.history = Some(notes);
+    /// Attaches an observer. The last one counts.
+    #[cfg(feature = "testing")]
+    pub(crate) fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
+        self.probe = Some(probe);
         self
     }
 
     /// Snapshots change only when time moves, or when [`HiveInner::publish_snapshots`] says so: what a handler sees in them
     /// does not depend on how cells are spread.
+    #[cfg(feature = "testing")]
     pub(crate) fn snapshots_by_moment(mut self) -> Self {
         self.snapshots_by_moment = true;
         self
@@ -312,14 +306,14 @@ impl Builder {
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::next_instance(),
-            types: Types::recorded(io.clone(), self.recorder),
+            types: Types::new(io.clone()),
             io,
             timers: Timers::default(),
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderLane::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
-            history: self.history.map(|notes| notes.begin_life()),
+            probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),
@@ -340,6 +334,9 @@ impl Builder {
             started: platform.now(),
             platform,
         });
+        if let Some(probe) = hive.probe() {
+            probe.starting()
+        }
         if let Some(link) = &hive.link {
             link.attach(&hive)
         }

@@ -40,6 +40,7 @@ use crate::hive::admission::credits::{Cause, Credits, UnderWay};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::dispatch::workers::Workers;
@@ -47,7 +48,6 @@ use crate::hive::edge::io_bee::IoBees;
 use crate::hive::log::log_client::Link;
 use crate::hive::message::batch::{AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
-use crate::hive::observe::history::Watch;
 use crate::hive::observe::status::AnyApp;
 use crate::hive::sweep::ticks::Timers;
 use crate::message::Message;
@@ -80,8 +80,8 @@ pub(crate) struct HiveInner {
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderLane,
     pub(crate) link: Option<Arc<Link>>,
-    /// Of a test that will do again what the hive does.
-    pub(crate) history: Option<Arc<Watch>>,
+    /// The observer that a test has attached; see [`HiveInner::probe`].
+    probe: Option<Arc<dyn Probe>>,
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     workers: Workers,
     /// A message that holds its handler for longer is named.

@@ -2,11 +2,12 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::log::journal::Entry;
-use crate::hive::observe::history::{Alone, Given, Left, Moment, Noted, Notes, Ran, Sender};
 use crate::hive::observe::status::AnyApp;
 use crate::hive::{Builder, Hive};
 use crate::message::ErrorKind;
 use crate::state::CellImage;
+use crate::testing::hooks::history::{Event, Events, Given, Left, Moment, Ran, Recorder, Sender};
+use crate::testing::hooks::inspect::{Inspect, Replica};
 use crate::testing::platform::Chance;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -67,7 +68,7 @@ use tokio::sync::oneshot;
 /// # Ok::<_, Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Default)]
-pub struct History(Arc<Notes>);
+pub struct History(Arc<Events>);
 
 /// Counts of what a recorded hive did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,7 +177,7 @@ impl History {
     /// Makes the hive that `builder` starts record what it does here. Call it again for each later incarnation of a hive that
     /// is restored from its log.
     pub fn record(&self, builder: Builder) -> Builder {
-        builder.history(self.0.clone())
+        builder.probe(Arc::new(Recorder::new(&self.0)))
     }
 
     /// Ends the current incarnation: the hive that was recorded last has crashed or will, and `log` is what its colony's log
@@ -186,7 +187,7 @@ impl History {
     /// # Panics
     /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
-        let numbers: HashSet<u64> = log
+        let numbers: BTreeSet<u64> = log
             .iter()
             .map(|bytes| match Entry::decode(bytes) {
                 Ok(entry) => entry.number,
@@ -244,14 +245,14 @@ impl History {
     }
 }
 
-fn ran(note: &(Moment, Noted)) -> Option<&Ran> {
+fn ran(note: &(Moment, Event)) -> Option<&Ran> {
     match &note.1 {
-        Noted::Ran(ran) => Some(ran),
+        Event::Ran(ran) => Some(ran),
         _ => None,
     }
 }
 
-fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
+fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     let half = notes.len() / 2;
     let changes = |ran: &Ran| matches!(&ran.left, Left::Committed { changed, .. } if !changed.is_empty());
     let has_cells = |ran: &Ran| !ran.cells.is_empty();
@@ -283,7 +284,7 @@ fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
         }
         Fault::BeforeItsCause => {
             let is_early =
-                |note: &(Moment, Noted)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
+                |note: &(Moment, Event)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
             let (first, last) = (notes.first()?.0, notes.iter().rposition(is_early)?);
             notes[last].0 = first;
             let note = notes.remove(last);
@@ -296,7 +297,7 @@ fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
 /// Everything once more, with a single bee for each app.
 struct Again<'a> {
     apps: &'a [Arc<dyn AnyApp>],
-    alone: Vec<Box<dyn Alone>>,
+    alone: Vec<Replica>,
     life: u32,
     /// Places in the order of their senders, of what was handed over and not handled yet.
     due: HashMap<Given, VecDeque<(u64, Option<Sender>)>>,
@@ -315,7 +316,7 @@ impl<'a> Again<'a> {
     fn new(apps: &'a [Arc<dyn AnyApp>]) -> Self {
         Again {
             apps,
-            alone: apps.iter().map(|app| app.alone()).collect(),
+            alone: apps.iter().map(|app| app.replica()).collect(),
             life: 0,
             due: HashMap::new(),
             last: HashMap::new(),
@@ -327,7 +328,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    fn step(&mut self, moment: Moment, note: Noted) -> Result<(), Deviation> {
+    fn step(&mut self, moment: Moment, note: Event) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
             // whatever was under way is sent again, if it is
             self.due.clear();
@@ -335,17 +336,17 @@ impl<'a> Again<'a> {
             self.alone.iter_mut().for_each(|alone| alone.forget_volatile(None))
         }
         match note {
-            Noted::Due(given, sender) => {
+            Event::Due(given, sender) => {
                 self.places += 1;
                 self.due.entry(given).or_default().push_back((self.places, sender))
             }
-            Noted::Ended(given) => drop(self.take_due(&given)),
-            Noted::Restored { app, cells } => {
+            Event::Ended(given) => drop(self.take_due(&given)),
+            Event::Restored { app, cells } => {
                 if let Some(alone) = self.alone.get_mut(app as usize) {
                     alone.forget_volatile(Some(&cells))
                 }
             }
-            Noted::Ran(ran) => {
+            Event::Ran(ran) => {
                 self.is_due(&ran)?;
                 self.run(&ran)?
             }
@@ -417,7 +418,7 @@ impl<'a> Again<'a> {
             }
         }
         let Some(alone) = self.alone.get_mut(ran.given.app as usize) else { return Ok(()) };
-        let again = ran.again(&mut **alone);
+        let again = ran.again(alone);
         if again.as_ref() == Ok(&ran.left) {
             return Ok(());
         }

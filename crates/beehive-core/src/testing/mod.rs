@@ -139,6 +139,7 @@
 //! refuses and dies is [`TestJournal`].
 
 mod history;
+mod hooks;
 mod journal;
 mod kit;
 pub mod maps;

@@ -1,6 +1,6 @@
 //! The same scenario with the cells spread differently: whatever can be seen must be the same.
 
-use crate::hive::observe::inspect::CellWords;
+use crate::testing::hooks::inspect::CellWords;
 use crate::testing::kit::{Kit, Step};
 use crate::testing::setup::Setup;
 use crate::testing::spread::Spread;

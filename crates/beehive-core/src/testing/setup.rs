@@ -1,9 +1,9 @@
 //! What a test begins with: apps, settings, and how their cells are spread.
 
 use crate::app::Handlers;
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::ownership::registry::LocalRegistry;
 use crate::hive::{Builder, Hive, StartError};
+use crate::testing::hooks::outbox::Outbox;
 use crate::testing::kit::Kit;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::spread::{OneBee, Spread};
@@ -89,7 +89,7 @@ impl Setup {
             Spread::Merging { seed } => VirtualPlatform::shuffled(self.seed, seed),
             _ => VirtualPlatform::new(self.seed),
         };
-        let recorder = Arc::new(Recorder::default());
+        let outbox = Arc::new(Outbox::default());
         let builder = self.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
         let hive = builder
             .settings(self.settings.clone())
@@ -99,14 +99,14 @@ impl Setup {
                 Spread::Together => Arc::new(OneBee::default()),
                 _ => Arc::new(LocalRegistry::default()),
             })
-            .recorder(recorder.clone())
+            .probe(outbox.clone())
             .snapshots_by_moment()
             .start()?;
         let merging = match spread {
             Spread::Merging { seed } => Some(Chance::new(!seed)),
             _ => None,
         };
-        Ok(Kit::new(hive, platform, recorder, self, merging, compared))
+        Ok(Kit::new(hive, platform, outbox, self, merging, compared))
     }
 
     /// Runs `scenario` again and again, from the beginning, with the cells spread differently over bees: one bee for all

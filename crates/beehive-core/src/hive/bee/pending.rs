@@ -109,8 +109,8 @@ impl<A: App> Tail<A> {
                         snapshots.committed(state, &done.ops, turn.moment())
                     }
                     self.cells_logged = self.cells_logged.max(done.cells_end);
-                    if let Some(history) = &turn.hive.history {
-                        history.committed(done.number)
+                    if let Some(probe) = turn.hive.probe() {
+                        probe.entry_committed(done.number)
                     }
                     turn.cause = done.delivery.cause.clone();
                     let_go(done.steps, lane, turn);

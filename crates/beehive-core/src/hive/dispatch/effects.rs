@@ -6,10 +6,10 @@
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::dispatch::deferred::Route;
+use crate::hive::dispatch::probe::Note;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::log::journal::Emit;
-use crate::hive::observe::history::Noted;
 use crate::{limits, panics};
 use std::collections::VecDeque;
 
@@ -20,8 +20,8 @@ pub(crate) struct Gate {
     /// Of what is emitted.
     pub(crate) numbers: Numbers,
     pub(crate) emits: Vec<Emit>,
-    /// For whoever watches the hive.
-    pub(crate) notes: Vec<Noted>,
+    /// Notes of the probe about the run, for when the record is appended.
+    pub(crate) notes: Vec<Note>,
     steps: Vec<Step>,
     /// What was too deep for one stack, and all that was routed after it.
     put_off: VecDeque<Route>,

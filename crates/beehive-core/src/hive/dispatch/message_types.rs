@@ -13,7 +13,6 @@ use crate::hive::log::without_bee;
 use crate::hive::message::batch::{Batch, Messages, Source, batch_of};
 use crate::hive::message::dead_letters::Way;
 use crate::hive::message::{render, trace};
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::route::slow_path::Onward;
 use crate::limits;
 use crate::message::Message;
@@ -58,8 +57,6 @@ pub(crate) trait Receiver<M: Message>: Send + Sync {
 pub(crate) struct MessageType<M: Message> {
     receivers: OnceLock<Receivers<M>>,
     io: Arc<IoBees>,
-    /// Of a test that wants to know what was sent.
-    recorder: Option<Arc<Recorder>>,
 }
 
 /// Goes on with a sweep that a log remembers.
@@ -88,8 +85,8 @@ impl<M: Message> MessageType<M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(batch, range.clone())
+        if let Some(probe) = turn.hive.probe() {
+            probe.emitted(batch.clone(), range.clone())
         }
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
@@ -155,8 +152,8 @@ impl<M: Message> MessageType<M> {
         lane: &mut SenderLane,
         turn: &mut Turn,
     ) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(batch, range.clone())
+        if let Some(probe) = turn.hive.probe() {
+            probe.emitted(batch.clone(), range.clone())
         }
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
@@ -323,7 +320,6 @@ pub(crate) struct SameName {
 /// All types of messages of a hive.
 pub(crate) struct Types {
     io: Arc<IoBees>,
-    recorder: Option<Arc<Recorder>>,
     kinds: RwLock<HashMap<TypeId, Kind>>,
     /// Taken by messages that handlers have set timers for, until they and what they cause are done.
     pub(crate) timers: Arc<Credits>,
@@ -342,14 +338,8 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(io: Arc<IoBees>) -> Arc<Types> {
-        Types::recorded(io, None)
-    }
-
-    /// As [`Types::new`]; `recorder` is told what apps send.
-    pub(crate) fn recorded(io: Arc<IoBees>, recorder: Option<Arc<Recorder>>) -> Arc<Types> {
         Arc::new(Types {
             io,
-            recorder,
             kinds: RwLock::default(),
             timers: Credits::new(limits::TIMERS_WAITING_MAX as u32),
             resend: RwLock::default(),
@@ -373,8 +363,7 @@ impl Types {
         if let Some(kind) = found(&kinds) {
             return kind;
         }
-        let (io, recorder) = (self.io.clone(), self.recorder.clone());
-        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io, recorder });
+        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io: self.io.clone() });
         kinds.insert(TypeId::of::<M>(), Box::new(kind.clone()));
         kind
     }

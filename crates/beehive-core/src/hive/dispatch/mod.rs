@@ -7,6 +7,7 @@ pub(crate) mod handler;
 pub(crate) mod message_types;
 pub(crate) mod ordered_release;
 pub(crate) mod outputs;
+pub(crate) mod probe;
 pub(crate) mod sender_queue;
 pub(crate) mod turn;
 pub(crate) mod workers;

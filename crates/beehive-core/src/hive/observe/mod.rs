@@ -1,6 +1,6 @@
-//! Observation: status, execution history, and what tests look at.
+//! Observation: status, and access to apps for tests.
 
-pub(crate) mod history;
-pub(crate) mod inspect;
-pub(crate) mod outbox_probe;
+#[cfg(feature = "testing")]
+pub(crate) mod app_access;
+pub(crate) mod rerun;
 pub(crate) mod status;

@@ -3,12 +3,12 @@
 use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::observe::inspect::Inspected;
+#[cfg(feature = "testing")]
+use crate::hive::observe::app_access::AppAccess;
 use crate::hive::settings::Change;
 use crate::hive::{Address, Hive, HiveInner, settings};
-use crate::seams::BoxFuture;
 use crate::state::column::Columns;
-use crate::state::{CellImage, ConfigError, DecodeError};
+use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
 use crate::view::{SnapshotStatus, Snapshots};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// An app whose type is not known here.
-pub(crate) trait AnyApp: Inspected + Send + Sync {
+pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
     /// What a handler handles.
@@ -39,7 +39,9 @@ pub(crate) trait AnyApp: Inspected + Send + Sync {
     /// Reads settings for it; nothing if they are those in force.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
     fn settings_version(&self) -> u32;
-    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
+    /// Returns the operations that only tests need.
+    #[cfg(feature = "testing")]
+    fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
 }
 
 /// A hive as it is now.
@@ -312,8 +314,9 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         self.settings.version()
     }
 
-    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {
-        Box::pin(async move { AppRuntime::reimport(&self, &hive).await })
+    #[cfg(feature = "testing")]
+    fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess> {
+        self
     }
 
     fn remembered(&self) -> usize {
@@ -350,17 +353,6 @@ impl HiveInner {
 }
 
 impl Hive {
-    /// Takes every bee out of its mailbox, apart into bytes, together again, and puts it back: what a move does, without
-    /// the way. Returns how many. For tests: under load, nothing may tell the difference.
-    pub async fn reimport(&self) -> Result<usize, DecodeError> {
-        let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
-        let mut count = 0;
-        for app in apps {
-            count += app.reimport(self.inner().clone()).await?
-        }
-        Ok(count)
-    }
-
     /// The hive as it is now.
     pub fn status(&self) -> Status {
         self.look(false)

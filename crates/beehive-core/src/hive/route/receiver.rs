@@ -9,12 +9,12 @@ use crate::hive::bee::traffic::Peer;
 use crate::hive::dispatch::effects::Gate;
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::probe;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::log::journal::Emit;
 use crate::hive::message::batch::{Batch, Messages, batch_of};
 use crate::hive::message::trace;
-use crate::hive::observe::history;
 use crate::hive::route::delivery::deliver;
 use crate::hive::route::slow_path;
 use crate::hive::route::slow_path::{Ahead, Onward, Routed, consume_gate};
@@ -301,8 +301,8 @@ fn hand_over<A: Handlers>(
             slow_path::refuse::<A>(way, range, remembered, lane, turn)
         }
         Outcome::Cells => {
-            if turn.hive.history.is_some() {
-                history::due(&handler, way.batch(), range, turn)
+            if turn.hive.probe().is_some() {
+                probe::handed_over(&handler, way.batch(), range, turn)
             }
             let delivery = Delivery {
                 run: code.run,
@@ -372,8 +372,8 @@ pub(crate) fn end_with_error<M: Message>(
     turn: &mut Turn,
 ) {
     handler.fail(turn.hive, &**batch, index, position, error);
-    if turn.hive.history.is_some() {
-        history::ended_before(handler, &**batch, index, turn)
+    if turn.hive.probe().is_some() {
+        probe::ended_unhandled(handler, &**batch, index, turn)
     }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);

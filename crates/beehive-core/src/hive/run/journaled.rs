@@ -8,13 +8,13 @@ use crate::hive::bee::pending;
 use crate::hive::bee::traffic::Peer;
 use crate::hive::dispatch::effects::Gate;
 use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::probe;
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::log::journal::{Input, Record, Visited, Work};
 use crate::hive::log::quarantine::{Begun, set_aside};
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
-use crate::hive::observe::history;
 use crate::hive::route::receiver::end_with_error;
 use crate::hive::run::transaction::{Executed, Run, execute, release};
 use crate::message::{Error, ErrorKind, Message};
@@ -105,9 +105,9 @@ fn run_all<A: Handlers>(
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (mut new, inputs) = tail.take_note(batch, handler.app, first..first + count);
-    if turn.hive.history.is_some() {
+    if turn.hive.probe().is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
-            history::ended_before(handler, batch, index, turn)
+            probe::ended_unhandled(handler, batch, index, turn)
         }
     }
     if new.is_empty() && tail.is_settled() {
@@ -232,8 +232,8 @@ pub(crate) fn record<A: App>(
     };
     match tail.link().append(bee.clone(), &tail.numbers(), Record::Work(work)) {
         Some(number) => {
-            if let Some(history) = &turn.hive.history {
-                history.add(Some(number), notes)
+            if let Some(probe) = turn.hive.probe() {
+                probe.noted(Some(number), notes)
             }
             tail.next_seq = next_seq;
             tail.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });

@@ -11,13 +11,12 @@ use crate::hive::bee::bee::Local;
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Mark;
+use crate::hive::dispatch::probe::{Finished, Rerun, Transaction};
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::log::journal::Fact;
 use crate::hive::message::batch::{AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
 use crate::hive::message::trace;
-use crate::hive::observe::history;
-use crate::hive::observe::history::{About, Left};
 use crate::hive::route::receiver::AppReceiver;
 use crate::hive::route::slow_path::Onward;
 use crate::hive::run::postpone::postpone;
@@ -135,9 +134,10 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let chances = Chances::of::<A, M>(app, cells);
     done.chance = chances.of_message(&batch.source, range.start);
     done.chain = batch.source.chain.after(range.start);
-    let mut notes = hive.history.is_some().then(Vec::new);
-    // the handler has drawn from that in `ctx`
-    let about = |index| About {
+    let probe = hive.probe();
+    let mut notes = Vec::new();
+    // the handler has drawn from the seed in `ctx`
+    let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
         batch: &**batch,
@@ -146,7 +146,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         chance: chances.of_message(&batch.source, index),
         now,
         is_passed_on: position.is_some_and(|position| position > 0),
-        code: history::Code::of::<A, M>(),
+        rerun: Rerun::of::<A, M>(),
     };
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -170,9 +170,9 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         };
         match result {
             Ok(answer) => {
-                if let Some(notes) = &mut notes {
-                    let left = history::committed(state, ctx, mark, history::encoded(&answer));
-                    notes.push(about(index).left(left))
+                if let Some(probe) = probe {
+                    let uncommitted = &mut Finished { state, answer: &answer };
+                    notes.extend(probe.committing(&transaction(index), uncommitted, ctx, mark))
                 }
                 commit(state);
                 if let Some(at) = ctx.postponed {
@@ -193,8 +193,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 }
             }
             Err(error) => {
-                if let Some(notes) = &mut notes {
-                    notes.push(about(index).left(Left::Failed(error.clone())))
+                if let Some(probe) = probe {
+                    notes.extend(probe.failed(&transaction(index), &error))
                 }
                 roll_back(state, ctx, mark);
                 Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
@@ -217,7 +217,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     if is_shown {
         hive.hide_run(slot)
     }
-    if let Some(notes) = notes {
+    if !notes.is_empty() {
         turn.note(notes)
     }
     if answered > 0 {

@@ -1,15 +1,16 @@
-//! What a test may do with an app whose type it does not know: look at all of its cells, and merge some of its bees.
+//! What a test does with an app whose type it does not know: looks at its cells, merges and moves its bees, copies it.
 
-use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
-use crate::hive::HiveInner;
-use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::routing_table::Routes;
-use crate::hive::dispatch::blocked::Owners;
-use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::observe::history::Alone;
+use crate::context::Ctx;
+use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::outputs::{Mark, Outputs};
+use crate::hive::dispatch::probe::Replay;
+use crate::hive::edge::io_bee::IoBees;
+use crate::hive::observe::app_access::{AnyState, AppAccess, Template};
+use crate::hive::observe::status::AnyApp;
+use crate::hive::{Hive, HiveInner};
 use crate::seams::BoxFuture;
-use crate::state::column::Columns;
+use crate::state::DecodeError;
 use crate::state::image::CellImage;
 use std::sync::Arc;
 
@@ -17,68 +18,136 @@ use std::sync::Arc;
 pub(crate) type CellWords = (String, String);
 
 /// An app as a test sees it.
-pub(crate) trait Inspected {
-    /// The cells that have an owner, in order.
-    fn owned_cells(&self) -> Vec<CellId>;
-    /// All cells of all bees as bytes, ordered by dictionary and encoded key. Nothing if some bee is at work.
-    fn images(&self) -> Option<Vec<CellImage>>;
-    /// All cells of all bees in words, in order. Nothing if some bee is at work.
-    fn cells_in_words(&self) -> Option<Vec<CellWords>>;
-    /// Holds up the bee of `cell`, as a handler that takes long would, until `pause` is over.
-    fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// The app without state, outside the hive.
-    fn alone(&self) -> Box<dyn Alone>;
-    /// Completes when `cells` had one owner.
-    fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-}
+pub(crate) trait Inspect {
+    /// Returns the operations that need the type of the app.
+    fn access(&self) -> Arc<dyn AppAccess>;
 
-impl<A: Handlers> AppRuntime<A> {
-    fn of_every_bee<T>(&self, look: impl Fn(&mut A) -> Vec<T>) -> Option<Vec<T>> {
-        let queen = self.queen.lock();
-        let mut all = Vec::new();
-        for bee in queen.bees.values() {
-            all.append(&mut bee.peek(|body| look(&mut body.app))?)
-        }
-        Some(all)
-    }
-}
-
-impl<A: Handlers> Inspected for AppRuntime<A> {
+    /// Returns the cells that have an owner, in order.
     fn owned_cells(&self) -> Vec<CellId> {
-        let shards = 0..Routes::<A>::SHARDS;
-        let mut cells: Vec<CellId> =
-            shards.flat_map(|s| self.routes.cells_of_shard(s)).map(|(cell, _)| cell).collect();
-        cells.sort_unstable();
-        cells
+        self.access().owned_cells()
     }
 
+    /// Returns all cells of all bees as bytes, ordered by dictionary and encoded key. None if a bee is running.
     fn images(&self) -> Option<Vec<CellImage>> {
-        let mut images = self.of_every_bee(|app| app.export(true))?;
-        images.sort_by(|a, b| (a.dict, &a.key).cmp(&(b.dict, &b.key)));
+        let mut images = of_every_bee(&*self.access(), |state| state.export())?;
+        sort(&mut images);
         Some(images)
     }
 
+    /// Returns all cells of all bees in words, in order. None if a bee is running.
     fn cells_in_words(&self) -> Option<Vec<CellWords>> {
-        let mut cells = self.of_every_bee(|app| app.in_words())?;
+        let mut cells = of_every_bee(&*self.access(), |state| state.in_words())?;
         cells.sort_unstable();
         Some(cells)
     }
 
-    fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
-        let hive = hive.clone();
-        Box::pin(async move {
-            let Some(bee) = self.routes.find(cell) else { return };
-            let Some(body) = bee.freeze().await else { return };
-            pause.await;
-            Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn))
-        })
+    /// Holds up the bee of `cell`, as a slow handler would, until `pause` is over.
+    fn hold_up(&self, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        self.access().hold_up(cell, pause, hive)
     }
 
-    fn alone(&self) -> Box<dyn Alone> {
-        AppRuntime::alone(self)
+    /// Completes when `cells` have had one owner.
+    fn unite_cells(&self, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        self.access().unite_cells(cells, hive)
     }
 
-    fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
-        Owners::unite(self, cells, hive)
+    /// Returns a replica of the app without cells.
+    fn replica(&self) -> Replica {
+        let ctx = Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))));
+        Replica { app: self.access().template(), ctx }
+    }
+}
+
+impl Inspect for Arc<dyn AnyApp> {
+    fn access(&self) -> Arc<dyn AppAccess> {
+        self.clone().for_tests()
+    }
+}
+
+fn of_every_bee<T>(app: &dyn AppAccess, look: impl Fn(&mut dyn AnyState) -> Vec<T>) -> Option<Vec<T>> {
+    let mut all = Vec::new();
+    app.look_at_bees(&mut |state| all.append(&mut look(state))).then_some(all)
+}
+
+fn sort(images: &mut [CellImage]) {
+    images.sort_by(|a, b| (a.dict, &a.key).cmp(&(b.dict, &b.key)))
+}
+
+/// An app outside the hive, all of whose cells are in one instance.
+pub(crate) struct Replica {
+    app: Template,
+    pub(crate) ctx: Ctx,
+}
+
+impl Replica {
+    /// The number of the app.
+    pub(crate) fn app(&self) -> u16 {
+        self.app.app
+    }
+
+    /// The dictionaries.
+    pub(crate) fn state(&mut self) -> &mut dyn AnyState {
+        &mut *self.app.state
+    }
+
+    /// What a message that names `cells` is handled with.
+    pub(crate) fn replay<'a>(&'a mut self, cells: &'a CellSet) -> Replay<'a> {
+        let Template { state, seed, whole, .. } = &mut self.app;
+        Replay { state: state.as_any_mut(), ctx: &mut self.ctx, cells, seed: *seed, whole: *whole }
+    }
+
+    /// Where the outputs of the next transaction begin.
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.ctx.out.mark()
+    }
+
+    /// Returns all cells, by dictionary and key.
+    pub(crate) fn images(&mut self) -> Vec<CellImage> {
+        let mut images = self.app.state.export();
+        sort(&mut images);
+        images
+    }
+
+    /// Empties volatile dictionaries: those of `cells`, or all of them if that is None.
+    pub(crate) fn forget_volatile(&mut self, cells: Option<&[CellId]>) {
+        let Template { state, seed, whole, dicts, .. } = &mut self.app;
+        if !dicts.iter().any(|dict| dict.volatile) {
+            return;
+        }
+        let is_gone = |dict: u32, cell: CellId| {
+            dicts.iter().filter(|info| info.volatile).any(|info| {
+                let owned = if *whole & (1 << dict) != 0 { info.whole(*seed) } else { cell };
+                info.index == dict && cells.is_none_or(|cells| cells.contains(&owned))
+            })
+        };
+
+        // import tells the id of a cell, and there is no way to remove one
+        let mut rest = state.fresh();
+        let mut known = state.fresh();
+        for image in state.export() {
+            if let Ok(cell) = known.import(*seed, &image)
+                && !is_gone(image.dict, cell)
+            {
+                let _ = rest.import(*seed, &image);
+            }
+        }
+        *state = rest
+    }
+}
+
+impl Hive {
+    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive: what a move between hives
+    /// does, without the network. Returns how many bees there were. Whatever can be seen of the hive stays the same.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the state of a bee cannot be decoded; that bee keeps the state that it had.
+    pub async fn reimport(&self) -> Result<usize, DecodeError> {
+        let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
+        let mut count = 0;
+        for app in apps {
+            count += Inspect::access(&app).reimport(self.inner().clone()).await?
+        }
+        Ok(count)
     }
 }

@@ -1,66 +1,57 @@
-//! What apps sent, kept for a test to look at.
+//! `Outbox`: a probe that keeps what apps sent, for a test to look at.
 
 use crate::hive::Address;
-use crate::hive::message::batch::{Batch, Shared};
+use crate::hive::dispatch::probe::Probe;
+use crate::hive::message::batch::{Batch, Messages, Shared, batch_of};
 use crate::message::Message;
-use crate::state::image::{encode, words};
 use parking_lot::Mutex;
-use std::any::{Any, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A message whose type is not known here.
-pub(crate) trait AnyMessage: Any + Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn name(&self) -> &'static str;
-    fn bytes(&self) -> Vec<u8>;
-    fn words(&self) -> String;
-}
-
-impl<M: Message> AnyMessage for Shared<M> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn name(&self) -> &'static str {
-        M::NAME
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        encode(&**self)
-    }
-
-    fn words(&self) -> String {
-        format!("{} {}", M::NAME, words(&**self))
-    }
-}
-
-/// A message on its way from an app.
+/// A message that an app sent.
 #[derive(Clone)]
 pub(crate) struct Sent {
-    pub(crate) kind: TypeId,
-    pub(crate) message: Arc<dyn AnyMessage>,
+    batch: Arc<dyn Messages>,
+    index: u32,
 }
 
-/// What the apps of a hive sent, in the order in which it left them.
-#[derive(Default)]
-pub(crate) struct Recorder(Mutex<Vec<Sent>>);
-
-impl Recorder {
-    #[cold]
-    pub(crate) fn note<M: Message>(&self, batch: &Arc<Batch<M>>, range: Range<u32>) {
-        // what comes in from outside is known to whoever brought it in, and holds on to those who wait for an answer
-        if !matches!(batch.source.sender, Address::App(_)) {
-            return;
-        }
-        let sent = range
-            .filter_map(|index| Shared::of(batch, index))
-            .map(|message| Sent { kind: TypeId::of::<M>(), message: Arc::new(message) });
-        self.0.lock().extend(sent)
+impl Sent {
+    /// Returns whether the message is an `M`.
+    pub(crate) fn is<M: Message>(&self) -> bool {
+        self.batch.as_any().is::<Batch<M>>()
     }
 
-    /// Takes everything.
+    /// Returns the message if it is an `M`.
+    pub(crate) fn as_message<M: Message>(&self) -> Option<Shared<M>> {
+        let batch = batch_of::<M>(self.batch.clone())?;
+        Shared::of(&batch, self.index)
+    }
+
+    /// Returns the name of the message, its bytes, and its name and content in words.
+    pub(crate) fn describe(&self) -> (&'static str, Vec<u8>, String) {
+        let name = self.batch.message_name();
+        let words = self.batch.words(self.index as usize, usize::MAX);
+        (name, self.batch.encoded(self.index).unwrap_or_default(), format!("{name} {words}"))
+    }
+}
+
+/// The messages that the apps of a hive sent, in the order in which they left.
+#[derive(Default)]
+pub(crate) struct Outbox(Mutex<Vec<Sent>>);
+
+impl Outbox {
+    /// Takes all messages.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl Probe for Outbox {
+    fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
+        // the test knows what it brought in itself, and a batch from outside keeps those alive that wait for its answers
+        if !matches!(batch.source().sender, Address::App(_)) {
+            return;
+        }
+        self.0.lock().extend(range.map(|index| Sent { batch: batch.clone(), index }))
     }
 }
