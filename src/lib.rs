@@ -43,7 +43,7 @@
 //!
 //! The crate is a facade: the programming model and one hive are in `beehive-core`, network objects and the OpenFlow
 //! driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. Feature `controller` is the whole controller,
-//! for apps of one's own. Feature `testing` is the test kit, [`testing`]; tests turn it on.
+//! for apps of one's own. Feature `testing` is the test kit, module `testing`; tests turn it on.
 
 pub mod guide;
 
