@@ -27,7 +27,8 @@ pub trait App: State {
 /// What `#[app(..)]` says about an app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppOptions {
-    /// Number of hives that keep a copy. One: the app's state lives and dies with its hive.
+    /// Number of hives that should keep a copy of the app's state. It has no effect yet: a hive runs alone, keeps
+    /// one copy of each app, and warns about it when it starts.
     pub replication: u32,
     /// Number of cells that it may have on a hive.
     pub cells: Option<u32>,
@@ -37,6 +38,9 @@ impl AppOptions {
     /// An app that says nothing.
     pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
 }
+
+/// Number of hives that keep a copy of an app's state: there is no cluster yet.
+pub(crate) const COPIES: u32 = 1;
 
 /// An app that handles messages of type `M`.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no handler for `{M}`")]
@@ -70,9 +74,9 @@ pub trait Handlers: App {
     /// Names every handler to the runtime.
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
-    /// What was derived, as a table for people: for each handler the kind of its map, its cells, what they join, the line
+    /// What was derived, as a table for people: the replication if more than one copy is asked for, and for each handler the kind of its map, its cells, what they join, the line
     /// that centralises it, and what to do about that.
     fn map_report() -> String {
-        report::table(Self::NAME, Self::REPORT)
+        report::table(Self::NAME, Self::OPTIONS.replication, Self::REPORT)
     }
 }

@@ -8,7 +8,7 @@ use proc_macro::TokenStream;
 /// Makes a struct of `Dict<K, V>`, `Table<K, Row, V>` and `Config<T>` fields an application.
 ///
 /// - `#[app(name = "learning-switch")]`: its stable name; the struct's in kebab case if left out.
-/// - `#[app(replication = 3)]`: how many hives keep a copy.
+/// - `#[app(replication = 3)]`: how many hives should keep a copy. It has no effect yet, and a hive warns about it when it starts.
 /// - `#[app(cells = 100_000)]`: how many cells it may have on a hive. A message that needs one more is answered with an
 ///   error of kind `Limit`; a few more are possible where messages race for the last ones. Empty cells do not count for longer than a moment.
 /// - `#[rows(max = 4096)]` on a `Table`: how many rows a cell may have when a transaction ends; one that leaves more fails

@@ -1,6 +1,6 @@
 //! Building and starting a hive.
 
-use crate::app::Handlers;
+use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::lane_of;
@@ -396,6 +396,7 @@ impl Builder {
         if let Some(link) = &hive.link {
             settings::settle(&hive, link, new_settings, colony.last > 0)
         }
+        warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
         hive.platform.spawn(Box::pin(workers::maintain(hive.clone())));
@@ -468,6 +469,21 @@ impl Installing<'_> {
         self.start.extend(start);
         self.apps.push(runtime);
         Ok(())
+    }
+}
+
+/// Says once that no app is replicated, if some ask for it.
+fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
+    let asked: Vec<String> = apps
+        .iter()
+        .filter(|app| app.replication_asked() > COPIES)
+        .map(|app| format!("{} (replication = {})", app.name(), app.replication_asked()))
+        .collect();
+    if !asked.is_empty() {
+        tracing::warn!(
+            apps = asked.join(", "),
+            "apps ask for replication, but this hive runs alone: it keeps {COPIES} copy of their state"
+        );
     }
 }
 

@@ -27,6 +27,7 @@ mod postpone;
 mod questions;
 mod record;
 mod remembering;
+mod replication;
 mod request;
 mod retirement;
 mod self_send;

@@ -1,6 +1,6 @@
 //! What a hive can tell about itself.
 
-use crate::app::Handlers;
+use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::bee::app::AppRuntime;
 #[cfg(feature = "testing")]
@@ -39,6 +39,8 @@ pub(crate) trait AnyApp: Send + Sync {
     /// Reads settings for it; nothing if they are those in force.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
     fn settings_version(&self) -> u32;
+    /// Returns the number of copies that `#[app(replication = n)]` asks for.
+    fn replication_asked(&self) -> u32;
     /// Returns the operations that only tests need.
     #[cfg(feature = "testing")]
     fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
@@ -89,6 +91,10 @@ pub struct AppStatus {
     pub name: &'static str,
     /// The version of its settings: 1 at first, and one more with each change.
     pub settings_version: u32,
+    /// Hives that keep a copy of its state: 1, because there is no cluster yet.
+    pub replication: u32,
+    /// Hives that should keep a copy, as `#[app(replication = n)]` asks.
+    pub replication_asked: u32,
     /// Bees it has on this hive.
     pub bees: usize,
     /// Bees made so far.
@@ -284,6 +290,8 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         AppStatus {
             name: A::NAME,
             settings_version: self.settings.version(),
+            replication: COPIES,
+            replication_asked: A::OPTIONS.replication,
             bees: self.bees(),
             bees_created: self.created.load(Ordering::Relaxed),
             bees_merged: self.merged.load(Ordering::Relaxed),
@@ -312,6 +320,10 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
 
     fn settings_version(&self) -> u32 {
         self.settings.version()
+    }
+
+    fn replication_asked(&self) -> u32 {
+        A::OPTIONS.replication
     }
 
     #[cfg(feature = "testing")]
