@@ -9,6 +9,9 @@
 //! | [`apps`] | the apps of the controller |
 //! | [`parts`] | what apps are made of besides objects: tables with a limit for each port, deadlines, settings |
 
+// the simulator runs this crate: see clippy.toml
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 extern crate beehive_core as beehive;
 
 pub mod apps;

@@ -31,7 +31,7 @@ use crate::shape::Shape;
 use crate::state::column::Columns;
 use crate::state::{ConfigError, ConfigSource, DecodeError, names};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -327,7 +327,7 @@ impl Builder {
             tasks: AtomicUsize::new(0),
             tasks_done: Notify::new(),
             reconfiguring: Default::default(),
-            emits: Mutex::new(HashMap::new()),
+            emits: Mutex::default(),
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),
             last_now: Default::default(),

@@ -36,6 +36,7 @@ pub use settings::{ReconfigureError, Reconfigured};
 pub use stop::Stopped;
 
 use crate::cell::HiveId;
+use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits, UnderWay};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
@@ -57,7 +58,7 @@ use crate::state::{DecodeError, guard, nearest_name};
 use crate::time::Time;
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

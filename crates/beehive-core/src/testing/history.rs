@@ -9,7 +9,7 @@ use crate::state::CellImage;
 use crate::testing::hooks::history::{Event, Events, Given, Left, Moment, Ran, Recorder, Sender};
 use crate::testing::hooks::inspect::{Inspect, Replica};
 use crate::testing::platform::Chance;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -258,7 +258,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     let has_cells = |ran: &Ran| !ran.cells.is_empty();
     match fault {
         Fault::Overtaken => {
-            let mut last: HashMap<(Sender, u16, CellId), usize> = HashMap::new();
+            let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
                 // they change nothing, so that nothing but their order tells
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
@@ -300,14 +300,14 @@ struct Again<'a> {
     alone: Vec<Replica>,
     life: u32,
     /// Places in the order of their senders, of what was handed over and not handled yet.
-    due: HashMap<Given, VecDeque<(u64, Option<Sender>)>>,
+    due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
     /// Where the last message of a sender to a cell of an app had its place.
-    last: HashMap<(Sender, u16, CellId), u64>,
+    last: BTreeMap<(Sender, u16, CellId), u64>,
     places: u64,
     /// Turns at sweeps.
-    turns: HashSet<Given>,
+    turns: BTreeSet<Given>,
     /// Messages that were put off have given up their place.
-    put_off: HashSet<Given>,
+    put_off: BTreeSet<Given>,
     bees: BTreeSet<(u16, BeeId)>,
     seen: HistorySummary,
 }
@@ -318,11 +318,11 @@ impl<'a> Again<'a> {
             apps,
             alone: apps.iter().map(|app| app.replica()).collect(),
             life: 0,
-            due: HashMap::new(),
-            last: HashMap::new(),
+            due: BTreeMap::new(),
+            last: BTreeMap::new(),
             places: 0,
-            turns: HashSet::new(),
-            put_off: HashSet::new(),
+            turns: BTreeSet::new(),
+            put_off: BTreeSet::new(),
             bees: BTreeSet::new(),
             seen: HistorySummary::default(),
         }

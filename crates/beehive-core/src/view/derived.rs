@@ -1,8 +1,8 @@
 //! What was computed from a snapshot, once for all who ask, for as long as the dictionary does not change.
 
+use crate::hash::HashMap;
 use parking_lot::RwLock;
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 type Place = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;

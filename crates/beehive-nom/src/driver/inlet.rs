@@ -9,7 +9,7 @@ use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
 use beehive::{Address, Io, Mail, Message, Time};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,12 +68,12 @@ struct Window {
     uncredited: u32,
     shed: u64,
     /// Probes that came in though there was no credit for a packet of their port.
-    probes: HashMap<PortNo, u32>,
+    probes: BTreeMap<PortNo, u32>,
 }
 
 impl Window {
     fn open(start: Time) -> Window {
-        Window { start, uncredited: 0, shed: 0, probes: HashMap::new() }
+        Window { start, uncredited: 0, shed: 0, probes: BTreeMap::new() }
     }
 
     /// Whether one more probe of `port` may come in without a credit.

@@ -4,7 +4,7 @@
 //! Nobody has to know how many ports there are, and a decision looks at two numbers only.
 
 use crate::object::PortNo;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Whether one who holds `held` may have `more` when `free` are left.
 #[inline]
@@ -20,7 +20,7 @@ pub(super) fn allows(held: usize, more: usize, free: usize) -> bool {
 pub(super) struct Ledger {
     /// The longest held first; none: taken before credits were scarce.
     taken: VecDeque<(Option<PortNo>, u32)>,
-    held: HashMap<PortNo, u32>,
+    held: BTreeMap<PortNo, u32>,
     total: u32,
 }
 

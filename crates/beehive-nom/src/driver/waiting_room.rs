@@ -5,13 +5,13 @@ use crate::limits;
 use crate::object::{PacketIn, PortNo};
 use beehive::Time;
 use bytes::Bytes;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Packets that wait, by port; they leave in turns, a packet of each port.
 #[derive(Debug, Default)]
 pub(super) struct WaitingRoom {
-    queues: HashMap<PortNo, Queue>,
+    queues: BTreeMap<PortNo, Queue>,
     /// The ports that have packets here; whose turn it is first.
     turns: VecDeque<PortNo>,
     bytes: usize,

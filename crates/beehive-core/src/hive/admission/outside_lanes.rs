@@ -4,13 +4,14 @@
 //! that took one of its messages is committed, and the floor of its lane is the lowest number of an open batch.
 
 use crate::cell::BeeId;
+use crate::hash::HashMap;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::log::journal::Fact;
 use crate::hive::log::seen::Seen;
 use crate::key::CellHasher;
 use crate::limits;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;

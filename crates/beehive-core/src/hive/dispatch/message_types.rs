@@ -1,6 +1,7 @@
 //! Who handles what: the types of messages a hive knows, and their receivers.
 
 use crate::cell::Outcome;
+use crate::hash::HashMap;
 use crate::hive::Address;
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::Admitted;
@@ -21,7 +22,7 @@ use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

@@ -4,6 +4,7 @@
 //! an IO bee that is ahead of the hive waits, or sheds, and memory stays flat. What apps send to its address, and the
 //! answers to what it emitted, come back as [`Mail`].
 
+use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane, is_lasting};
@@ -18,7 +19,7 @@ use crate::message::{Error, Message};
 use crate::time::Time;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
+use crate::hash::HashMap;
 use crate::hive::HiveInner;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::bee::{Bee, Retirement};
@@ -141,7 +142,7 @@ impl<A: App> AppRuntime<A> {
         let mut asked: Vec<Asked> = Vec::new();
         let mut under_way = first;
         loop {
-            let mut merging = hashbrown::HashMap::new();
+            let mut merging = HashMap::default();
             let mut failed = None;
             if let Some((sets, proposed)) = under_way.take() {
                 match proposed.await {

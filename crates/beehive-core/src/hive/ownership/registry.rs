@@ -4,11 +4,11 @@
 //! replicated registry applies what its log commits. Every proposal is idempotent: a late or repeated one does nothing.
 
 use crate::cell::{BeeId, CellId, CellSet};
+use crate::hash::HashMap;
 use crate::hive::bee::bee_table;
 use crate::seams::BoxFuture;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 
 /// Something to be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
 
+use crate::hash::HashMap;
 use crate::hive::HiveInner;
 use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
 use crate::hive::dispatch::sender_queue::SenderLane;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::hive::log::journal::{Colony, Record, Waiting};
 use crate::state::DecodeError;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The lanes of senders, so that what is sent again and what comes after it keep their order.

@@ -2,11 +2,11 @@
 //! does.
 
 use crate::limits;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    kept: HashSet<u32>,
+    kept: BTreeSet<u32>,
     /// The oldest first. Those that were used are still in it.
     order: VecDeque<u32>,
 }

@@ -89,6 +89,7 @@ impl<C: Channel> Connection<C> {
             news: News::default(),
             since_yield: 0,
             // the first wait sets it
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             alarm: Box::pin(tokio::time::sleep(Duration::ZERO)),
             alarm_at: Time::ZERO,
             stalled: None,
@@ -284,6 +285,7 @@ impl<C: Channel> Driver for Connection<C> {
         let deadline = self.session.deadline();
         if self.alarm.is_elapsed() || deadline < self.alarm_at {
             let ahead = deadline.since(self.hive.now());
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             self.alarm.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.alarm_at = deadline;
         }
@@ -439,6 +441,7 @@ impl<C: Channel> Driver for Connection<C> {
         );
         if has_last_words {
             // so that they arrive before the end of the connection: a reset would overtake them
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             let _ = tokio::time::timeout(FAREWELL, self.channel.finish()).await;
         }
     }
