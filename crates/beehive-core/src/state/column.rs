@@ -299,6 +299,7 @@ pub(crate) trait Columns: State {
     }
 
     /// All cells in words.
+    #[cfg(feature = "testing")]
     fn in_words(&mut self) -> Vec<(String, String)> {
         struct InWords(Vec<(String, String)>);
         impl Visitor for InWords {

@@ -47,6 +47,7 @@ thread_local! {
 
 /// A handler touched a cell that its map did not name. The transaction is undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 pub struct Violation {
     /// The dictionary and key, in words.
     pub cell: String,
@@ -130,6 +131,7 @@ impl Held {
     }
 
     /// Lets everything pass and writes it down.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code))]
     pub(crate) fn record(seed: u64, whole: u64) -> Held {
         ACCESSES.with_borrow_mut(Vec::clear);
         GUARD.with(|guard| {
@@ -142,6 +144,7 @@ impl Held {
     }
 
     /// What was touched since [`Held::record`], in words, without repetition.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code))]
     pub(crate) fn accesses(&self) -> Vec<String> {
         ACCESSES.with_borrow_mut(std::mem::take)
     }

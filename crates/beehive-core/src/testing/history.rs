@@ -209,7 +209,7 @@ impl History {
             // a bee may still be on its way to rest, or a timer has rung
             if let Some(images) = images
                 && self.0.len() == before
-                && inner.under_way.is_none()
+                && inner.under_way.count() == 0
             {
                 break (self.0.in_order(), images);
             }

@@ -23,6 +23,7 @@ pub(crate) struct Handler<'a> {
     pub(crate) name: &'static str,
     /// The name of its messages.
     pub(crate) message: &'static str,
+    #[cfg(feature = "testing")]
     pub(crate) is_of_a_sweep: bool,
     pub(crate) counters: &'a HandlerCounters,
     /// Where the records of its app go, if they do.
@@ -38,6 +39,7 @@ impl<'a> Handler<'a> {
             number: A::HANDLER,
             name: handler_name::<A, M>(),
             message: M::NAME,
+            #[cfg(feature = "testing")]
             is_of_a_sweep: M::OF_A_SWEEP,
             counters: &app.handlers[A::HANDLER],
             link: app.link.as_ref(),

@@ -10,7 +10,9 @@ use crate::hive::{Address, Hive, HiveInner, settings};
 use crate::state::column::Columns;
 use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
-use crate::view::{SnapshotStatus, Snapshots};
+use crate::view::SnapshotStatus;
+#[cfg(feature = "testing")]
+use crate::view::Snapshots;
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub(crate) trait AnyApp: Send + Sync {
     /// Forgets all bees; returns how many runs of messages waited for them.
     fn clear(&self) -> usize;
     /// Its snapshots, if anybody reads them.
+    #[cfg(feature = "testing")]
     fn snapshots(&self) -> Option<&Arc<Snapshots>>;
     fn as_any(&self) -> &dyn Any;
     /// What its idle bees remember of messages.
@@ -302,6 +305,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         }
     }
 
+    #[cfg(feature = "testing")]
     fn snapshots(&self) -> Option<&Arc<Snapshots>> {
         self.snapshots.as_ref()
     }
