@@ -44,7 +44,8 @@
 //!
 //! This crate is a facade. The programming model and the runtime of one hive are in `beehive-core`, network objects and the
 //! OpenFlow driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. The feature `controller` adds the
-//! complete controller, to be run with apps of your own.
+//! complete controller, to be run with apps of your own. The feature `testing` adds the test kit, module `testing`; tests turn
+//! it on.
 
 pub mod guide;
 

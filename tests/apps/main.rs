@@ -11,6 +11,7 @@ mod controller;
 #[allow(dead_code)]
 #[path = "../../examples/hello.rs"]
 mod hello;
+mod history;
 mod journal;
 #[allow(dead_code)]
 #[path = "../../examples/key_value.rs"]
@@ -25,4 +26,3 @@ mod task_queue;
 #[allow(dead_code)]
 #[path = "../../examples/traffic_engineering.rs"]
 mod traffic_engineering;
-mod witnessed;

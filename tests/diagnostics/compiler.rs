@@ -87,7 +87,7 @@ pub(crate) fn findings(folder: &str, programs: &[(String, String)]) -> BTreeMap<
     std::fs::create_dir_all(&sources).expect("a folder");
     let manifest = format!(
         "[package]\nname = \"{folder}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nbeehive-runtime = {{ path = {root:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n\n\
+         [dependencies]\nbeehive-runtime = {{ path = {root:?}, features = [\"testing\"] }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n\n\
          [lints.rust]\nunused = \"allow\"\n\n[workspace]\n"
     );
 

@@ -29,13 +29,20 @@ pub(crate) struct MapsArgs {
 #[derive(Serialize)]
 struct AppMaps {
     app: &'static str,
+    /// Copies of the app's state that `#[app(replication = n)]` asks for; a hive that runs alone keeps one.
+    replication_asked: u32,
     handlers: &'static [HandlerReport],
     #[serde(skip)]
     table: fn() -> String,
 }
 
 fn maps_of<A: Handlers>() -> AppMaps {
-    AppMaps { app: A::NAME, handlers: A::REPORT, table: A::map_report }
+    AppMaps {
+        app: A::NAME,
+        replication_asked: A::OPTIONS.replication,
+        handlers: A::REPORT,
+        table: A::map_report,
+    }
 }
 
 /// All apps that the controller can run.
@@ -100,11 +107,13 @@ mod tests {
     #[test]
     fn one_app_as_a_table_and_as_json() {
         let table = shown(&["learning-switch"], false).unwrap();
-        assert!(table.starts_with("learning-switch\n  handler"), "{table}");
+        let head = "learning-switch\n  replication: 1 (asked for 3)\n  handler";
+        assert!(table.starts_with(head), "{table}");
         assert!(table.contains("packet_in") && table.contains("macs[msg.node]"), "{table}");
         assert!(!table.contains("node-controller"), "{table}");
         let json: serde_json::Value =
             serde_json::from_str(&shown(&["learning-switch"], true).unwrap()).unwrap();
+        assert_eq!(json[0]["replication_asked"], 3);
         let handlers = json[0]["handlers"].as_array().unwrap();
         let packet_in = handlers.iter().find(|h| h["name"] == "packet_in").unwrap();
         assert_eq!(

@@ -56,6 +56,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
          beehive = {{ package = \"beehive-runtime\", {source}, features = [\"controller\"] }}\n\n\
+         [dev-dependencies]\nbeehive = {{ package = \"beehive-runtime\", {source}, features = [\"testing\"] }}\n\n\
          # a workspace of its own, wherever it is\n[workspace]\n"
     );
     let written = fs::create_dir_all(folder.join("src"))
@@ -107,6 +108,7 @@ mod tests {
         assert_eq!(manifest["package"]["name"].as_str(), Some("my-controller"));
         let path = manifest["dependencies"]["beehive"]["path"].as_str().unwrap();
         assert!(Path::new(path).join("crates").is_dir(), "{path}");
+        assert_eq!(manifest["dev-dependencies"]["beehive"]["features"][0].as_str(), Some("testing"));
         let program = fs::read_to_string(place.join("my-controller").join("src").join("main.rs")).unwrap();
         assert_eq!(program, MAIN);
         assert!(make(&arguments).unwrap_err().contains("there already"));

@@ -28,7 +28,8 @@ pub trait App: State {
 /// Options of an app, as given in `#[app(..)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppOptions {
-    /// Number of hives that keep a copy of the app's state. With 1, the state is lost with its hive.
+    /// Number of hives that should keep a copy of the app's state. It has no effect yet: a hive runs alone, keeps
+    /// one copy of each app, and warns about it when it starts.
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
@@ -38,6 +39,9 @@ impl AppOptions {
     /// Options of an app without `#[app(..)]`.
     pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
 }
+
+/// Number of hives that keep a copy of an app's state: there is no cluster yet.
+pub(crate) const COPIES: u32 = 1;
 
 /// An app that handles messages of type `M`.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no handler for `{M}`")]
@@ -72,9 +76,10 @@ pub trait Handlers: App {
     /// Registers every handler with the runtime.
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
-    /// Returns the result of the derivation as a table for people: for each handler its kind of map, its
-    /// cells, the cells it joins, the line that centralises it, and how to avoid that.
+    /// Returns the result of the derivation as a table for people: the replication if more than one copy is asked
+    /// for, and for each handler its kind of map, its cells, the cells it joins, the line that centralises it, and
+    /// how to avoid that.
     fn map_report() -> String {
-        report::table(Self::NAME, Self::REPORT)
+        report::table(Self::NAME, Self::OPTIONS.replication, Self::REPORT)
     }
 }

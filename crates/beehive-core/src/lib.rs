@@ -4,6 +4,9 @@
 //! handler's body which cells a message touches, and every cell has exactly one owner. The guide in the
 //! `beehive` crate explains the model.
 
+// the simulator runs this crate: see clippy.toml
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 extern crate self as beehive;
 
 mod app;
@@ -11,6 +14,7 @@ mod attempt;
 mod cell;
 mod context;
 mod diagnose;
+mod hash;
 mod hive;
 mod key;
 pub mod limits;
@@ -20,6 +24,7 @@ mod panics;
 mod report;
 pub mod seams;
 mod state;
+#[cfg(feature = "testing")]
 pub mod testing;
 mod view;
 

@@ -1,5 +1,6 @@
 //! The map report: what was derived for each handler, as data and as a table for people.
 
+use crate::app::COPIES;
 use serde::Serialize;
 
 /// The result of the derivation for one handler.
@@ -32,8 +33,9 @@ pub struct HandlerReport {
     pub note: &'static str,
 }
 
-/// Renders the report of one app: one row per handler, with its notes below.
-pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
+/// Renders the report of one app: the copies that it asks for, if it asks for more than there are, and one row
+/// per handler, with its notes below.
+pub(crate) fn table(app: &str, replication: u32, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]
     };
@@ -43,6 +45,9 @@ pub(crate) fn table(app: &str, handlers: &[HandlerReport]) -> String {
     let widths: [usize; 5] = std::array::from_fn(width);
     let mut out = format!("{app}\n");
 
+    if replication > COPIES {
+        out += &format!("  replication: {COPIES} (asked for {replication})\n")
+    }
     for (at, row) in rows.iter().enumerate() {
         let cells: Vec<String> =
             row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
@@ -114,7 +119,9 @@ words
            help: say so
 ";
 
-        assert_eq!(table("words", &[plain, all]), want);
-        assert_eq!(table("nothing", &[]), "nothing\n  handler  handles  map  cells  line\n");
+        assert_eq!(table("words", 1, &[plain, all]), want);
+        assert_eq!(table("nothing", 1, &[]), "nothing\n  handler  handles  map  cells  line\n");
+        let replicated = "nothing\n  replication: 1 (asked for 3)\n  handler  handles  map  cells  line\n";
+        assert_eq!(table("nothing", 3, &[]), replicated);
     }
 }

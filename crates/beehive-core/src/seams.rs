@@ -48,6 +48,7 @@ impl TokioPlatform {
         Self::of(runtime, None)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform reads the clock")]
     fn of(runtime: tokio::runtime::Handle, own: Option<tokio::runtime::Runtime>) -> Self {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         TokioPlatform {
@@ -85,6 +86,7 @@ impl Platform for TokioPlatform {
         self.start_time + self.start.elapsed()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform sleeps")]
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
         // The caller may be on another runtime or on none.
         let _inside = self.runtime.enter();
@@ -105,12 +107,14 @@ impl Platform for TokioPlatform {
         self.runtime.spawn_blocking(task);
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform starts threads")]
     fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>) {
         if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(task) {
             tracing::error!(name, %error, "cannot start a thread; a blocking handler will delay others");
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform draws numbers")]
     fn random(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher, RandomState};
         RandomState::new().build_hasher().finish()

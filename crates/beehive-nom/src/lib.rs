@@ -9,6 +9,9 @@
 //! | [`apps`] | the apps of the controller |
 //! | [`parts`] | building blocks for apps: tables with a quota for each port, deadlines, settings |
 
+// the simulator runs this crate: see clippy.toml
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
 extern crate beehive_core as beehive;
 
 pub mod apps;

@@ -23,6 +23,8 @@ pub(crate) struct Status {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct App {
     pub(super) name: String,
+    pub(super) replication: u32,
+    pub(super) replication_asked: u32,
     pub(super) bees: u64,
     pub(super) bees_merged: u64,
     pub(super) handlers: Vec<Handler>,

@@ -41,6 +41,10 @@ pub(crate) struct Top {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AppRow {
     app: String,
+    /// Hives that keep a copy of its state.
+    replication: u32,
+    /// Hives that should, as the app asks.
+    replication_asked: u32,
     bees: u64,
     bees_merged: u64,
     messages: u64,
@@ -96,6 +100,8 @@ impl Top {
         for app in &status.apps {
             top.apps.push(AppRow {
                 app: app.name.clone(),
+                replication: app.replication,
+                replication_asked: app.replication_asked,
                 bees: app.bees,
                 bees_merged: app.bees_merged,
                 messages: app.handlers.iter().map(|h| h.messages).sum(),
@@ -153,10 +159,11 @@ impl Top {
             .iter()
             .map(|a| {
                 let busiest = share(a.busiest_messages, a.messages);
-                [text(&a.app), number(a.messages), number(a.bees), number(a.bees_merged), busiest]
+                let copies = copies(a.replication, a.replication_asked);
+                [text(&a.app), number(a.messages), number(a.bees), number(a.bees_merged), busiest, copies]
             })
             .collect();
-        out += &table(["app", "messages", "bees", "merged", "busiest bee"], &apps);
+        out += &table(["app", "messages", "bees", "merged", "busiest bee", "replication"], &apps);
         let handlers: Vec<_> = self
             .handlers
             .iter()
@@ -209,6 +216,11 @@ impl Top {
     }
 }
 
+/// Copies of an app's state: how many there are, and how many it asks for if these are more.
+fn copies(replication: u32, asked: u32) -> String {
+    if asked > replication { format!("{replication} (asked for {asked})") } else { replication.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::status::{App, Handler};
@@ -225,8 +237,10 @@ mod tests {
             ..Bee::default()
         };
         let from = |bee, app: Option<&str>, messages| Peer { bee, app: app.map(String::from), messages };
-        let app = |name: &str, busiest| App {
+        let app = |name: &str, replication_asked, busiest| App {
             name: name.into(),
+            replication: 1,
+            replication_asked,
             bees: 2,
             handlers: vec![Handler {
                 name: "h".into(),
@@ -241,17 +255,17 @@ mod tests {
             hive: 1,
             uptime_seconds: 5,
             apps: vec![
-                app("a", vec![bee(1, 10, vec![from(None, None, 10)])]),
-                app("b", vec![bee(2, 30, vec![from(Some(1), Some("a"), 25), from(None, Some("a"), 5)])]),
+                app("a", 1, vec![bee(1, 10, vec![from(None, None, 10)])]),
+                app("b", 3, vec![bee(2, 30, vec![from(Some(1), Some("a"), 25), from(None, Some("a"), 5)])]),
             ],
             ..Status::default()
         };
         let want = "\
 hive 1, 5 s: 0 IO bees, 0 dead letters
 
-  app  messages  bees  merged  busiest bee
-  a          40     2       0         25 %
-  b          40     2       0         75 %
+  app  messages  bees  merged  busiest bee  replication
+  a          40     2       0         25 %  1
+  b          40     2       0         75 %  1 (asked for 3)
 
   handler  upon  messages  dropped  errors  panics  waited to merge
   a::h     M           40        0       0       0                0

@@ -1,6 +1,6 @@
 //! Building and starting a hive.
 
-use crate::app::Handlers;
+use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::lane_of;
@@ -11,14 +11,13 @@ use crate::hive::consensus::journal::{AppShapes, BeeImage, Colony, Journal, Logg
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
+use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
-use crate::hive::observe::history::Notes;
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::recovery;
 use crate::hive::route::recovery::SenderQueues;
@@ -33,7 +32,7 @@ use crate::shape::Shape;
 use crate::state::column::Columns;
 use crate::state::{ConfigError, ConfigSource, DecodeError, names};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -84,10 +83,9 @@ pub struct Builder {
     credits: Option<u32>,
     stuck_after: Option<Duration>,
     journal: Option<(Arc<dyn Journal>, Colony)>,
-    recorder: Option<Arc<Recorder>>,
     snapshots_by_moment: bool,
     io: Vec<StartIo>,
-    witness: Option<Arc<Notes>>,
+    probe: Option<Arc<dyn Probe>>,
 }
 
 /// Why a hive did not start.
@@ -250,20 +248,16 @@ impl Builder {
         self
     }
 
-    /// Tells `recorder` what apps send.
-    pub(crate) fn recorder(mut self, recorder: Arc<Recorder>) -> Self {
-        self.recorder = Some(recorder);
-        self
-    }
-
-    /// Has everything that handlers do written down in `notes`.
-    pub(crate) fn witness(mut self, notes: Arc<Notes>) -> Self {
-        self.witness = Some(notes);
+    /// Attaches an observer. The last one counts.
+    #[cfg(feature = "testing")]
+    pub(crate) fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
+        self.probe = Some(probe);
         self
     }
 
     /// Snapshots change only when time moves, or when [`HiveInner::publish_snapshots`] says so: what a handler sees in them
     /// does not depend on how cells are spread.
+    #[cfg(feature = "testing")]
     pub(crate) fn snapshots_by_moment(mut self) -> Self {
         self.snapshots_by_moment = true;
         self
@@ -313,7 +307,7 @@ impl Builder {
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::dispatch::inner::next_instance(),
-            types: Types::recorded(io.clone(), self.recorder),
+            types: Types::new(io.clone()),
             io,
             timers: TimerWheel::default(),
             stuck: Mutex::default(),
@@ -321,7 +315,7 @@ impl Builder {
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             lane: SenderQueue::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
-            witness: self.witness.map(|notes| notes.begin_life()),
+            probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),
@@ -335,13 +329,16 @@ impl Builder {
             tasks: AtomicUsize::new(0),
             tasks_done: Notify::new(),
             reconfiguring: Default::default(),
-            emits: Mutex::new(HashMap::new()),
+            emits: Mutex::default(),
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),
             last_now: Default::default(),
             started: platform.now(),
             platform,
         });
+        if let Some(probe) = hive.probe() {
+            probe.starting()
+        }
         if let Some(link) = &hive.link {
             log_events::attach(link, &hive)
         }
@@ -401,6 +398,7 @@ impl Builder {
         if let Some(link) = &hive.link {
             settings::settle(&hive, link, new_settings, colony.last > 0)
         }
+        warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
         hive.platform.spawn(Box::pin(maintenance::maintain(hive.clone())));
@@ -473,6 +471,21 @@ impl Installing<'_> {
         self.start.extend(start);
         self.apps.push(runtime);
         Ok(())
+    }
+}
+
+/// Says once that no app is replicated, if some ask for it.
+fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
+    let asked: Vec<String> = apps
+        .iter()
+        .filter(|app| app.replication_asked() > COPIES)
+        .map(|app| format!("{} (replication = {})", app.name(), app.replication_asked()))
+        .collect();
+    if !asked.is_empty() {
+        tracing::warn!(
+            apps = asked.join(", "),
+            "apps ask for replication, but this hive runs alone: it keeps {COPIES} copy of their state"
+        );
     }
 }
 

@@ -317,6 +317,7 @@ pub(crate) trait Columns: State {
     }
 
     /// Returns all cells as text.
+    #[cfg(feature = "testing")]
     fn in_words(&mut self) -> Vec<(String, String)> {
         struct InWords(Vec<(String, String)>);
 

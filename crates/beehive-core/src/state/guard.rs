@@ -48,6 +48,7 @@ thread_local! {
 
 /// A handler touched a cell that its map does not name. The transaction is rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 pub struct Violation {
     /// The dictionary and key, as text.
     pub cell: String,
@@ -135,6 +136,7 @@ impl Held {
     }
 
     /// Opens the guard in recording mode: every access is allowed and recorded.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code))]
     pub(crate) fn record(seed: u64, whole: u64) -> Held {
         ACCESSES.with_borrow_mut(Vec::clear);
         GUARD.with(|guard| {
@@ -147,6 +149,7 @@ impl Held {
     }
 
     /// Returns the accesses since [`Held::record`] as text, without duplicates.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code))]
     pub(crate) fn accesses(&self) -> Vec<String> {
         ACCESSES.with_borrow_mut(std::mem::take)
     }

@@ -2,7 +2,9 @@
 
 pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op};
 
-pub(crate) use beehive_protocol::codec::{decode, encode, encode_many};
+#[cfg(feature = "testing")]
+pub(crate) use beehive_protocol::codec::encode_many;
+pub(crate) use beehive_protocol::codec::{decode, encode};
 
 use crate::limits;
 use beehive_protocol::codec::try_encode;

@@ -7,7 +7,6 @@ use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
@@ -229,7 +228,8 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let undo = self.undo.entries();
         // A row appears again in the undo log if it was also changed inside a nested savepoint.
-        let mut known = HashSet::with_capacity(undo.len());
+        #[expect(clippy::disallowed_types, reason = "seeded, because rows come from outside; never iterated")]
+        let mut known = hashbrown::HashSet::<_>::with_capacity(undo.len());
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
         first.map(|(row, _)| (encode(row), self.rows.get(row).map(encode)))
     }

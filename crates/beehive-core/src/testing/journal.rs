@@ -40,6 +40,7 @@ pub struct TestJournal {
 impl TestJournal {
     /// Starts a journal that continues after entry number `last`, refuses one entry in `refuse_one_in` (0:
     /// none), and takes its random choices from `seed`.
+    #[expect(clippy::disallowed_methods, reason = "it commits late in real time, on a thread of its own")]
     pub fn start(seed: u64, refuse_one_in: u64, last: u64) -> Arc<TestJournal> {
         let journal = Arc::new(TestJournal {
             state: Mutex::new(State { random: seed | 1, last, ..State::default() }),

@@ -5,19 +5,18 @@ use crate::cell::CellSet;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::batch::Address;
-use crate::hive::observe::inspect::CellWords;
-use crate::hive::observe::outbox_probe::{Recorder, Sent};
 use crate::hive::{DeadLetter, ReconfigureError, RequestError, Shared};
 use crate::message::{Message, Reply};
 use crate::seams::Platform;
 use crate::state::{ConfigError, ConfigSource};
+use crate::testing::hooks::inspect::{CellWords, Inspect};
+use crate::testing::hooks::outbox::{Outbox, Sent};
 use crate::testing::maps;
 use crate::testing::maps::Mapped;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::setup::Setup;
 use crate::testing::snapshot::Snapshot;
 use crate::time::Time;
-use std::any::TypeId;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ pub struct Kit {
     io: Io,
     hive: Hive,
     platform: VirtualPlatform,
-    recorder: Arc<Recorder>,
+    outbox: Arc<Outbox>,
     settings: toml::Table,
     seed: u64,
     failures_allowed: bool,
@@ -75,7 +74,7 @@ impl Kit {
     pub(crate) fn new(
         hive: Hive,
         platform: VirtualPlatform,
-        recorder: Arc<Recorder>,
+        outbox: Arc<Outbox>,
         setup: &Setup,
         merging: Option<Chance>,
         compared: bool,
@@ -84,7 +83,7 @@ impl Kit {
             io: hive.io(),
             hive,
             platform,
-            recorder,
+            outbox,
             settings: setup.settings.clone(),
             seed: setup.seed,
             failures_allowed: setup.failures_allowed,
@@ -182,11 +181,7 @@ impl Kit {
     /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in the order
     /// in which they were sent. A delayed message appears when it is due.
     pub fn sent<T: Message>(&mut self) -> Vec<Shared<T>> {
-        let of_type = |sent: &mut Sent| sent.kind == TypeId::of::<T>();
-        self.sent
-            .extract_if(.., of_type)
-            .filter_map(|sent| sent.message.as_any().downcast_ref::<Shared<T>>().cloned())
-            .collect()
+        self.sent.extract_if(.., |sent| sent.is::<T>()).filter_map(|sent| sent.as_message()).collect()
     }
 
     /// Returns what the map of `A` names for `message`.
@@ -291,10 +286,9 @@ impl Kit {
     }
 
     fn end_step(&mut self, what: impl FnOnce() -> String, answers: Vec<String>) {
-        let sent = self.recorder.take();
+        let sent = self.outbox.take();
         if let Some(steps) = &mut self.steps {
-            let in_words = |sent: &Sent| (sent.message.name(), sent.message.bytes(), sent.message.words());
-            let mut sent: Vec<_> = sent.iter().map(in_words).collect();
+            let mut sent: Vec<_> = sent.iter().map(Sent::describe).collect();
             sent.sort_unstable();
             steps.push(Step { what: what(), answers, sent })
         }

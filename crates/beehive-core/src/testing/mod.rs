@@ -137,12 +137,14 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`Witness`] observes a hive that runs as in production, and checks whether a single bee would have done
-//! the same.
+//! A [`History`] records what a hive does that runs as in production, and checks whether a single bee would have
+//! done the same.
 //!
 //! The module [`maps`] compares what a map names with what its handler touches. [`TestJournal`] is a journal
 //! that commits late, refuses entries and stops.
 
+mod history;
+mod hooks;
 mod journal;
 mod kit;
 pub mod maps;
@@ -151,8 +153,10 @@ mod rerun;
 mod setup;
 mod snapshot;
 mod spread;
-mod witness;
 
+#[doc(hidden)]
+pub use history::Fault;
+pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, shake};
 pub use journal::TestJournal;
 pub use kit::Kit;
 pub use platform::VirtualPlatform;
@@ -160,6 +164,3 @@ pub use rerun::Difference;
 pub use setup::Setup;
 pub use snapshot::Snapshot;
 pub use spread::Spread;
-#[doc(hidden)]
-pub use witness::Fault;
-pub use witness::{Deviation, Shaking, Witness, Witnessed, merge_two, shake};

@@ -1,6 +1,6 @@
 //! Runs a scenario with the cells distributed differently over bees. All observable results must be the same.
 
-use crate::hive::observe::inspect::CellWords;
+use crate::testing::hooks::inspect::CellWords;
 use crate::testing::kit::{Kit, Step};
 use crate::testing::setup::Setup;
 use crate::testing::spread::Spread;

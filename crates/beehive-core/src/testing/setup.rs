@@ -3,8 +3,8 @@
 use crate::app::Handlers;
 use crate::hive::consensus::registry::LocalRegistry;
 use crate::hive::dispatch::inner::Hive;
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::hive::{Builder, StartError};
+use crate::testing::hooks::outbox::Outbox;
 use crate::testing::kit::Kit;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::spread::{OneBee, Spread};
@@ -91,7 +91,7 @@ impl Setup {
             _ => VirtualPlatform::new(self.seed),
         };
 
-        let recorder = Arc::new(Recorder::default());
+        let outbox = Arc::new(Outbox::default());
         let builder = self.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
         let hive = builder
             .settings(self.settings.clone())
@@ -101,7 +101,7 @@ impl Setup {
                 Spread::Together => Arc::new(OneBee::default()),
                 _ => Arc::new(LocalRegistry::default()),
             })
-            .recorder(recorder.clone())
+            .probe(outbox.clone())
             .snapshots_by_moment()
             .start()?;
 
@@ -110,7 +110,7 @@ impl Setup {
             _ => None,
         };
 
-        Ok(Kit::new(hive, platform, recorder, self, merging, compared))
+        Ok(Kit::new(hive, platform, outbox, self, merging, compared))
     }
 
     /// Runs `scenario` several times from the beginning, each time with the cells distributed differently:

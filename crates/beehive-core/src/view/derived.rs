@@ -1,8 +1,8 @@
 //! Memoised values that handlers derived from a view, shared by all readers until the dictionary changes.
 
+use crate::hash::HashMap;
 use parking_lot::RwLock;
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 type Place = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;

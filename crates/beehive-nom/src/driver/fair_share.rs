@@ -4,7 +4,7 @@
 //! that holds none. The number of ports need not be known, and a decision compares only two numbers.
 
 use crate::object::PortNo;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Returns whether a holder of `held` units may take `more` when `free` units are left.
 #[inline]
@@ -21,7 +21,7 @@ pub(super) struct CreditLedger {
     /// Credits in the order in which they were taken; `None` stands for those taken before credits became
     /// scarce.
     taken: VecDeque<(Option<PortNo>, u32)>,
-    held: HashMap<PortNo, u32>,
+    held: BTreeMap<PortNo, u32>,
     total: u32,
 }
 

@@ -11,7 +11,7 @@ use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
 use beehive::{Address, Io, Mail, Message, Time};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,12 +70,12 @@ struct Window {
     uncredited: u32,
     shed: u64,
     /// LLDP probes that were admitted by port although the port had no credit.
-    probes: HashMap<PortNo, u32>,
+    probes: BTreeMap<PortNo, u32>,
 }
 
 impl Window {
     fn open(start: Time) -> Window {
-        Window { start, uncredited: 0, shed: 0, probes: HashMap::new() }
+        Window { start, uncredited: 0, shed: 0, probes: BTreeMap::new() }
     }
 
     /// Counts a probe of `port` and returns whether it may be admitted without a credit.

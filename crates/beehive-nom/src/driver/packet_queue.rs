@@ -6,13 +6,13 @@ use crate::limits;
 use crate::object::{PacketIn, PortNo};
 use beehive::Time;
 use bytes::Bytes;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Queued packets by port; they are taken round-robin, one packet from each port.
 #[derive(Debug, Default)]
 pub(super) struct PacketQueues {
-    by_port: HashMap<PortNo, Queue>,
+    by_port: BTreeMap<PortNo, Queue>,
     /// Ports with queued packets, in round-robin order; the next one is first.
     rotation: VecDeque<PortNo>,
     bytes: usize,

@@ -5,11 +5,11 @@ extern crate beehive_core as beehive;
 
 mod clock;
 mod harness;
+mod history;
 mod journal;
 mod learning_switch;
 mod map_coverage;
 mod network;
 mod node_controller;
 mod random;
-mod serializability;
 mod shedding;

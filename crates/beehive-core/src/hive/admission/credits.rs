@@ -111,11 +111,6 @@ impl InFlight {
         self.causes.load(Ordering::Acquire)
     }
 
-    /// Whether nothing is.
-    pub(crate) fn is_none(&self) -> bool {
-        self.causes.load(Ordering::Acquire) == 0
-    }
-
     /// Begins something that holds no credits. It is done when the cause is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Arc<Cause> {
         self.causes.fetch_add(1, Ordering::Relaxed);

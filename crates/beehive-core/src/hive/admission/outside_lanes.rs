@@ -6,12 +6,13 @@
 pub(crate) use beehive_protocol::Numbers;
 pub(crate) use beehive_protocol::lane::{is_lasting, is_outside, lane_of};
 
+use crate::hash::HashMap;
 use crate::hive::admission::deferred_wakes;
 use crate::limits;
 use beehive_protocol::Seen;
 use beehive_protocol::lane::lasting;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;

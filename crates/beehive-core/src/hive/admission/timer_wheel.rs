@@ -83,11 +83,11 @@ mod tests {
         timers.at(second(1), ());
         timers.at(second(3), ());
         let (early, next) = timers.take_due(Time::from_nanoseconds(0), &in_flight);
-        assert!(early.is_none() && in_flight.is_none() && next == Some(second(1)));
+        assert!(early.is_none() && (in_flight.count() == 0) && next == Some(second(1)));
         let (fired, next) = timers.take_due(second(2), &in_flight);
-        assert!(timers.len() == 1 && !in_flight.is_none() && next == Some(second(3)));
+        assert!(timers.len() == 1 && in_flight.count() > 0 && next == Some(second(3)));
         assert_eq!(fired.as_ref().map(|fired| fired.1.len()), Some(1));
         drop(fired);
-        assert!(in_flight.is_none())
+        assert!((in_flight.count() == 0))
     }
 }

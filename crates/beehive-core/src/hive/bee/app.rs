@@ -10,20 +10,17 @@ use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::{Registry, Unavailable};
-use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
-use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::dispatch::turn::Link;
 use crate::hive::message::counters::HandlerCounters;
 use crate::mapper::{Mapper, close_over_fusion};
-use crate::panics;
 use crate::state::column::Columns;
-use crate::state::image::{CellImage, DecodeError, decode, encode_many};
+use crate::state::image::DecodeError;
 use crate::time::Time;
 use crate::view::Snapshots;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
@@ -212,35 +209,6 @@ impl<A: App> AppRuntime<A> {
         }
         self.queen.lock().bees.insert(bee);
         Ok(())
-    }
-
-    /// Takes every bee apart into bytes and puts it together again, one after the other, under load.
-    pub(crate) async fn reimport(self: &Arc<Self>, hive: &Arc<HiveInner>) -> Result<usize, DecodeError> {
-        let mut count = 0;
-        let bees: Vec<Arc<Bee<A>>> = self.queen.lock().bees.values().cloned().collect();
-        for bee in bees {
-            let Some(mut body) = bee.freeze().await else { continue };
-            let app = self.again(&mut body.app);
-            let failed = app.map(|app| body.app = app).err();
-            // as it was, if it cannot be put together again
-            Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    /// Takes state apart into bytes and puts it together again.
-    fn again(&self, state: &mut A) -> Result<A, DecodeError> {
-        let encoded = panics::catch(AssertUnwindSafe(|| encode_many(&state.export(true))));
-        let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: panics::text(&*panic) })?;
-        let mut app = self.fresh();
-        for image in decode::<Vec<CellImage>>("a bee", &images)? {
-            app.import(self.seed, &image)?;
-        }
-        Ok(app)
     }
 
     /// A bee has become idle without any content.

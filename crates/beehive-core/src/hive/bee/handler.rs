@@ -1,7 +1,7 @@
 //! A handler of an app, without its type or that of its messages: what is seldom done for one is compiled once for all.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::CellId;
+use crate::cell::{CellId, Outcome};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::dispatch::inner::HiveInner;
@@ -10,9 +10,11 @@ use crate::hive::message::batch::{Messages, Source};
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
 use crate::hive::message::trace;
+use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind, Message};
 use crate::time::Time;
 use crate::{limits, panics};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::span::EnteredSpan;
@@ -27,6 +29,7 @@ pub(crate) struct Handler<'a> {
     pub(crate) name: &'static str,
     /// The name of its messages.
     pub(crate) message: &'static str,
+    #[cfg(feature = "testing")]
     pub(crate) is_of_a_sweep: bool,
     pub(crate) counters: &'a HandlerCounters,
     /// Where the records of its app go, if they do.
@@ -42,6 +45,7 @@ impl<'a> Handler<'a> {
             number: A::HANDLER,
             name: handler_name::<A, M>(),
             message: M::NAME,
+            #[cfg(feature = "testing")]
             is_of_a_sweep: M::OF_A_SWEEP,
             counters: &app.handlers[A::HANDLER],
             link: app.link.as_ref(),
@@ -152,5 +156,18 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
     match message.starts_with("beehive::") {
         true => format!("{message}@{handler}"),
         false => message.to_string(),
+    }
+}
+
+/// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
+/// handler, without cells: it will fail there, where the error has somebody to go to.
+#[inline(always)]
+pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
+    match panics::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
+        Ok(()) => mapper.outcome(),
+        Err(_) => {
+            mapper.clear();
+            Outcome::Stateless
+        }
     }
 }

@@ -107,8 +107,8 @@ impl<A: App> PendingRuns<A> {
                         snapshots.committed(state, &done.ops, cx.turn.moment())
                     }
                     self.cells_logged = self.cells_logged.max(done.cells_end);
-                    if let Some(witness) = &cx.turn.hive.witness {
-                        witness.committed(done.number)
+                    if let Some(probe) = cx.turn.hive.probe() {
+                        probe.entry_committed(done.number)
                     }
                     cx.turn.cause = done.delivery.cause.clone();
                     flush(done.steps, cx);

@@ -10,12 +10,13 @@
 //! Nothing of this costs anything where the life before has ended well, but one look at a flag for each run.
 
 use crate::cell::CellId;
+use crate::hash::{HashMap, HashSet};
 use crate::hive::admission::outside_lanes::is_lasting;
 use crate::hive::consensus::journal::{Colony, Fact, Journal, Mark, Suspect};
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

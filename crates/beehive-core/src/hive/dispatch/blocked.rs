@@ -1,11 +1,11 @@
 //! What waits at one sender, in order: who is behind whom, what can be delivered, whose owners are to be found.
 
 use crate::cell::{CellId, CellSet};
+use crate::hash::HashMap;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
 use crate::seams::BoxFuture;
-use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;

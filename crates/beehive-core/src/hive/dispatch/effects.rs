@@ -6,9 +6,9 @@
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::Emit;
+use crate::hive::dispatch::probe::Note;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::observe::history::Noted;
 use crate::{limits, panics};
 use std::collections::VecDeque;
 
@@ -83,8 +83,8 @@ pub(crate) struct Effects {
     /// Of what is emitted.
     pub(crate) numbers: Numbers,
     pub(crate) emits: Vec<Emit>,
-    /// For whoever watches the hive.
-    pub(crate) notes: Vec<Noted>,
+    /// Notes of the probe about the run, for when the record is appended.
+    pub(crate) notes: Vec<Note>,
     steps: Vec<Effect>,
     /// What was too deep for one stack, and all that was routed after it.
     too_deep: VecDeque<Effect>,

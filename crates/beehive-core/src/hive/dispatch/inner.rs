@@ -1,14 +1,18 @@
 //! The state that all rooms of a hive share, and the handle to it.
 
 use crate::cell::HiveId;
+use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits, InFlight};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::consensus::journal::LoggedSettings;
+#[cfg(feature = "testing")]
+use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Fire, Link, Place, Stateless, Turn};
 use crate::hive::dispatch::workers::Workers;
@@ -16,24 +20,23 @@ use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
 use crate::hive::message::reports::{AppStatus, StuckStatus};
-use crate::hive::observe::history::Watch;
-use crate::hive::observe::inspect::Inspected;
 use crate::message::Message;
 use crate::seams::{BoxFuture, Platform};
-use crate::state::{ConfigError, DecodeError, nearest_name};
+use crate::state::{ConfigError, nearest_name};
 use crate::time::Time;
+#[cfg(feature = "testing")]
 use crate::view::Snapshots;
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// An app whose type is not known here.
-pub(crate) trait AnyApp: Inspected + Send + Sync {
+pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     fn handler_name(&self, handler: usize) -> &'static str;
     /// What a handler handles.
@@ -47,6 +50,7 @@ pub(crate) trait AnyApp: Inspected + Send + Sync {
     /// Forgets all bees; returns how many runs of messages waited for them.
     fn clear(&self) -> usize;
     /// Its snapshots, if anybody reads them.
+    #[cfg(feature = "testing")]
     fn snapshots(&self) -> Option<&Arc<Snapshots>>;
     fn as_any(&self) -> &dyn Any;
     /// What its idle bees remember of messages.
@@ -54,7 +58,11 @@ pub(crate) trait AnyApp: Inspected + Send + Sync {
     /// Reads settings for it; nothing if they are those in force.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
     fn settings_version(&self) -> u32;
-    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
+    /// Returns the number of copies that `#[app(replication = n)]` asks for.
+    fn replication_asked(&self) -> u32;
+    /// Returns the operations that only tests need.
+    #[cfg(feature = "testing")]
+    fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
 }
 
 /// Settings that an app has accepted.
@@ -82,8 +90,8 @@ pub(crate) struct HiveInner {
     /// Of those who emit through a [`Hive`].
     pub(crate) lane: SenderQueue,
     pub(crate) link: Option<Arc<Link>>,
-    /// Of a test that will do again what the hive does.
-    pub(crate) witness: Option<Arc<Watch>>,
+    /// The observer that a test has attached; see [`HiveInner::probe`].
+    pub(in crate::hive) probe: Option<Arc<dyn Probe>>,
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
     /// The messages that hold their handlers for too long, by the slot of their thread, and since when.

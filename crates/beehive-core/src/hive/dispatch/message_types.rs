@@ -1,6 +1,7 @@
 //! Who handles what: the types of messages a hive knows, and their receivers.
 
 use crate::cell::Outcome;
+use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Emit, Sweep};
@@ -14,7 +15,6 @@ use crate::hive::message::batch::{Address, Batch, Messages, Source, batch_of};
 use crate::hive::message::dead_letters::Way;
 use crate::hive::message::inbox::IoBees;
 use crate::hive::message::{render, trace};
-use crate::hive::observe::outbox_probe::Recorder;
 use crate::limits;
 use crate::message::Message;
 use crate::shape::Shape;
@@ -22,7 +22,7 @@ use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -51,8 +51,6 @@ pub(crate) trait Receiver<M: Message>: Onward {
 pub(crate) struct MessageType<M: Message> {
     receivers: OnceLock<Receivers<M>>,
     io: Arc<IoBees>,
-    /// Of a test that wants to know what was sent.
-    recorder: Option<Arc<Recorder>>,
 }
 
 /// Goes on with a sweep that a log remembers.
@@ -75,8 +73,8 @@ impl<M: Message> MessageType<M> {
 
     /// To every app that handles it.
     pub(crate) fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, cx: &mut RouteContext) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(batch, range.clone())
+        if let Some(probe) = cx.turn.hive.probe() {
+            probe.emitted(batch.clone(), range.clone())
         }
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
@@ -134,8 +132,8 @@ impl<M: Message> MessageType<M> {
 
     /// To one app or IO bee.
     pub(crate) fn send(&self, batch: &Arc<Batch<M>>, range: Range<u32>, to: Address, cx: &mut RouteContext) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(batch, range.clone())
+        if let Some(probe) = cx.turn.hive.probe() {
+            probe.emitted(batch.clone(), range.clone())
         }
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
@@ -321,7 +319,6 @@ pub(crate) struct SameName {
 /// All types of messages of a hive.
 pub(crate) struct Types {
     io: Arc<IoBees>,
-    recorder: Option<Arc<Recorder>>,
     kinds: RwLock<HashMap<TypeId, Kind>>,
     /// Taken by messages that handlers have set timers for, until they and what they cause are done.
     pub(crate) timers: Arc<Credits>,
@@ -340,14 +337,8 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(io: Arc<IoBees>) -> Arc<Types> {
-        Types::recorded(io, None)
-    }
-
-    /// As [`Types::new`]; `recorder` is told what apps send.
-    pub(crate) fn recorded(io: Arc<IoBees>, recorder: Option<Arc<Recorder>>) -> Arc<Types> {
         Arc::new(Types {
             io,
-            recorder,
             kinds: RwLock::default(),
             timers: Credits::new(limits::TIMERS_WAITING_MAX as u32),
             resend: RwLock::default(),
@@ -371,8 +362,7 @@ impl Types {
         if let Some(kind) = found(&kinds) {
             return kind;
         }
-        let (io, recorder) = (self.io.clone(), self.recorder.clone());
-        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io, recorder });
+        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io: self.io.clone() });
         kinds.insert(TypeId::of::<M>(), Box::new(kind.clone()));
         kind
     }

@@ -6,12 +6,10 @@ use crate::hive::dispatch::message_types::{MessageType, Types};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::message::inbox::Inbox;
 use crate::message::Message;
-use crate::state::image::encode;
 use crate::time::Time;
 use crate::{limits, panics};
 use std::any::{Any, TypeId};
 use std::ops::Range;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
@@ -27,7 +25,8 @@ pub(crate) enum Target {
     Later(Time),
 }
 
-/// A message that a transaction emitted, for whoever watches the hive.
+/// A message that a transaction emitted, for a probe.
+#[cfg(feature = "testing")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
@@ -71,6 +70,7 @@ trait Slot: Send {
     fn thaw(&mut self);
     fn name(&self) -> &'static str;
     /// Names and bytes of messages.
+    #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
 }
 
@@ -159,10 +159,14 @@ impl<M: Message> Slot for Typed<M> {
         M::NAME
     }
 
+    #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
         let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
         // one that cannot be encoded fails later, where that matters
-        let bytes = |message: &M| panics::catch(AssertUnwindSafe(|| encode(message))).unwrap_or_default();
+        let bytes = |message: &M| {
+            panics::catch(std::panic::AssertUnwindSafe(|| crate::state::image::encode(message)))
+                .unwrap_or_default()
+        };
         messages.iter().map(|message| (M::NAME, bytes(message))).collect()
     }
 }
@@ -370,6 +374,7 @@ impl Outputs {
     }
 
     /// What was emitted since `mark`, in order.
+    #[cfg(feature = "testing")]
     #[cold]
     pub(crate) fn sent_since(&self, mark: Savepoint) -> Vec<Sent> {
         let before = mark.spans as usize;

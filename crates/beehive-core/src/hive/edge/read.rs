@@ -109,6 +109,7 @@ impl Hive {
 
 impl HiveInner {
     /// Publishes all that was committed, in the snapshots of all apps.
+    #[cfg(feature = "testing")]
     pub(crate) fn publish_snapshots(&self) {
         let now = self.now();
         self.apps.read().iter().filter_map(|app| app.snapshots()).for_each(|snapshots| snapshots.publish(now))

@@ -1,5 +1,6 @@
 //! The inboxes of IO bees: messages and answers that wait for them to be read.
 
+use crate::hash::HashMap;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::message::batch::{AnswerRun, AnswerSink, AnyBatch, Batch};
@@ -7,7 +8,7 @@ use crate::limits;
 use crate::message::{Error, Message};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

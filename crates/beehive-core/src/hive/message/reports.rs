@@ -49,6 +49,10 @@ pub struct AppStatus {
     pub name: &'static str,
     /// The version of its settings: 1 at first, and one more with each change.
     pub settings_version: u32,
+    /// Hives that keep a copy of its state: 1, because there is no cluster yet.
+    pub replication: u32,
+    /// Hives that should keep a copy, as `#[app(replication = n)]` asks.
+    pub replication_asked: u32,
     /// Bees it has on this hive.
     pub bees: usize,
     /// Bees made so far.

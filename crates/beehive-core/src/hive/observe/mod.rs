@@ -1,7 +1,6 @@
-//! Observation: status, execution history, and what tests look at.
+//! Observation: status, and access to apps for tests.
 
+#[cfg(feature = "testing")]
+pub(crate) mod app_access;
 pub(crate) mod dead_letters;
-pub(crate) mod history;
-pub(crate) mod inspect;
-pub(crate) mod outbox_probe;
 pub(crate) mod status;

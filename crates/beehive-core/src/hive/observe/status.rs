@@ -1,14 +1,16 @@
 //! What a hive can tell about itself.
 
-use crate::app::Handlers;
+use crate::app::{COPIES, Handlers};
 use crate::hive::bee::app::AppRuntime;
+#[cfg(feature = "testing")]
+use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
 use crate::hive::message::batch::Address;
 use crate::hive::message::reports::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status};
-use crate::seams::BoxFuture;
 use crate::state::column::Columns;
-use crate::state::{CellImage, ConfigError, DecodeError};
+use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
+#[cfg(feature = "testing")]
 use crate::view::Snapshots;
 use std::any::Any;
 use std::sync::Arc;
@@ -101,6 +103,8 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         AppStatus {
             name: A::NAME,
             settings_version: self.settings.version(),
+            replication: COPIES,
+            replication_asked: A::OPTIONS.replication,
             bees: self.bees(),
             bees_created: self.created.load(Ordering::Relaxed),
             bees_merged: self.merged.load(Ordering::Relaxed),
@@ -111,6 +115,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         }
     }
 
+    #[cfg(feature = "testing")]
     fn snapshots(&self) -> Option<&Arc<Snapshots>> {
         self.snapshots.as_ref()
     }
@@ -131,8 +136,13 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         self.settings.version()
     }
 
-    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {
-        Box::pin(async move { AppRuntime::reimport(&self, &hive).await })
+    fn replication_asked(&self) -> u32 {
+        A::OPTIONS.replication
+    }
+
+    #[cfg(feature = "testing")]
+    fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess> {
+        self
     }
 
     fn remembered(&self) -> usize {
@@ -169,17 +179,6 @@ impl HiveInner {
 }
 
 impl Hive {
-    /// Takes every bee out of its mailbox, apart into bytes, together again, and puts it back: what a move does, without
-    /// the way. Returns how many. For tests: under load, nothing may tell the difference.
-    pub async fn reimport(&self) -> Result<usize, DecodeError> {
-        let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
-        let mut count = 0;
-        for app in apps {
-            count += app.reimport(self.inner().clone()).await?
-        }
-        Ok(count)
-    }
-
     /// The hive as it is now.
     pub fn status(&self) -> Status {
         self.look(false)

@@ -4,6 +4,7 @@
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
+use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, Asked, Standing};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
@@ -124,7 +125,7 @@ impl<A: App> AppRuntime<A> {
         let mut asked: Vec<Asked> = Vec::new();
         let mut in_flight = first;
         loop {
-            let mut merging = hashbrown::HashMap::new();
+            let mut merging = HashMap::default();
             let mut failed = None;
             if let Some((sets, proposed)) = in_flight.take() {
                 match proposed.await {

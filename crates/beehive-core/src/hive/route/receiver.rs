@@ -5,26 +5,25 @@ use crate::cell::{CellSet, Outcome};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
-use crate::hive::bee::handler::Handler;
+use crate::hive::bee::handler::{Handler, map};
 use crate::hive::consensus::journal::Emit;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::probe;
 use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::message::batch::{Batch, Messages, batch_of};
 use crate::hive::message::trace;
-use crate::hive::observe::history;
 use crate::hive::route::delivery::deliver;
 use crate::hive::route::routed;
 use crate::hive::route::routed::{Ahead, Routed, consume_held};
 use crate::hive::run::delivery::run_delivery;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release, release_made_of};
+use crate::limits;
 use crate::mapper::Mapper;
 use crate::message::{Error, Message};
 use crate::time::Time;
-use crate::{limits, panics};
 use std::ops::Range;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -146,19 +145,6 @@ struct Neighbours {
     outcome: Outcome,
     cells: CellSet,
     first: u32,
-}
-
-/// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
-/// handler, without cells: it will fail there, where the error has somebody to go to.
-#[inline(always)]
-pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
-    match panics::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
-        Ok(()) => mapper.outcome(),
-        Err(_) => {
-            mapper.clear();
-            Outcome::Stateless
-        }
-    }
 }
 
 /// Messages on their way to an app.
@@ -299,8 +285,8 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
             routed::refuse::<A>(way, range, remembered, cx)
         }
         Outcome::Cells => {
-            if cx.turn.hive.witness.is_some() {
-                history::due(&handler, way.batch(), range, cx)
+            if cx.turn.hive.probe().is_some() {
+                probe::handed_over(&handler, way.batch(), range, cx)
             }
             let delivery = Delivery {
                 run: code.run,

@@ -1,5 +1,6 @@
 //! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
 
+use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
 use crate::hive::consensus::journal::{Colony, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
@@ -7,7 +8,7 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::state::DecodeError;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The lanes of senders, so that what is sent again and what comes after it keep their order.

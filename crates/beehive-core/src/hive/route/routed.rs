@@ -3,6 +3,7 @@
 
 use crate::app::{App, Handlers};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
+use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::handler::Handler;
@@ -17,7 +18,6 @@ use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind};
 use crate::time::Time;
 use crate::{limits, panics};
-use std::collections::HashSet;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Ahead {
             return None;
         }
         let mut sets = vec![cells.clone()];
-        let mut known = HashSet::from([cells.clone()]);
+        let mut known = HashSet::from_iter([cells.clone()]);
         let mut left = cells_left.saturating_sub(cells.len());
         self.claimed = first + 1;
         for index in first + 1..self.end {

@@ -12,10 +12,10 @@ use crate::hive::bee::traffic::Peer;
 use crate::hive::consensus::journal::{Input, Record, Visited, Work};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
+use crate::hive::dispatch::probe;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
-use crate::hive::observe::history;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release};
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::image::Op;
@@ -117,9 +117,9 @@ fn run_all<A: Handlers>(
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
     let (mut new, inputs) = pending.take_note(batch, handler.app, first..first + count);
-    if turn.hive.witness.is_some() {
+    if turn.hive.probe().is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
-            history::ended_before(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
+            probe::ended_unhandled(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
         }
     }
     if new.is_empty() && pending.is_settled() {
@@ -246,8 +246,8 @@ pub(crate) fn record<A: App>(
     };
     match pending.link().append(bee.clone(), &pending.numbers(), Record::Work(work)) {
         Some(number) => {
-            if let Some(witness) = &turn.hive.witness {
-                witness.add(Some(number), notes)
+            if let Some(probe) = turn.hive.probe() {
+                probe.noted(Some(number), notes)
             }
             pending.next_seq = next_seq;
             pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });

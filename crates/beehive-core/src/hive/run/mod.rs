@@ -4,4 +4,5 @@ pub(crate) mod delivery;
 pub(crate) mod journaled;
 pub(crate) mod log_events;
 pub(crate) mod postpone;
+pub(crate) mod rerun;
 pub(crate) mod transaction;

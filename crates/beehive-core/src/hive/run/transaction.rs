@@ -12,12 +12,11 @@ use crate::hive::consensus::journal::Fact;
 use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Savepoint;
+use crate::hive::dispatch::probe::{self, Finished, Rerun, Transaction};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{Address, AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
-use crate::hive::observe::history;
-use crate::hive::observe::history::{About, Left};
 use crate::hive::run::postpone::postpone;
 use crate::message::{Error, ErrorKind, Message};
 use crate::state::column::{Columns, State};
@@ -134,9 +133,10 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let chances = Chances::of::<A, M>(app, cells);
     done.chance = chances.of_message(&batch.source, range.start);
     done.chain = batch.source.chain.after(range.start);
-    let mut notes = hive.witness.is_some().then(Vec::new);
-    // the handler has drawn from that in `ctx`
-    let about = |index| About {
+    let probe = hive.probe();
+    let mut notes = Vec::new();
+    // the handler has drawn from the seed in `ctx`
+    let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
         batch: &**batch,
@@ -145,7 +145,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         chance: chances.of_message(&batch.source, index),
         now,
         is_passed_on: position.is_some_and(|position| position > 0),
-        code: history::Code::of::<A, M>(),
+        rerun: Rerun::of::<A, M>(),
     };
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -169,9 +169,9 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         };
         match result {
             Ok(answer) => {
-                if let Some(notes) = &mut notes {
-                    let left = history::committed(state, ctx, mark, history::encoded(&answer));
-                    notes.push(about(index).left(left))
+                if let Some(probe) = probe {
+                    let uncommitted = &mut Finished { state, answer: &answer };
+                    notes.extend(probe.committing(&transaction(index), uncommitted, ctx, mark))
                 }
                 commit(state);
                 if let Some(at) = ctx.postponed {
@@ -192,8 +192,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 }
             }
             Err(error) => {
-                if let Some(notes) = &mut notes {
-                    notes.push(about(index).left(Left::Failed(error.clone())))
+                if let Some(probe) = probe {
+                    notes.extend(probe.failed(&transaction(index), &error))
                 }
                 roll_back(state, ctx, mark);
                 Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
@@ -216,7 +216,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     if is_shown {
         hive.hide_run(slot)
     }
-    if let Some(notes) = notes {
+    if !notes.is_empty() {
         cx.note(notes)
     }
     if answered > 0 {
@@ -536,8 +536,8 @@ pub(crate) fn end_with_error<M: Message>(
     cx: &mut RouteContext,
 ) {
     handler.fail(cx.turn.hive, &**batch, index, position, error);
-    if cx.turn.hive.witness.is_some() {
-        history::ended_before(handler, &**batch, index, cx)
+    if cx.turn.hive.probe().is_some() {
+        probe::ended_unhandled(handler, &**batch, index, cx)
     }
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);

@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 impl HiveInner {
     /// The messages that hold their handlers for too long.
     pub(crate) fn stuck_messages(&self) -> Vec<StuckStatus> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the watchdog measures the real time that handlers take"
+        )]
         let now = Instant::now();
         let with_time = |(status, since): &(StuckStatus, Instant)| StuckStatus {
             milliseconds: now.duration_since(*since).as_millis() as u64,

@@ -43,6 +43,10 @@ struct Watch {
 
 impl Watch {
     fn look(&mut self, hive: &Arc<HiveInner>) {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the watchdog measures the real time that handlers take"
+        )]
         let now = Instant::now();
         let (mut held, mut replaced) = (Vec::new(), false);
         let mut waiting = Bees::new();
@@ -115,6 +119,7 @@ impl Watch {
 pub(crate) fn relieve(hive: Weak<HiveInner>) {
     let mut watch = Watch::default();
     loop {
+        #[expect(clippy::disallowed_methods, reason = "the watchdog has a real thread of its own")]
         std::thread::sleep(LOOK);
         let Some(hive) = hive.upgrade() else { return };
         if hive.is_over() {

@@ -11,7 +11,7 @@ use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
-use crate::hive::bee::handler::Handler;
+use crate::hive::bee::handler::{Handler, map};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
@@ -24,7 +24,7 @@ use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
 };
 use crate::hive::message::render;
-use crate::hive::route::receiver::{map, route};
+use crate::hive::route::receiver::route;
 use crate::hive::run::delivery::run_delivery;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::logged_sweep::OpenVisits;

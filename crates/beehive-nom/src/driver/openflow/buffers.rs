@@ -2,11 +2,11 @@
 //! forgotten, as they are in the switch.
 
 use crate::limits;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    kept: HashSet<u32>,
+    kept: BTreeSet<u32>,
     /// Buffer ids, oldest first; it still contains used ones.
     order: VecDeque<u32>,
 }

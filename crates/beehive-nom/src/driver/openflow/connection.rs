@@ -89,6 +89,7 @@ impl<C: Channel> Connection<C> {
             wait_result: WaitResult::default(),
             read_since_yield: 0,
             // the first wait sets it
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             timer_at: Time::ZERO,
             stalled_since: None,
@@ -300,6 +301,7 @@ impl<C: Channel> Driver for Connection<C> {
         let deadline = self.session.deadline();
         if self.timer.is_elapsed() || deadline < self.timer_at {
             let ahead = deadline.since(self.hive.now());
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.timer_at = deadline;
         }
@@ -469,6 +471,7 @@ impl<C: Channel> Driver for Connection<C> {
 
         if has_final_message {
             // wait until the final message has arrived: a reset would discard it
+            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }
     }

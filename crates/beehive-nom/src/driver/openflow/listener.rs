@@ -161,7 +161,9 @@ impl Listener {
                 if failed.is_power_of_two() {
                     tracing::warn!(%error, failed, "cannot accept connections");
                 }
-                tokio::time::sleep(Duration::from_millis(50)).await
+                #[expect(clippy::disallowed_methods, reason = "at a real socket")]
+                let pause = tokio::time::sleep(Duration::from_millis(50));
+                pause.await
             }
         }
     }

@@ -12,7 +12,7 @@ use beehive::journal::Colony;
 use beehive::nom::apps::{LearningSwitch, NodeController};
 use beehive::nom::object::{Mac, NodeId, PortNo, Tag};
 use beehive::nom::sim::{SimulatedSwitch, frame};
-use beehive::testing::{TestJournal, Witness, Witnessed, shake};
+use beehive::testing::{History, HistorySummary, TestJournal, shake};
 use beehive::{Builder, Hive, Io};
 use std::time::Duration;
 
@@ -96,29 +96,29 @@ async fn live(scenario: &'static Scenario, hive: &Hive, seed: u64, cut: bool) {
     shaking.end().await
 }
 
-async fn in_memory(scenario: &'static Scenario, seed: u64) -> Witnessed {
-    let witness = Witness::new();
-    let hive = witness.watch((scenario.apps)().seed(42)).start().expect("starts");
+async fn in_memory(scenario: &'static Scenario, seed: u64) -> HistorySummary {
+    let history = History::new();
+    let hive = history.record((scenario.apps)().seed(42)).start().expect("starts");
     live(scenario, &hive, seed, false).await;
-    let seen = witness.check(&hive).await;
+    let seen = history.check(&hive).await;
     hive.stop(Duration::ZERO).await;
     seen
 }
 
 /// Runs incarnations that are cut at an arbitrary moment, and a last one that is not.
-async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> Witnessed {
+async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> HistorySummary {
     const LIVES: u64 = 3;
 
-    let (witness, mut log) = (Witness::new(), Vec::new());
+    let (history, mut log) = (History::new(), Vec::new());
     for life in 1.. {
         let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
         let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
         let apps = (scenario.apps)().seed(42).journal(journal.clone(), colony);
-        let hive = witness.watch(apps).start().expect("starts");
+        let hive = history.record(apps).start().expect("starts");
         live(scenario, &hive, seed * 10 + life, life < LIVES).await;
 
         if life == LIVES {
-            let seen = witness.check(&hive).await;
+            let seen = history.check(&hive).await;
             journal.stop();
             hive.stop(Duration::ZERO).await;
             return seen;
@@ -126,7 +126,7 @@ async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> Witnessed {
 
         journal.stop();
         log.extend(journal.log());
-        witness.died(&log);
+        history.died(&log);
         hive.stop(Duration::ZERO).await;
     }
 
@@ -257,13 +257,16 @@ fn steer(io: &mut Io, chance: &mut Chance) {
 
 /// Fails when an example is added without a test here.
 #[test]
-fn every_example_is_watched() {
-    let watched = include_str!("witnessed.rs");
+fn every_example_has_a_scenario() {
+    let source = include_str!("history.rs");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for entry in std::fs::read_dir(folder).expect("the folder of examples") {
         let path = entry.expect("an entry").path();
         let is_source = path.extension().is_some_and(|extension| extension == "rs");
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        assert!(!is_source || watched.contains(&format!("use crate::{name}::")), "{name} is not watched");
+        assert!(
+            !is_source || source.contains(&format!("use crate::{name}::")),
+            "{name} has no scenario here"
+        );
     }
 }

@@ -1,40 +1,38 @@
-//! `Witness`: checks that the work of many bees on many cores equals the work of a single bee.
+//! `History`: checks that what many bees did on many cores is what a single bee would have done.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
 use crate::hive::consensus::journal::Entry;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
-use crate::hive::observe::history::{Alone, Given, Left, Moment, Noted, Notes, Ran, Sender};
 use crate::message::ErrorKind;
 use crate::state::CellImage;
+use crate::testing::hooks::history::{Event, Events, Given, Left, Moment, Ran, Recorder, Sender};
+use crate::testing::hooks::inspect::{Inspect, Replica};
 use crate::testing::platform::Chance;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Records the execution history of a hive and replays it, in the same order, with all cells in one bee.
+/// Records the execution history of a hive and executes it again, in the same order, with all cells in one bee.
 ///
-/// A [`Kit`](crate::testing::Kit) distributes the cells of a scenario differently and compares the runs. A
-/// witness checks the same for a hive that runs as in production, on all cores, with racing senders: the
-/// history must be one that a single bee would have produced, in the order in which the transactions
-/// committed. It checks that
+/// A [`Kit`](crate::testing::Kit) spreads the cells of a scenario differently and compares. A history asks the same of a hive
+/// that runs as in production, on all cores, with senders that race: one bee with all cells, given the same transactions in
+/// the order of their commits, must do the same. [`History::compare`] checks that
 ///
-/// - each transaction, replayed on one instance of its app that has all cells, gives the same answer or
-///   error, sends the same messages in the same order, and leaves the rows it changed in the same state;
-/// - each message that was handed over to a handler is handled exactly once, and never before it was handed
-///   over;
+/// - each transaction, run again on one instance of its app that has all cells, gives the same answer or error, sends the
+///   same in the same order, and leaves the same in the rows that it changed;
+/// - every message that was handed over for a handler is handled, once, and never before it was handed over;
 /// - messages of one sender to one cell are handled in the order in which they were sent;
-/// - the final state of all cells equals that of a single bee.
+/// - in the end all cells are what they are with a single bee.
 ///
-/// It finds bugs of the platform, and handlers that depend on something outside their message and their
-/// cells.
+/// It finds faults of the platform, and handlers that look at something that is neither in their message nor in their cells.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
 /// # use beehive::{App, Dict, Hive, Message, handlers};
-/// use beehive::testing::Witness;
+/// use beehive::testing::History;
 /// # #[derive(Message)]
 /// # #[message(reply = u64)]
 /// # struct Hit { name: String }
@@ -50,8 +48,8 @@ use tokio::sync::oneshot;
 /// # }
 /// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
 /// # runtime.block_on(async {
-/// let witness = Witness::new();
-/// let hive = witness.watch(Hive::builder().app::<Counter>()).start()?;
+/// let history = History::new();
+/// let hive = history.record(Hive::builder().app::<Counter>()).start()?;
 /// let tasks: Vec<_> = (0..4)
 ///     .map(|task| {
 ///         let hive = hive.clone();
@@ -65,66 +63,66 @@ use tokio::sync::oneshot;
 /// for task in tasks {
 ///     task.await?
 /// }
-/// assert_eq!(witness.check(&hive).await.committed, 400);
+/// assert_eq!(history.check(&hive).await.committed, 400);
 /// # hive.stop(std::time::Duration::from_secs(1)).await;
 /// # Ok::<_, Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Default)]
-pub struct Witness(Arc<Notes>);
+pub struct History(Arc<Events>);
 
-/// Totals of an observed hive.
+/// Counts of what a recorded hive did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Witnessed {
-    /// Number of transactions that committed.
+pub struct HistorySummary {
+    /// Transactions that committed.
     pub committed: usize,
-    /// Number of transactions that failed.
+    /// Transactions that failed.
     pub failed: usize,
-    /// Number of bees that ran them.
+    /// Bees that ran them.
     pub bees: usize,
-    /// Number of messages they sent.
+    /// Messages that they sent.
     pub sent: usize,
-    /// Number of cells in the final state.
+    /// Cells that the apps have in the end.
     pub cells: usize,
 }
 
-/// A difference between the observed hive and a single bee.
+/// What a single bee would not have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deviation {
-    /// A transaction had a different outcome.
+    /// A transaction ended in another way.
     Otherwise {
-        /// App, handler, and message as text.
+        /// App, handler, and message in words.
         what: String,
-        /// The outcome on the hive.
+        /// How it ended on the hive.
         on_the_hive: String,
-        /// The outcome on a single bee that has all cells.
+        /// How it ends when a single bee has all cells.
         alone: String,
     },
-    /// A message was handled after a later message of the same sender to the same cell.
+    /// A message of a sender was handled after a later one of the same sender to the same cell.
     Overtaken {
-        /// App, handler, and message as text.
+        /// App, handler, and message in words.
         what: String,
     },
-    /// A message was handled more often than it was handed over, or before it was handed over.
+    /// A message was handled more often than it was handed over, or before.
     NotDue {
-        /// App, handler, and message as text.
+        /// App, handler, and message in words.
         what: String,
     },
-    /// A message was handed over to a handler and never handled.
+    /// A message was handed over for a handler, and not handled.
     NeverHandled {
         /// App and handler.
         what: String,
-        /// Number of such messages.
+        /// How many there are.
         messages: usize,
     },
-    /// A cell has a different final state.
+    /// In the end a cell is not the same.
     State {
         /// The app.
         app: &'static str,
-        /// A cell found only on the hive: dictionary, key and rows, encoded.
+        /// What is only there on the hive: dictionary, key and rows, encoded.
         on_the_hive: String,
-        /// A cell found only with the single bee.
+        /// What is only there with a single bee.
         alone: String,
     },
 }
@@ -134,8 +132,9 @@ impl std::fmt::Display for Deviation {
         match self {
             Deviation::Otherwise { what, on_the_hive, alone } => write!(
                 f,
-                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler depends on \
-                 something outside its message, its cells and its context, or a failed transaction was not rolled back"
+                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler looks at something \
+                 that is neither in its message nor in its cells nor in its context, or what a failed transaction did was \
+                 not undone"
             ),
             Deviation::Overtaken { what } => {
                 write!(f, "{what}: handled after a later message of the same sender to the same cell")
@@ -148,46 +147,47 @@ impl std::fmt::Display for Deviation {
             }
             Deviation::State { app, on_the_hive, alone } => write!(
                 f,
-                "the final state of a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
+                "in the end, a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
             ),
         }
     }
 }
 impl std::error::Error for Deviation {}
 
-/// A fault to inject into a recorded history, for tests of the witness.
+/// A fault that a hive might have, which [`History::tamper`] puts into the record: for tests of the history itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Two consecutive messages of one sender to one cell are swapped.
+    /// Two neighbours in the order of a sender at a cell have changed places.
     Overtaken,
-    /// A message is handled twice.
+    /// A message was handled twice.
     Twice,
-    /// A transaction that changed something is missing.
+    /// A transaction is missing that changed something.
     Lost,
-    /// A message is handled before it was sent.
+    /// A message was handled before it was sent.
     BeforeItsCause,
 }
 
-impl Witness {
-    /// Returns a witness without any history.
-    pub fn new() -> Witness {
-        Witness::default()
+impl History {
+    /// Returns an empty history.
+    pub fn new() -> History {
+        History::default()
     }
 
-    /// Attaches the witness to a hive that is about to start. A later call attaches it to the next
-    /// incarnation of the same hive.
-    pub fn watch(&self, builder: Builder) -> Builder {
-        builder.witness(self.0.clone())
+    /// Makes the hive that `builder` starts record what it does here. Call it again for each later incarnation of a hive that
+    /// is restored from its log.
+    pub fn record(&self, builder: Builder) -> Builder {
+        builder.probe(Arc::new(Recorder::new(&self.0)))
     }
 
-    /// Ends the current incarnation of the hive, which crashes and leaves `log`. Transactions that are not in
-    /// the log count as never executed, and volatile dictionaries lose their content.
+    /// Ends the current incarnation: the hive that was recorded last has crashed or will, and `log` is what its colony's log
+    /// holds. Transactions whose entries are missing from the log count as never executed, and volatile dictionaries are empty
+    /// in the next incarnation.
     ///
     /// # Panics
-    /// If an element of `log` is not a log entry.
+    /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
-        let numbers: HashSet<u64> = log
+        let numbers: BTreeSet<u64> = log
             .iter()
             .map(|bytes| match Entry::decode(bytes) {
                 Ok(entry) => entry.number,
@@ -197,48 +197,43 @@ impl Witness {
         self.0.end_life(numbers)
     }
 
-    /// Waits until the hive is idle, and compares the history with what a single bee does. The hive must be
-    /// running, because its cells are compared, too. Messages that arrive meanwhile are waited for.
-    /// Cancel-safe.
-    pub async fn compare(&self, hive: &Hive) -> Result<Witnessed, Deviation> {
+    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and compares. The hive must
+    /// still be running, because its cells are compared too; messages that arrive in the meantime are waited for. Cancel-safe.
+    pub async fn compare(&self, hive: &Hive) -> Result<HistorySummary, Deviation> {
         let inner = hive.inner();
         let apps = inner.apps.read().clone();
         let (notes, images) = loop {
             hive.idle().await;
             let before = self.0.len();
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
-
-            // A bee may still be about to become idle, or a timer may have fired.
+            // a bee may still be on its way to rest, or a timer has rung
             if let Some(images) = images
                 && self.0.len() == before
-                && inner.in_flight.is_none()
+                && inner.in_flight.count() == 0
             {
                 break (self.0.in_order(), images);
             }
-
             tokio::task::yield_now().await
         };
-
         let mut again = Again::new(&apps);
         for (moment, note) in notes {
             again.step(moment, note)?
         }
-
         again.finish(images)
     }
 
-    /// Same as [`Witness::compare`], for use in a test.
+    /// Does the same as [`History::compare`] and fails the test if there is a deviation.
     ///
     /// # Panics
-    /// If there is a deviation. The message describes it.
-    pub async fn check(&self, hive: &Hive) -> Witnessed {
+    /// Panics with the deviation's text if there is one.
+    pub async fn check(&self, hive: &Hive) -> HistorySummary {
         match self.compare(hive).await {
-            Ok(witnessed) => witnessed,
+            Ok(summary) => summary,
             Err(deviation) => panic!("{deviation}"),
         }
     }
 
-    /// Injects a fault into the history. Returns whether the history contained a suitable place.
+    /// Puts a fault into the record; returns false if no recorded transaction can have it.
     #[doc(hidden)]
     pub fn tamper(&self, fault: Fault) -> bool {
         let mut done = false;
@@ -250,30 +245,28 @@ impl Witness {
     }
 }
 
-fn ran(note: &(Moment, Noted)) -> Option<&Ran> {
+fn ran(note: &(Moment, Event)) -> Option<&Ran> {
     match &note.1 {
-        Noted::Ran(ran) => Some(ran),
+        Event::Ran(ran) => Some(ran),
         _ => None,
     }
 }
 
-fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
+fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     let half = notes.len() / 2;
     let changes = |ran: &Ran| matches!(&ran.left, Left::Committed { changed, .. } if !changed.is_empty());
     let has_cells = |ran: &Ran| !ran.cells.is_empty();
-
     match fault {
         Fault::Overtaken => {
-            let mut last: HashMap<(Sender, u16, CellId), usize> = HashMap::new();
+            let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // Failed transactions change nothing, so only their order can reveal the fault.
+                // they change nothing, so that nothing but their order tells
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;
                 let other = notes.get(before).and_then(self::ran)?;
                 (at > half && other.given != ran.given).then_some((before, at))
             });
-
             let (before, at) = pair?;
             let note = notes[before].1.clone();
             notes[before].1 = std::mem::replace(&mut notes[at].1, note);
@@ -291,76 +284,73 @@ fn tamper(notes: &mut Vec<(Moment, Noted)>, fault: Fault) -> Option<()> {
         }
         Fault::BeforeItsCause => {
             let is_early =
-                |note: &(Moment, Noted)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
+                |note: &(Moment, Event)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
             let (first, last) = (notes.first()?.0, notes.iter().rposition(is_early)?);
             notes[last].0 = first;
             let note = notes.remove(last);
             notes.insert(0, note)
         }
     }
-
     Some(())
 }
 
-/// The replay, with a single bee per app.
+/// Everything once more, with a single bee for each app.
 struct Again<'a> {
     apps: &'a [Arc<dyn AnyApp>],
-    alone: Vec<Box<dyn Alone>>,
+    alone: Vec<Replica>,
     life: u32,
-    /// Messages handed over and not handled yet, with their positions in the order of their senders.
-    due: HashMap<Given, VecDeque<(u64, Option<Sender>)>>,
-    /// Position of the last message of each sender to each cell of an app.
-    last: HashMap<(Sender, u16, CellId), u64>,
+    /// Places in the order of their senders, of what was handed over and not handled yet.
+    due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
+    /// Where the last message of a sender to a cell of an app had its place.
+    last: BTreeMap<(Sender, u16, CellId), u64>,
     places: u64,
-    /// Visits of sweeps that have been executed.
-    turns: HashSet<Given>,
-    /// Postponed messages, which have lost their place in the order.
-    postponed: HashSet<Given>,
+    /// OpenVisits at sweeps.
+    turns: BTreeSet<Given>,
+    /// Messages that were put off have given up their place.
+    too_deep: BTreeSet<Given>,
     bees: BTreeSet<(u16, BeeId)>,
-    seen: Witnessed,
+    seen: HistorySummary,
 }
 
 impl<'a> Again<'a> {
     fn new(apps: &'a [Arc<dyn AnyApp>]) -> Self {
         Again {
             apps,
-            alone: apps.iter().map(|app| app.alone()).collect(),
+            alone: apps.iter().map(|app| app.replica()).collect(),
             life: 0,
-            due: HashMap::new(),
-            last: HashMap::new(),
+            due: BTreeMap::new(),
+            last: BTreeMap::new(),
             places: 0,
-            turns: HashSet::new(),
-            postponed: HashSet::new(),
+            turns: BTreeSet::new(),
+            too_deep: BTreeSet::new(),
             bees: BTreeSet::new(),
-            seen: Witnessed::default(),
+            seen: HistorySummary::default(),
         }
     }
 
-    fn step(&mut self, moment: Moment, note: Noted) -> Result<(), Deviation> {
+    fn step(&mut self, moment: Moment, note: Event) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
-            // A new incarnation: messages that were in flight are sent again, if at all.
+            // whatever was under way is sent again, if it is
             self.due.clear();
             self.last.clear();
             self.alone.iter_mut().for_each(|alone| alone.forget_volatile(None))
         }
-
         match note {
-            Noted::Due(given, sender) => {
+            Event::Due(given, sender) => {
                 self.places += 1;
                 self.due.entry(given).or_default().push_back((self.places, sender))
             }
-            Noted::Ended(given) => drop(self.take_due(&given)),
-            Noted::Restored { app, cells } => {
+            Event::Ended(given) => drop(self.take_due(&given)),
+            Event::Restored { app, cells } => {
                 if let Some(alone) = self.alone.get_mut(app as usize) {
                     alone.forget_volatile(Some(&cells))
                 }
             }
-            Noted::Ran(ran) => {
+            Event::Ran(ran) => {
                 self.is_due(&ran)?;
                 self.run(&ran)?
             }
         }
-
         Ok(())
     }
 
@@ -376,7 +366,7 @@ impl<'a> Again<'a> {
     fn handler(&self, given: &Given) -> String {
         match self.apps.get(given.app as usize) {
             Some(app) => format!("`{}` of app `{}`", app.handler_name(given.handler), app.name()),
-            None => "a handler of an unknown app".into(),
+            None => "a handler of no app".into(),
         }
     }
 
@@ -391,20 +381,17 @@ impl<'a> Again<'a> {
                 false => Err(Deviation::NotDue { what: self.what(ran) }),
             };
         }
-
-        // A stateless handler runs at the sender, so there is no hand-over.
+        // a stateless handler runs where the message is
         if ran.cells.is_empty() {
             return Ok(());
         }
-
         let Some((place, _)) = self.take_due(&ran.given) else {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
-        let is_again = self.postponed.contains(&ran.given);
-        if let Left::Committed { postponed: Some(_), .. } = ran.left {
-            self.postponed.insert(ran.given.clone());
+        let is_again = self.too_deep.contains(&ran.given);
+        if let Left::Committed { too_deep: Some(_), .. } = ran.left {
+            self.too_deep.insert(ran.given.clone());
         }
-
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
         for cell in &ran.cells {
             let before = self.last.insert((sender, ran.given.app, *cell), place);
@@ -412,7 +399,6 @@ impl<'a> Again<'a> {
                 return Err(Deviation::Overtaken { what: self.what(ran) });
             }
         }
-
         Ok(())
     }
 
@@ -425,36 +411,32 @@ impl<'a> Again<'a> {
             }
             Left::Failed(error) => {
                 self.seen.failed += 1;
-                // A limit depends on the load at that moment, which a single bee cannot reproduce.
+                // how much else there was at that moment is nothing that a single bee could know
                 if error.kind() == ErrorKind::Limit {
                     return Ok(());
                 }
             }
         }
-
         let Some(alone) = self.alone.get_mut(ran.given.app as usize) else { return Ok(()) };
-        let again = ran.again(&mut **alone);
+        let again = ran.again(alone);
         if again.as_ref() == Ok(&ran.left) {
             return Ok(());
         }
-
         let alone = again.map_or_else(|why| why, |left| in_words(&left));
         Err(Deviation::Otherwise { what: self.what(ran), on_the_hive: in_words(&ran.left), alone })
     }
 
-    fn finish(mut self, images: Vec<Vec<CellImage>>) -> Result<Witnessed, Deviation> {
+    fn finish(mut self, images: Vec<Vec<CellImage>>) -> Result<HistorySummary, Deviation> {
         if let Some((given, waiting)) = self.due.iter().min_by_key(|(_, waiting)| waiting.front().copied()) {
             let (what, messages) = (format!("{}, {:02x?}", self.handler(given), given.bytes), waiting.len());
             return Err(Deviation::NeverHandled { what, messages });
         }
-
         for ((app, alone), images) in self.apps.iter().zip(&mut self.alone).zip(images) {
             let images_alone = alone.images();
             self.seen.cells += images.len();
             if images == images_alone {
                 continue;
             }
-
             let without = |of: &[CellImage], others: &[CellImage]| {
                 let found = of.iter().find(|image| !others.contains(image));
                 found.map_or("nothing".to_string(), |image| format!("{image:02x?}"))
@@ -462,7 +444,6 @@ impl<'a> Again<'a> {
             let (on_the_hive, alone) = (without(&images, &images_alone), without(&images_alone, &images));
             return Err(Deviation::State { app: app.name(), on_the_hive, alone });
         }
-
         self.seen.bees = self.bees.len();
         Ok(self.seen)
     }
@@ -471,12 +452,11 @@ impl<'a> Again<'a> {
 fn in_words(left: &Left) -> String {
     match left {
         Left::Failed(error) => format!("error: {error}"),
-        Left::Committed { answer, sent, changed, postponed } => {
+        Left::Committed { answer, sent, changed, too_deep } => {
             let mut text = format!("answer {answer:02x?}");
             for sent in sent {
                 text += &format!(", sent {} {:02x?} to {:?}", sent.name, sent.bytes, sent.to)
             }
-
             for op in changed {
                 text += &format!(", dictionary {} at {:02x?}", op.dict, op.key);
                 if let Some(row) = &op.row {
@@ -484,22 +464,20 @@ fn in_words(left: &Left) -> String {
                 }
                 text += &format!(": {:02x?}", op.value)
             }
-
-            postponed.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
+            too_deep.iter().for_each(|until| text += &format!(", put off until {until:?}"));
             text
         }
     }
 }
 
-/// A background task that merges the bees of a hive at random, and exports and imports them, until it is
-/// ended.
+/// Bees of a hive are merged by chance and taken apart, until this is ended.
 pub struct Shaking {
     end: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,
 }
 
-/// Starts a task that merges bees at random, `merges` times, and every few milliseconds exports all bees to
-/// bytes and imports them again ([`Hive::reimport`]), until it is ended.
+/// Merges bees by chance, so many times, and takes all of them apart into bytes and puts them together again every few
+/// milliseconds ([`Hive::reimport`]), until it is told to end.
 pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
     let (end, hive, (told, ended)) = (Arc::<AtomicBool>::default(), hive.clone(), oneshot::channel());
     let (until, platform) = (end.clone(), hive.inner().platform.clone());
@@ -507,42 +485,37 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
         let mut round = 0;
         while !until.load(Ordering::Acquire) && !hive.inner().is_over() {
             if let Err(error) = hive.reimport().await {
-                tracing::error!(%error, "cannot import a bee that was just exported");
+                tracing::error!(%error, "a bee cannot be put together again");
                 return;
             }
-
             if round < merges {
                 merge_two(&hive, seed.wrapping_mul(1_000).wrapping_add(round)).await
             }
-
             round += 1;
             hive.inner().platform.sleep(BETWEEN_SHAKES).await
         }
-
         let _ = told.send(());
     }));
-
     Shaking { end, ended }
 }
 
 impl Shaking {
-    /// Ends the task. Completes when all bees are back in place.
+    /// Ends it; completes when all bees are where they belong.
     ///
     /// # Panics
-    /// If a bee could not be imported again.
+    /// When a bee could not be put together again.
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {
-            panic!("a bee could not be imported again, or the hive has stopped")
+            panic!("a bee could not be put together again, or the hive has gone")
         }
     }
 }
 
 const BETWEEN_SHAKES: Duration = Duration::from_millis(2);
 
-/// Merges the bees that own two cells of some app, chosen at random from the seed `chance`, as a message that
-/// needs both cells would. The merge has no observable effect on the hive. It continues if this future is
-/// dropped.
+/// Merges the bees of two cells of some app, which `chance` chooses: what a message does that needs both. Whatever can be
+/// seen of the hive stays the same. Once begun, the merge goes on if this is cancelled.
 pub async fn merge_two(hive: &Hive, chance: u64) {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();
@@ -552,12 +525,10 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     let (Some(one), Some(other)) = (any(), any()) else { return };
     let uniting = app.clone().unite_cells(CellSet::from_slice(&[one, other]), inner);
     let (merged, done) = oneshot::channel();
-
     inner.platform.spawn(Box::pin(async move {
         uniting.await;
         let _ = merged.send(());
     }));
-
-    // The sender is dropped only if the hive has stopped.
+    // if the hive has gone, nobody says so
     let _ = done.await;
 }

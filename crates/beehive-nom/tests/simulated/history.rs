@@ -4,7 +4,7 @@
 
 use crate::random::SeededRng;
 use beehive_core::journal::Colony;
-use beehive_core::testing::{TestJournal, Witness, Witnessed, shake};
+use beehive_core::testing::{History, HistorySummary, TestJournal, shake};
 use beehive_core::{Builder, Hive, Io};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};
 use beehive_nom::apps::{
@@ -139,37 +139,37 @@ fn on_all_cores<T>(test: impl Future<Output = T>) -> T {
     result
 }
 
-fn in_memory(apps: fn() -> Builder, seed: u64) -> Witnessed {
+fn in_memory(apps: fn() -> Builder, seed: u64) -> HistorySummary {
     on_all_cores(async {
-        let witness = Witness::new();
-        let hive = witness.watch(apps().seed(42)).start().expect("starts");
+        let history = History::new();
+        let hive = history.record(apps().seed(42)).start().expect("starts");
         live(&hive, seed, None).await;
-        let seen = witness.check(&hive).await;
+        let seen = history.check(&hive).await;
         hive.stop(Duration::ZERO).await;
         seen
     })
 }
 
-fn on_a_journal(apps: fn() -> Builder, seed: u64) -> Witnessed {
+fn on_a_journal(apps: fn() -> Builder, seed: u64) -> HistorySummary {
     const LIVES: u64 = 3;
-    let (witness, mut log, mut seen) = (Witness::new(), Vec::new(), Witnessed::default());
+    let (history, mut log, mut seen) = (History::new(), Vec::new(), HistorySummary::default());
     for life in 1..=LIVES {
         seen = on_all_cores(async {
             let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
             let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
-            let hive = witness.watch(apps().seed(42).journal(journal.clone(), colony)).start();
+            let hive = history.record(apps().seed(42).journal(journal.clone(), colony)).start();
             let hive = hive.expect("starts");
             let after = (life < LIVES).then(|| Duration::from_millis(10 + 8 * life));
 
             live(&hive, seed * 10 + life, after).await;
-            let mut seen = Witnessed::default();
+            let mut seen = HistorySummary::default();
             if life == LIVES {
-                seen = witness.check(&hive).await
+                seen = history.check(&hive).await
             }
 
             journal.stop();
             log.extend(journal.log());
-            witness.died(&log);
+            history.died(&log);
             hive.stop(Duration::ZERO).await;
 
             seen

@@ -1,10 +1,10 @@
-//! `Witness`: replays with a single bee what many bees on several workers did while they merged and moved, in
-//! memory and on a journal that refuses entries and dies. Injected bugs prove that the witness finds
+//! `History`: replays with a single bee what many bees on several workers did while they merged and moved, in
+//! memory and on a journal that refuses entries and dies. Injected bugs prove that the history finds
 //! deviations.
 
 use crate::load::{Chance, On, on_workers, start};
 use beehive_core::journal::Colony;
-use beehive_core::testing::{Deviation, Fault, TestJournal, Witness, Witnessed, shake};
+use beehive_core::testing::{Deviation, Fault, History, HistorySummary, TestJournal, shake};
 use beehive_core::{App, Builder, Ctx, Dict, Error, Hive, Message, Table, handlers};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::Cell;
@@ -234,12 +234,12 @@ async fn done(hive: &Hive) {
     }
 }
 
-fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<Witnessed, Deviation> {
+fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<HistorySummary, Deviation> {
     CLONES_ARE_SHARED.store(bug == Bug::LostUndo, Ordering::Relaxed);
     READS_ELSEWHERE.store(bug == Bug::UnmappedRead, Ordering::Relaxed);
     let found = on_workers(3, async {
-        let witness = Witness::new();
-        let (hive, journal) = start(witness.watch(apps()), on);
+        let history = History::new();
+        let (hive, journal) = start(history.record(apps()), on);
         let shaking = shake(&hive, seed, MERGES);
         for sender in load(&hive, seed, count).await {
             sender.await.unwrap()
@@ -252,13 +252,13 @@ fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<
         }
 
         if let Some(fault) = fault {
-            assert!(witness.tamper(fault), "{fault:?}: there is nothing that can have it")
+            assert!(history.tamper(fault), "{fault:?}: there is nothing that can have it")
         }
 
         // The clones of the replay must be real: shared ones would change the amounts of the original
         // execution.
         CLONES_ARE_SHARED.store(false, Ordering::Relaxed);
-        let found = witness.compare(&hive).await;
+        let found = history.compare(&hive).await;
         hive.stop(Duration::from_secs(5)).await;
         found
     });
@@ -305,13 +305,13 @@ fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
 fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
-        let (witness, mut log) = (Witness::new(), Vec::new());
+        let (history, mut log) = (History::new(), Vec::new());
         let lives = 4;
         for life in 0..lives {
             on_workers(3, async {
                 let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
                 let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
-                let hive = witness.watch(apps().journal(journal.clone(), colony)).start().unwrap();
+                let hive = history.record(apps().journal(journal.clone(), colony)).start().unwrap();
                 let shaking = shake(&hive, seed, MERGES);
                 let senders = load(&hive, seed * 10 + life, 600).await;
 
@@ -326,14 +326,14 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
 
                 shaking.end().await;
                 if life + 1 == lives {
-                    let seen = witness.compare(&hive).await;
+                    let seen = history.compare(&hive).await;
                     let seen = seen.unwrap_or_else(|found| panic!("seed {seed}: {found}"));
                     assert!(seen.committed > 600 && seen.failed > 20, "{seen:?}");
                 }
 
                 journal.stop();
                 log.extend(journal.log());
-                witness.died(&log);
+                history.died(&log);
                 hive.stop(Duration::ZERO).await;
             })
         }

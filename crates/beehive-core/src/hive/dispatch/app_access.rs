@@ -1,0 +1,58 @@
+//! Operations on an app whose type the caller does not know, for the `testing` feature.
+
+use crate::cell::{CellId, CellSet};
+use crate::hive::dispatch::inner::HiveInner;
+use crate::mapper::DictInfo;
+use crate::seams::BoxFuture;
+use crate::state::image::{CellImage, DecodeError, Op};
+use std::any::Any;
+use std::sync::Arc;
+
+/// The dictionaries of one bee of an app whose type the caller does not know.
+pub(crate) trait AnyState: Send {
+    /// The state, to be downcast to the type of the app.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Returns all cells as bytes, those of volatile dictionaries too.
+    fn export(&mut self) -> Vec<CellImage>;
+    /// Puts a cell in place; returns its id under `seed`.
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
+    /// Returns all cells in words.
+    fn in_words(&mut self) -> Vec<(String, String)>;
+    /// Returns what the transaction changed.
+    fn changes(&mut self) -> Vec<Op>;
+    /// Keeps what the transaction changed.
+    fn commit(&mut self);
+    /// Undoes what the transaction changed.
+    fn rollback(&mut self);
+    /// Returns empty dictionaries with the same settings.
+    fn fresh(&self) -> Box<dyn AnyState>;
+}
+
+/// An app without cells, outside the hive.
+pub(crate) struct Template {
+    pub(crate) state: Box<dyn AnyState>,
+    /// The number of the app.
+    pub(crate) app: u16,
+    /// The seed for cell ids.
+    pub(crate) seed: u64,
+    /// The dictionaries that are one cell as a whole, a bit for each.
+    pub(crate) whole: u64,
+    pub(crate) dicts: &'static [DictInfo],
+}
+
+/// Access to the bees of an app.
+pub(crate) trait AppAccess: Send + Sync {
+    /// Returns the cells that have an owner, in order.
+    fn owned_cells(&self) -> Vec<CellId>;
+    /// Calls `look` with the state of each bee, under the queen's lock. Returns false, possibly after some calls, if a bee is
+    /// running.
+    fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool;
+    /// Returns the app without cells.
+    fn template(&self) -> Template;
+    /// Takes the body of the bee of `cell` and gives it back when `pause` is over, as a slow handler would.
+    fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+    /// Completes when `cells` have had one owner.
+    fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
+    /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns how many.
+    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
+}

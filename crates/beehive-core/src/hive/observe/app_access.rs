@@ -1,0 +1,124 @@
+//! `AppAccess`: operations on an app whose type the caller does not know, for the `testing` feature.
+
+use crate::app::Handlers;
+use crate::cell::{CellId, CellSet};
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::bee::routing_table::Routes;
+use crate::hive::dispatch::app_access::{AnyState, AppAccess, Template};
+use crate::hive::dispatch::blocked::Owners;
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::turn::{Place, Turn};
+use crate::panics;
+use crate::seams::BoxFuture;
+use crate::state::column::Columns;
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode_many};
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+impl<A: Handlers> AnyState for A {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn export(&mut self) -> Vec<CellImage> {
+        Columns::export(self, true)
+    }
+
+    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError> {
+        Columns::import(self, seed, image)
+    }
+
+    fn in_words(&mut self) -> Vec<(String, String)> {
+        Columns::in_words(self)
+    }
+
+    fn changes(&mut self) -> Vec<Op> {
+        let mut changes = Vec::new();
+        let _ = panics::catch(AssertUnwindSafe(|| Columns::redo(self, &mut changes)));
+        changes
+    }
+
+    fn commit(&mut self) {
+        Columns::commit(self)
+    }
+
+    fn rollback(&mut self) {
+        Columns::rollback(self)
+    }
+
+    fn fresh(&self) -> Box<dyn AnyState> {
+        Box::new(crate::state::State::fresh(self))
+    }
+}
+
+impl<A: Handlers> AppAccess for AppRuntime<A> {
+    fn owned_cells(&self) -> Vec<CellId> {
+        let shards = 0..Routes::<A>::SHARDS;
+        let mut cells: Vec<CellId> =
+            shards.flat_map(|s| self.routes.cells_of_shard(s)).map(|(cell, _)| cell).collect();
+        cells.sort_unstable();
+        cells
+    }
+
+    fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool {
+        let queen = self.queen.lock();
+        queen.bees.values().all(|bee| bee.peek(|body| look(&mut body.app)).is_some())
+    }
+
+    fn template(&self) -> Template {
+        Template {
+            state: Box::new(self.fresh()),
+            app: self.index,
+            seed: self.seed,
+            whole: self.whole,
+            dicts: A::DICTS,
+        }
+    }
+
+    fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        let hive = hive.clone();
+        Box::pin(async move {
+            let Some(bee) = self.routes.find(cell) else { return };
+            let Some(body) = bee.freeze().await else { return };
+            pause.await;
+            Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn))
+        })
+    }
+
+    fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
+        Owners::unite(self, cells, hive)
+    }
+
+    fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>> {
+        Box::pin(async move {
+            let mut count = 0;
+            let bees: Vec<Arc<Bee<A>>> = self.queen.lock().bees.values().cloned().collect();
+            for bee in bees {
+                let Some(mut body) = bee.freeze().await else { continue };
+                let state = again(&self, &mut body.app);
+                let failed = state.map(|state| body.app = state).err();
+
+                // also if it failed: the bee then goes on with the state that it had
+                Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+                count += 1;
+            }
+            Ok(count)
+        })
+    }
+}
+
+/// Encodes a bee's state, and decodes it into a new instance of the app.
+fn again<A: Handlers>(app: &AppRuntime<A>, state: &mut A) -> Result<A, DecodeError> {
+    let encoded = panics::catch(AssertUnwindSafe(|| encode_many(&Columns::export(state, true))));
+    let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: panics::text(&*panic) })?;
+    let mut decoded = app.fresh();
+    for image in decode::<Vec<CellImage>>("a bee", &images)? {
+        Columns::import(&mut decoded, app.seed, &image)?;
+    }
+    Ok(decoded)
+}

@@ -1,0 +1,48 @@
+//! Runs a message again outside the hive, as the hive does, for a probe that compares outcomes.
+
+use crate::app::{Handlers, Handles};
+use crate::hive::bee::handler::map;
+use crate::hive::dispatch::probe::{Replay, Rerun};
+use crate::hive::run::transaction::ended;
+use crate::mapper::Mapper;
+use crate::message::{Error, Message, Reply};
+use crate::panics;
+use crate::state::guard::Held;
+use crate::state::image::{decode, words};
+use std::panic::AssertUnwindSafe;
+
+impl Rerun {
+    /// Returns the functions for messages of type `M` and app `A`.
+    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>() -> Rerun {
+        Rerun { run: run::<A, M>, words: in_words::<M> }
+    }
+}
+
+fn run<A: Handlers + Handles<M>, M: Message>(
+    replay: &mut Replay,
+    bytes: &[u8],
+) -> Result<Result<Option<Vec<u8>>, Error>, String> {
+    let Replay { state, ctx, cells, seed, whole } = replay;
+    let state = state.downcast_mut::<A>().ok_or("it is another app's")?;
+    let message = decode::<M>(M::NAME, bytes).map_err(|error| error.to_string())?;
+
+    let mut mapper = Mapper::new(*seed, *whole, ctx.origin);
+    map::<A, M>(&message, &mut mapper);
+    if mapper.cells() != &cells[..] {
+        return Err("its map names other cells".into());
+    }
+
+    let held = Held::strict(*seed, *whole, cells);
+    let result = ended::<A, M>(state, &message, ctx, &held);
+    drop(held);
+
+    let encoded = |answer: M::Reply| panics::catch(AssertUnwindSafe(|| answer.encoded())).unwrap_or_default();
+    Ok(result.map(|answer| answer.map(encoded)))
+}
+
+fn in_words<M: Message>(bytes: &[u8]) -> String {
+    match decode::<M>(M::NAME, bytes) {
+        Ok(message) => format!("{} {}", M::NAME, words(&message)),
+        Err(_) => M::NAME.to_string(),
+    }
+}

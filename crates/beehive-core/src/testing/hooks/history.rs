@@ -1,0 +1,312 @@
+//! `Recorder`: a probe that records what a hive executes, so that a test can execute it again with a single bee.
+//!
+//! The thread that holds a bee's body notes a transaction before anything of it is visible elsewhere. So the notes of one
+//! bee stand in the order of its commits, and a note stands behind the notes of its causes. With a journal a note has the
+//! number of the entry that commits it; transactions of entries that are not in the log count as never executed.
+
+use crate::cell::{BeeId, CellId, CellSet, HiveId};
+use crate::context::Ctx;
+use crate::hive::bee::handler::Handler;
+use crate::hive::dispatch::outputs::{Savepoint, Sent};
+use crate::hive::dispatch::probe::{Note, Probe, Rerun, Transaction, Uncommitted};
+use crate::hive::message::batch::{Address, Messages, Source};
+use crate::message::Error;
+use crate::panics;
+use crate::state::image::Op;
+use crate::testing::hooks::inspect::Replica;
+use crate::time::Time;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A message, as one handler of one app is given it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Given {
+    /// The app and its handler, by number.
+    pub(crate) app: u16,
+    pub(crate) handler: usize,
+    pub(crate) bytes: Vec<u8>,
+    /// The seed of `Ctx::rng`, which differs between equal messages.
+    pub(crate) chance: u64,
+}
+
+impl Given {
+    fn of(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Given {
+        // a message that cannot be encoded fails elsewhere; here it is recorded as empty
+        let encode = || batch.encoded(index).unwrap_or_default();
+        let bytes = panics::catch(AssertUnwindSafe(encode)).unwrap_or_default();
+        Given { app: handler.app, handler: handler.number, bytes, chance }
+    }
+}
+
+/// A sender whose messages must be handled in the order in which it sent them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Sender {
+    Io(HiveId, u64),
+    Bee(u16, BeeId),
+}
+
+impl Sender {
+    /// Returns None if nothing is promised about the order: for a message that a timer released, that a stateless handler
+    /// sent, or that came in through the `Hive` itself.
+    fn of(source: &Source) -> Option<Sender> {
+        match (source.sender, source.bee) {
+            (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
+            (Address::App(app), Some(bee)) if source.hops > 0 => Some(Sender::Bee(app, bee)),
+            _ => None,
+        }
+    }
+}
+
+/// The outcome of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Committed {
+        /// The encoded answer.
+        answer: Option<Vec<u8>>,
+        /// Messages that it sent, in order.
+        sent: Vec<Sent>,
+        /// The rows that it changed, without those of volatile dictionaries, by dictionary, cell and row.
+        changed: Vec<Op>,
+        /// The time until which the message is postponed.
+        too_deep: Option<Time>,
+    },
+    Failed(Error),
+}
+
+impl Left {
+    fn committed(answer: Option<Vec<u8>>, mut changed: Vec<Op>, ctx: &Ctx, mark: Savepoint) -> Left {
+        changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
+        Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, too_deep: ctx.postponed }
+    }
+}
+
+/// A transaction that the hive executed.
+#[derive(Clone)]
+pub(crate) struct Ran {
+    pub(crate) given: Given,
+    pub(crate) sender: Option<Sender>,
+    pub(crate) bee: Option<BeeId>,
+    pub(crate) of_a_sweep: bool,
+    pub(crate) cells: CellSet,
+    pub(crate) left: Left,
+    now: Time,
+    origin: HiveId,
+    from: Address,
+    rerun: Rerun,
+}
+
+impl Ran {
+    fn of(transaction: &Transaction, left: Left) -> Ran {
+        let Transaction { handler, batch, index, chance, .. } = transaction;
+        let source = batch.source();
+        Ran {
+            given: Given::of(handler, *batch, *index, *chance),
+            sender: Sender::of(source).filter(|_| !transaction.is_passed_on),
+            bee: transaction.bee,
+            of_a_sweep: handler.is_of_a_sweep,
+            cells: CellSet::from_slice(transaction.cells),
+            left,
+            now: transaction.now,
+            origin: source.origin,
+            from: source.sender,
+            rerun: transaction.rerun,
+        }
+    }
+
+    /// Executes the transaction again. Fails if the handler cannot be called.
+    pub(crate) fn again(&self, replica: &mut Replica) -> Result<Left, String> {
+        debug_assert_eq!(replica.app(), self.given.app);
+        let ctx = &mut replica.ctx;
+        ctx.now = self.now;
+        ctx.origin = self.origin;
+        ctx.sender = self.from;
+        ctx.chance = self.given.chance;
+        ctx.postponed = None;
+
+        let mark = replica.mark();
+        let result = (self.rerun.run)(&mut replica.replay(&self.cells), &self.given.bytes)?;
+        let left = match result {
+            Ok(answer) => {
+                let changed = replica.state().changes();
+                let left = Left::committed(answer, changed, &replica.ctx, mark);
+                replica.state().commit();
+                left
+            }
+            Err(error) => {
+                replica.state().rollback();
+                Left::Failed(error)
+            }
+        };
+        replica.ctx.out.discard();
+
+        Ok(left)
+    }
+
+    /// Returns the message in words.
+    pub(crate) fn words(&self) -> String {
+        (self.rerun.words)(&self.given.bytes)
+    }
+}
+
+/// Something that happened on the hive.
+#[derive(Clone)]
+pub(crate) enum Event {
+    /// A message was handed over for a handler.
+    Due(Given, Option<Sender>),
+    /// A transaction was executed.
+    Ran(Box<Ran>),
+    /// A message ended with an error before its handler was called.
+    Ended(Given),
+    /// The state of the bee with these cells was built again from the log.
+    Restored { app: u16, cells: Vec<CellId> },
+}
+
+/// When something happened: in which incarnation of the hive, behind which entry of the log, and then in which order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Moment {
+    pub(crate) life: u32,
+    /// The entry that commits it, or the newest entry before it if no entry does.
+    pub(crate) entry: u64,
+    place: u64,
+    pub(crate) is_logged: bool,
+}
+
+#[derive(Default)]
+struct Book {
+    lives: u32,
+    places: u64,
+    events: Vec<(Moment, Event)>,
+    /// By incarnation: the entries that are known to be committed.
+    committed: BTreeMap<u32, BTreeSet<u64>>,
+    /// By incarnation that has ended: the entries that are in the log.
+    logged: BTreeMap<u32, BTreeSet<u64>>,
+}
+
+/// The events of all incarnations of a hive.
+#[derive(Default)]
+pub(crate) struct Events(Mutex<Book>);
+
+impl Events {
+    /// Ends the current incarnation. `logged`: the entries that are in the log.
+    pub(crate) fn end_life(&self, logged: BTreeSet<u64>) {
+        let mut book = self.0.lock();
+        let life = book.lives;
+        book.logged.insert(life, logged);
+    }
+
+    /// Returns all that happened, in one order that is that of every bee, and has causes before their effects.
+    pub(crate) fn in_order(&self) -> Vec<(Moment, Event)> {
+        let book = self.0.lock();
+        let happened = |moment: &Moment| {
+            let known = book.logged.get(&moment.life).or_else(|| book.committed.get(&moment.life));
+            !moment.is_logged || known.is_some_and(|known| known.contains(&moment.entry))
+        };
+        let mut events: Vec<_> = book.events.iter().filter(|(moment, _)| happened(moment)).cloned().collect();
+        events.sort_by_key(|(moment, _)| (moment.life, moment.entry, !moment.is_logged, moment.place));
+        events
+    }
+
+    /// Returns the number of events.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().events.len()
+    }
+
+    /// Changes the events: for tests of the code that checks them.
+    pub(crate) fn tamper(&self, with: impl FnOnce(&mut Vec<(Moment, Event)>)) {
+        with(&mut self.0.lock().events)
+    }
+}
+
+/// Records the events of one incarnation.
+pub(crate) struct Recorder {
+    events: Arc<Events>,
+    /// The number of the incarnation; zero until the hive starts.
+    life: AtomicU32,
+    /// The highest number of an entry so far.
+    last: AtomicU64,
+}
+
+impl Recorder {
+    /// Returns a recorder for a hive that is about to start.
+    pub(crate) fn new(events: &Arc<Events>) -> Recorder {
+        Recorder { events: events.clone(), life: AtomicU32::new(0), last: AtomicU64::new(0) }
+    }
+
+    fn life(&self) -> u32 {
+        self.life.load(Ordering::Relaxed)
+    }
+
+    /// Adds events, and that entry `entry` commits them if there is one.
+    fn add(&self, entry: Option<u64>, new: impl Iterator<Item = Event>) {
+        let mut book = self.events.0.lock();
+        let last = self.last.fetch_max(entry.unwrap_or(0), Ordering::Relaxed);
+        let life = self.life();
+        let Book { places, events, .. } = &mut *book;
+        events.extend(new.map(|event| {
+            *places += 1;
+            let moment =
+                Moment { life, entry: entry.unwrap_or(last), place: *places, is_logged: entry.is_some() };
+            (moment, event)
+        }))
+    }
+}
+
+fn note(events: Vec<Event>) -> Option<Note> {
+    Some(Box::new(events))
+}
+
+impl Probe for Recorder {
+    fn starting(&self) {
+        let mut book = self.events.0.lock();
+        book.lives += 1;
+        self.life.store(book.lives, Ordering::Relaxed)
+    }
+
+    fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
+        // the visit of a cell in a sweep is not a message that a sender sent
+        if handler.is_of_a_sweep {
+            return None;
+        }
+        let source = batch.source();
+        let sender = Sender::of(source);
+        let given = |index| Given::of(handler, batch, index, source.chance_of(index as u64));
+        note(range.map(|index| Event::Due(given(index), sender)).collect())
+    }
+
+    fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
+        let chance = batch.source().chance_of(index as u64);
+        note(vec![Event::Ended(Given::of(handler, batch, index, chance))])
+    }
+
+    fn committing(
+        &self,
+        transaction: &Transaction,
+        uncommitted: &mut dyn Uncommitted,
+        ctx: &Ctx,
+        mark: Savepoint,
+    ) -> Option<Note> {
+        let left = Left::committed(uncommitted.answer(), uncommitted.changes(), ctx, mark);
+        note(vec![Event::Ran(Box::new(Ran::of(transaction, left)))])
+    }
+
+    fn failed(&self, transaction: &Transaction, error: &Error) -> Option<Note> {
+        note(vec![Event::Ran(Box::new(Ran::of(transaction, Left::Failed(error.clone()))))])
+    }
+
+    fn noted(&self, entry: Option<u64>, notes: Vec<Note>) {
+        let events = notes.into_iter().filter_map(|note| note.downcast::<Vec<Event>>().ok());
+        self.add(entry, events.flat_map(|events| *events))
+    }
+
+    fn entry_committed(&self, entry: u64) {
+        self.events.0.lock().committed.entry(self.life()).or_default().insert(entry);
+    }
+
+    fn restored(&self, app: u16, cells: Vec<CellId>) {
+        self.add(None, std::iter::once(Event::Restored { app, cells }))
+    }
+}

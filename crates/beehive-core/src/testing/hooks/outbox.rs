@@ -1,0 +1,56 @@
+//! `Outbox`: a probe that keeps what apps sent, for a test to look at.
+
+use crate::hive::dispatch::probe::Probe;
+use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
+use crate::message::Message;
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A message that an app sent.
+#[derive(Clone)]
+pub(crate) struct Sent {
+    batch: Arc<dyn Messages>,
+    index: u32,
+}
+
+impl Sent {
+    /// Returns whether the message is an `M`.
+    pub(crate) fn is<M: Message>(&self) -> bool {
+        self.batch.as_any().is::<Batch<M>>()
+    }
+
+    /// Returns the message if it is an `M`.
+    pub(crate) fn as_message<M: Message>(&self) -> Option<Shared<M>> {
+        let batch = batch_of::<M>(self.batch.clone())?;
+        Shared::of(&batch, self.index)
+    }
+
+    /// Returns the name of the message, its bytes, and its name and content in words.
+    pub(crate) fn describe(&self) -> (&'static str, Vec<u8>, String) {
+        let name = self.batch.message_name();
+        let words = self.batch.words(self.index as usize, usize::MAX);
+        (name, self.batch.encoded(self.index).unwrap_or_default(), format!("{name} {words}"))
+    }
+}
+
+/// The messages that the apps of a hive sent, in the order in which they left.
+#[derive(Default)]
+pub(crate) struct Outbox(Mutex<Vec<Sent>>);
+
+impl Outbox {
+    /// Takes all messages.
+    pub(crate) fn take(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl Probe for Outbox {
+    fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
+        // the test knows what it brought in itself, and a batch from outside keeps those alive that wait for its answers
+        if !matches!(batch.source().sender, Address::App(_)) {
+            return;
+        }
+        self.0.lock().extend(range.map(|index| Sent { batch: batch.clone(), index }))
+    }
+}
