@@ -1,23 +1,23 @@
 //! `beehive switches`, `ports`, `links`, `hosts`, `flows`, `dead-letters` and `reload`: what a running controller says, as a table or as JSON.
 
-pub(crate) mod question;
+pub(crate) mod endpoint;
 mod reload;
+pub(crate) mod request;
 mod table;
-pub(crate) mod whereabouts;
 
 use crate::api::{DeadLetters, Discarded, Flows, Hosts, Links, Ports, Resent, Switches, Verified};
 use clap::Args;
-use question::{Method, Question};
+use endpoint::Endpoint;
 pub(crate) use reload::{ReloadArgs, reload};
+use request::{Method, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
-use whereabouts::Whereabouts;
 
 /// How long an answer may take: longer than the controller waits for its switches.
-const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[derive(Args, Debug)]
 struct Common {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
     /// Print JSON, one object
     #[arg(long)]
@@ -110,11 +110,11 @@ pub(crate) struct FlowsArgs {
 pub(crate) struct DeadLettersArgs {
     /// Send a message again to the app that could not handle it: one of these numbers, or `all`. What is left is listed then
     #[arg(long, value_name = "NUMBER", conflicts_with = "watch")]
-    resend: Option<Chosen>,
+    resend: Option<Selection>,
 
     /// Throw a letter away: one of these numbers, or `all`. What is left is listed then
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["watch", "resend"])]
-    discard: Option<Chosen>,
+    discard: Option<Selection>,
 
     #[command(flatten)]
     common: Common,
@@ -122,86 +122,86 @@ pub(crate) struct DeadLettersArgs {
 
 /// One dead letter, or all.
 #[derive(Clone, Copy, Debug)]
-enum Chosen {
+enum Selection {
     One(u64),
     All,
 }
 
-impl std::str::FromStr for Chosen {
+impl std::str::FromStr for Selection {
     type Err = String;
-    fn from_str(text: &str) -> Result<Chosen, String> {
+    fn from_str(text: &str) -> Result<Selection, String> {
         match text {
-            "all" => Ok(Chosen::All),
-            number => number.parse().map(Chosen::One).map_err(|_| "a number, or `all`".to_string()),
+            "all" => Ok(Selection::All),
+            number => number.parse().map(Selection::One).map_err(|_| "a number, or `all`".to_string()),
         }
     }
 }
 
-impl Chosen {
-    fn of(self, question: Question) -> Question {
+impl Selection {
+    fn of(self, request: Request) -> Request {
         match self {
-            Chosen::One(number) => question.with("number", Some(&number.to_string())),
-            Chosen::All => question.with("all", Some("true")),
+            Selection::One(number) => request.with("number", Some(&number.to_string())),
+            Selection::All => request.with("all", Some("true")),
         }
     }
 }
 
 /// The status that `flows --drift` ends with if there is any.
-const DRIFT: u8 = 3;
+const DRIFT_STATUS: u8 = 3;
 
 pub(crate) fn switches(arguments: SwitchesArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/switches");
-    watch(&arguments.common, |common| {
-        let answer: Switches = ask(common, &question)?;
-        show(common, &answer, || table::switches(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/switches");
+    repeat(&arguments.common, |common| {
+        let answer: Switches = fetch(common, &request)?;
+        print(common, &answer, || table::switches(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn ports(arguments: PortsArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/ports").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Ports = ask(common, &question)?;
-        show(common, &answer, || table::ports(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/ports").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Ports = fetch(common, &request)?;
+        print(common, &answer, || table::ports(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn links(arguments: LinksArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Links = ask(common, &question)?;
-        show(common, &answer, || table::links(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Links = fetch(common, &request)?;
+        print(common, &answer, || table::links(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn hosts(arguments: HostsArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Hosts = ask(common, &question)?;
-        show(common, &answer, || table::hosts(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Hosts = fetch(common, &request)?;
+        print(common, &answer, || table::hosts(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
     let FlowsArgs { switch, drift, verify, common } = arguments;
-    let list = Question::new(Method::Get, "/api/v1/flows")
+    let list = Request::new(Method::Get, "/api/v1/flows")
         .with("switch", switch.as_deref())
         .with("drift", drift.then_some("true"));
-    let put_right = Question::new(Method::Post, "/api/v1/flows/verify").with("switch", switch.as_deref());
-    watch(&common, |common| {
+    let verify_request = Request::new(Method::Post, "/api/v1/flows/verify").with("switch", switch.as_deref());
+    repeat(&common, |common| {
         if verify {
-            let verified: Verified = ask(common, &put_right)?;
+            let verified: Verified = fetch(common, &verify_request)?;
             // a list follows on standard output, which a program may read
             eprint!("{}", table::verified(&verified))
         }
-        let answer: Flows = ask(common, &list)?;
-        show(common, &answer, || table::flows(&answer))?;
+        let answer: Flows = fetch(common, &list)?;
+        print(common, &answer, || table::flows(&answer))?;
         // what is not told cannot be said to be right
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
-        let status = if drift && drifts { DRIFT } else { 0 };
+        let status = if drift && drifts { DRIFT_STATUS } else { 0 };
         Ok(ExitCode::from(status))
     })
 }
@@ -209,28 +209,28 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
 pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
     let DeadLettersArgs { resend, discard, common } = arguments;
     let path = "/api/v1/dead-letters";
-    let list = Question::new(Method::Get, path);
-    watch(&common, |common| {
+    let list = Request::new(Method::Get, path);
+    repeat(&common, |common| {
         let mut all_resent = true;
         // a list follows on standard output, which a program may read
-        if let Some(chosen) = resend {
-            let question = chosen.of(Question::new(Method::Post, "/api/v1/dead-letters/resend"));
-            let resent: Resent = ask(common, &question)?;
+        if let Some(selection) = resend {
+            let request = selection.of(Request::new(Method::Post, "/api/v1/dead-letters/resend"));
+            let resent: Resent = fetch(common, &request)?;
             all_resent = resent.not_resent.is_empty();
             eprint!("{}", table::resent(&resent))
         }
-        if let Some(chosen) = discard {
-            let discarded: Discarded = ask(common, &chosen.of(Question::new(Method::Delete, path)))?;
+        if let Some(selection) = discard {
+            let discarded: Discarded = fetch(common, &selection.of(Request::new(Method::Delete, path)))?;
             eprintln!("{} thrown away", discarded.discarded.len())
         }
-        let answer: DeadLetters = ask(common, &list)?;
-        show(common, &answer, || table::dead_letters(&answer))?;
+        let answer: DeadLetters = fetch(common, &list)?;
+        print(common, &answer, || table::dead_letters(&answer))?;
         Ok(if all_resent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
 /// Does `once` once, or again and again; says on standard error what goes wrong.
-fn watch(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -> ExitCode {
+fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -> ExitCode {
     loop {
         let outcome = once(common);
         if let Err(why) = &outcome {
@@ -244,11 +244,11 @@ fn watch(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) ->
     }
 }
 
-fn ask<T: DeserializeOwned>(common: &Common, question: &Question) -> Result<T, String> {
-    question.answer(&common.controller, ANSWER_LIMIT, ANSWER_BYTES_MAX)
+fn fetch<T: DeserializeOwned>(common: &Common, request: &Request) -> Result<T, String> {
+    request.fetch(&common.controller, TIMEOUT, ANSWER_BYTES_MAX)
 }
 
-fn show(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -> Result<(), String> {
+fn print(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -> Result<(), String> {
     let mut out = std::io::stdout();
     let text = match (common.json, common.watch) {
         (true, Some(_)) => serde_json::to_string(answer).map_err(|error| error.to_string())? + "\n",

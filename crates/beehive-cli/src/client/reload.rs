@@ -1,8 +1,8 @@
 //! `beehive reload`: has a running controller read its configuration file again.
 
-use super::question::{Method, Question};
-use super::whereabouts::Whereabouts;
-use super::{Common, ask, show, watch};
+use super::endpoint::Endpoint;
+use super::request::{Method, Request};
+use super::{Common, fetch, print, repeat};
 use crate::api::Reloaded;
 use clap::Args;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
     /// Print JSON, one object
     #[arg(long)]
@@ -23,10 +23,10 @@ pub(crate) struct ReloadArgs {
 
 pub(crate) fn reload(arguments: ReloadArgs) -> ExitCode {
     let ReloadArgs { controller, json } = arguments;
-    let question = Question::new(Method::Post, "/api/v1/reload");
-    watch(&Common { controller, json, watch: None }, |common| {
-        let answer: Reloaded = ask(common, &question)?;
-        show(common, &answer, || text(&answer))?;
+    let request = Request::new(Method::Post, "/api/v1/reload");
+    repeat(&Common { controller, json, watch: None }, |common| {
+        let answer: Reloaded = fetch(common, &request)?;
+        print(common, &answer, || text(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -1,7 +1,7 @@
 //! The configuration file: tables `[controller]` and `[apps.<name>]`; a key that is not known is refused.
 
 use super::Failure;
-use super::choice::{self, AppChoice};
+use super::apps::{self, AppChoice};
 use beehive_core::nearest_name;
 use serde::Deserialize;
 use std::fs::File;
@@ -159,7 +159,7 @@ const KEYS: [&str; 18] = [
 const LENGTH_MAX: u64 = 1024 * 1024;
 
 /// Reads a file: the controller's own settings, and the tables of the apps, `own` among them.
-pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
+pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let mut text = String::new();
     // what is no file proper may not say how long it is
@@ -168,15 +168,15 @@ pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, tom
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
         return Err(format!("{name}: {LENGTH_MAX} bytes, and more, are more than a configuration has").into());
     }
-    parse(&text, own).map_err(|error| format!("{name}: {error}").into())
+    parse(&text, custom).map_err(|error| format!("{name}: {error}").into())
 }
 
-fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
-    let mut file: toml::Table = text.parse().map_err(|error| no_toml(text, &error))?;
-    known("table", "", file.keys(), &TABLES)?;
+fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
+    let mut file: toml::Table = text.parse().map_err(|error| syntax_error(text, &error))?;
+    check_names("table", "", file.keys(), &TABLES)?;
     let controller = match file.remove("controller") {
         Some(toml::Value::Table(table)) => {
-            known("key", "[controller] ", table.keys(), &KEYS)?;
+            check_names("key", "[controller] ", table.keys(), &KEYS)?;
             let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
                 let words = error.to_string().trim().replace("\nin ", ", in ");
                 format!("[controller]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
@@ -192,12 +192,12 @@ fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), 
         Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
         None => toml::Table::new(),
     };
-    known("app", "[apps] ", apps.keys(), &choice::tables(own))?;
+    check_names("app", "[apps] ", apps.keys(), &apps::tables(custom))?;
     Ok((controller, apps))
 }
 
 /// Where a text is no TOML, and why. The line itself is not shown: there may be a secret in it.
-fn no_toml(text: &str, error: &toml::de::Error) -> String {
+fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
     let column = rest.chars().count() + 1;
@@ -207,11 +207,12 @@ fn no_toml(text: &str, error: &toml::de::Error) -> String {
 /// The settings of those apps that run, and the names of the others.
 pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::Table, Vec<String>) {
     let runs = |name: &str| apps.iter().any(|app| app.has_settings(name));
-    let (running, idle): (toml::Table, toml::Table) = settings.into_iter().partition(|(name, _)| runs(name));
-    (running, idle.into_iter().map(|(name, _)| name).collect())
+    let (running, unused): (toml::Table, toml::Table) =
+        settings.into_iter().partition(|(name, _)| runs(name));
+    (running, unused.into_iter().map(|(name, _)| name).collect())
 }
 
-fn known<'a>(
+fn check_names<'a>(
     what: &str,
     place: &str,
     keys: impl Iterator<Item = &'a String>,

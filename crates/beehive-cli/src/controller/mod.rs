@@ -1,6 +1,6 @@
 //! `beehive controller`: a hive with the controller's apps, a socket for switches, and HTTP for people.
 
-mod choice;
+mod apps;
 mod configuration;
 mod options;
 mod reload;
@@ -11,11 +11,11 @@ pub(crate) use options::ControllerArgs;
 pub(crate) use reload::{ReloadError, Reloader};
 
 use crate::http;
+use apps::AppChoice;
 use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
-use choice::AppChoice;
 use clap::Parser;
 use options::Options;
 use std::io::Write;
@@ -29,11 +29,11 @@ use tokio::sync::watch;
 /// The names of the apps that it can run besides those that it always runs.
 #[cfg(test)]
 pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
-    choice::APPS.iter().map(|(name, _)| *name)
+    apps::APPS.iter().map(|(name, _)| *name)
 }
 
 /// Time that everything has to end in after a signal; less than the five seconds that are promised.
-const GRACE: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Anything that keeps the controller from running, in words for the one who started it.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -100,16 +100,16 @@ pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
     Controller::new().run_with(arguments)
 }
 
-fn start(arguments: ControllerArgs, own: &[AppChoice]) -> Result<(), Failure> {
-    let options = Options::of(arguments.clone(), own)?;
-    log(&options, own)?;
+fn start(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<(), Failure> {
+    let options = Options::new(arguments.clone(), custom)?;
+    log(&options, custom)?;
     let descriptors = resources::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(resources::workers())
         .thread_name("beehive")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serve(options, arguments, own, descriptors));
+    let outcome = runtime.block_on(serve(options, arguments, custom, descriptors));
     runtime.shutdown_timeout(Duration::from_millis(500));
     outcome
 }
@@ -122,9 +122,9 @@ fn is_log_directive(word: &str) -> bool {
 }
 
 /// Events that apps of the controller's own tell, and that none of those that run wants to hear of, are no news.
-const QUIET: &str = "beehive::unhandled=error";
+const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
-fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
+fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     if let Some(word) = options.log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
         return Err(format!(
@@ -133,7 +133,7 @@ fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
         )
         .into());
     }
-    let quiet = if own.is_empty() { format!("{QUIET},") } else { String::new() };
+    let quiet = if custom.is_empty() { format!("{QUIET_TARGETS},") } else { String::new() };
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log).map_err(|error| {
         format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
     })?;
@@ -147,7 +147,7 @@ fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
 async fn serve(
     options: Options,
     arguments: ControllerArgs,
-    own: &[AppChoice],
+    custom: &[AppChoice],
     descriptors: u64,
 ) -> Result<(), Failure> {
     // before anything else: a signal that comes early is not lost
@@ -166,12 +166,12 @@ async fn serve(
     for app in &options.apps {
         builder = app.register(builder);
     }
-    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.not_started(why))?;
-    for app in &options.idle {
+    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
+    for app in &options.unused {
         eprintln!("beehive controller: [apps.{app}] has no effect: `{app}` does not run (see --app)");
     }
     let directory = Arc::new(Directory::default());
-    let reloader = Reloader::new(hive.clone(), arguments, own, options.clone()).map(Arc::new);
+    let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
     let listener =
         Listener::guarded(&hive, directory.clone(), options.listener(descriptors), options.access());
     let (mut addresses, mut without_tls) = (Vec::new(), Vec::new());
@@ -199,7 +199,7 @@ async fn serve(
         }
         None => (None, None),
     };
-    welcome(&options, &addresses, &without_tls, http_address);
+    print_banner(&options, &addresses, &without_tls, http_address);
 
     let signal = loop {
         tokio::select! {
@@ -214,7 +214,7 @@ async fn serve(
     };
     tracing::info!(signal, switches = directory.nodes(), "the controller stops");
     drop(stop);
-    hive.stop(GRACE).await;
+    hive.stop(STOP_TIMEOUT).await;
     if let Some(server) = http_server {
         // a client that does not let go is cut off when the runtime goes
         let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
@@ -223,7 +223,12 @@ async fn serve(
 }
 
 /// Says in a few lines what is listened on, and how to point a switch at it.
-fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr], http: Option<SocketAddr>) {
+fn print_banner(
+    options: &Options,
+    switches: &[SocketAddr],
+    without_tls: &[SocketAddr],
+    http: Option<SocketAddr>,
+) {
     let tls = options.credentials.is_some();
     let list =
         |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -253,7 +258,7 @@ fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr
         text.push(format!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}"));
         text.push(format!("  mininet:       mn --controller=remote,ip={host},port={port}"));
     }
-    text.extend(choice::surprises(&options.apps, &options.settings).map(|words| format!("  {words}")));
+    text.extend(apps::warnings(&options.apps, &options.settings).map(|words| format!("  {words}")));
     // whoever reads it may be gone: that is no reason to end
     let _ = writeln!(std::io::stdout(), "{}", text.join("\n"));
 }

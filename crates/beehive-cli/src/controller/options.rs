@@ -1,7 +1,7 @@
 //! What the controller is asked to do: flags, then environment, then file, then defaults.
 
 use super::Failure;
-use super::choice::{self, AppChoice};
+use super::apps::{self, AppChoice};
 use super::configuration::{self, Configuration};
 use crate::http::{self, Token};
 use beehive_core::StartError;
@@ -115,7 +115,7 @@ pub(super) struct Options {
     pub(super) log: String,
     pub(super) settings: toml::Table,
     /// Apps that the file has settings of, and that do not run.
-    pub(super) idle: Vec<String>,
+    pub(super) unused: Vec<String>,
     /// The file that the settings are from.
     config: Option<PathBuf>,
     controller: Configuration,
@@ -128,40 +128,40 @@ const DESCRIPTORS_RESERVED: u64 = 64;
 
 impl Options {
     /// `own`: apps that run, in this order, if nobody says otherwise.
-    pub(super) fn of(arguments: ControllerArgs, own: &[AppChoice]) -> Result<Options, Failure> {
-        Options::after(None, arguments, own)
+    pub(super) fn new(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<Options, Failure> {
+        Options::resolve(None, arguments, custom)
     }
 
-    /// As [`Options::of`], while what was decided `before` runs: settings are for the apps that run, and what was chosen by
+    /// As [`Options::new`], while what was decided `before` runs: settings are for the apps that run, and what was chosen by
     /// chance is kept.
-    pub(super) fn after(
-        before: Option<&Options>,
+    pub(super) fn resolve(
+        running: Option<&Options>,
         arguments: ControllerArgs,
-        own: &[AppChoice],
+        custom: &[AppChoice],
     ) -> Result<Options, Failure> {
         let (controller, settings) = match &arguments.config {
             // it would be empty now, and all settings what they are without any
-            Some(file) if before.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
+            Some(file) if running.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
                 return Err(format!("{}: it is no file that can be read twice", file.display()).into());
             }
-            Some(file) => configuration::read(file, own)?,
+            Some(file) => configuration::read(file, custom)?,
             None => Default::default(),
         };
-        let own_names: Vec<_> = own.iter().map(|app| app.name()).collect();
-        let usual = if own.is_empty() { &["learning-switch"][..] } else { &own_names };
+        let custom_names: Vec<_> = custom.iter().map(|app| app.name()).collect();
+        let usual = if custom.is_empty() { &["learning-switch"][..] } else { &custom_names };
         let names = first_of(arguments.app, controller.apps.clone(), usual);
         let mut apps: Vec<AppChoice> = Vec::new();
         for name in &names {
-            let app = AppChoice::named(name, own)?;
+            let app = AppChoice::named(name, custom)?;
             if apps.contains(&app) {
                 return Err(format!("app `{name}` is named twice").into());
             }
             apps.push(app)
         }
-        choice::check(&apps)?;
-        let running = before.map_or(&apps, |before| &before.apps);
-        let (mut settings, idle) = configuration::settings_of(settings, running);
-        choice::complete(&mut settings, running, before.map(|before| &before.settings))?;
+        apps::check(&apps)?;
+        let running_apps = running.map_or(&apps, |running| &running.apps);
+        let (mut settings, unused) = configuration::settings_of(settings, running_apps);
+        apps::fill_defaults(&mut settings, running_apps, running.map(|running| &running.settings))?;
         let listen = first_of(arguments.listen, controller.listen.clone(), &LISTEN_DEFAULT);
         let listen = listen.iter().map(|text| address("--listen", text)).collect::<Result<Vec<_>, _>>()?;
         let listen_plain = first_of(arguments.listen_plain, controller.listen_plain.clone(), &[]);
@@ -232,7 +232,7 @@ impl Options {
             http_token,
             log,
             settings,
-            idle,
+            unused,
             config,
             controller,
         })
@@ -253,15 +253,15 @@ impl Options {
     }
 
     /// Why a hive with these settings did not start, with the file if that is to be changed.
-    pub(super) fn not_started(&self, why: StartError) -> Failure {
+    pub(super) fn start_error(&self, why: StartError) -> Failure {
         match (&why, &self.config) {
-            (StartError::Settings(_), Some(_)) => self.named(&why),
+            (StartError::Settings(_), Some(_)) => self.settings_error(&why),
             _ => why.into(),
         }
     }
 
     /// What is wrong with settings, with the name of the file.
-    pub(super) fn named(&self, why: &dyn std::fmt::Display) -> Failure {
+    pub(super) fn settings_error(&self, why: &dyn std::fmt::Display) -> Failure {
         match &self.config {
             Some(file) => format!("{}: {why}", file.display()).into(),
             None => why.to_string().into(),

@@ -1,7 +1,7 @@
 //! Reading the configuration file again while the controller runs: settings of apps come into force, and what else has
 //! changed is named.
 
-use super::choice::AppChoice;
+use super::apps::AppChoice;
 use super::options::{ControllerArgs, Options};
 use crate::api::Reloaded;
 use beehive_core::{Hive, ReconfigureError};
@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 pub(crate) struct Reloader {
     hive: Hive,
     arguments: ControllerArgs,
-    own: Vec<AppChoice>,
+    custom: Vec<AppChoice>,
     /// As it was decided last.
     options: Mutex<Options>,
 }
@@ -43,17 +43,17 @@ impl Reloader {
     pub(super) fn new(
         hive: Hive,
         arguments: ControllerArgs,
-        own: &[AppChoice],
+        custom: &[AppChoice],
         options: Options,
     ) -> Option<Self> {
         let options = options.has_file().then(|| Mutex::new(options))?;
-        Some(Reloader { hive, arguments, own: own.to_vec(), options })
+        Some(Reloader { hive, arguments, custom: custom.to_vec(), options })
     }
 
     /// Reads the file, and puts the settings of the apps that run in force; says in the log what came of it. If anything in
     /// the file is wrong, nothing changes.
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
-        let outcome = self.reload_in_turn().await;
+        let outcome = self.reload_locked().await;
         match &outcome {
             Ok(Reloaded { apps, at_next_start, without_effect }) => {
                 tracing::info!(settings = ?apps, "the configuration was read again");
@@ -69,18 +69,18 @@ impl Reloader {
         outcome
     }
 
-    async fn reload_in_turn(&self) -> Result<Reloaded, ReloadError> {
+    async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
-        let new = Options::after(Some(&options), self.arguments.clone(), &self.own)
+        let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)
             .map_err(|why| ReloadError::Configuration(why.to_string()))?;
         let at_next_start = options.differences(&new);
         let outcome = self.hive.reconfigure(new.settings.clone()).await;
         let apps = outcome.map_err(|why| match why {
             ReconfigureError::Stopped => ReloadError::Stopped,
-            _ => ReloadError::Configuration(options.named(&why).to_string()),
+            _ => ReloadError::Configuration(options.settings_error(&why).to_string()),
         })?;
         options.settings = new.settings;
         let words = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
-        Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.idle })
+        Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.unused })
     }
 }

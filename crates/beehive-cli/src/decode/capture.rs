@@ -14,7 +14,7 @@ const PACKET_LENGTH_MAX: usize = 1 << 20;
 const STREAMS_MAX: usize = 4_096;
 
 /// Most bytes of one direction that wait for a packet before them.
-const WAITING_LENGTH_MAX: usize = 1 << 20;
+const EARLY_BYTES_MAX: usize = 1 << 20;
 
 /// Kinds of packets (`LINKTYPE_*`).
 mod link {
@@ -82,7 +82,7 @@ fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-const FOREIGN: CaptureError = CaptureError::Format("this is no capture of packets (pcap or pcapng)");
+const NOT_A_CAPTURE: CaptureError = CaptureError::Format("this is no capture of packets (pcap or pcapng)");
 const DAMAGED: CaptureError = CaptureError::Format("the capture is damaged");
 
 impl<R: Read> Packets<R> {
@@ -90,21 +90,21 @@ impl<R: Read> Packets<R> {
     pub(super) fn new(mut input: R) -> Result<Self, CaptureError> {
         let mut magic = [0; 4];
         if !fill(&mut input, &mut magic)? {
-            return Err(FOREIGN);
+            return Err(NOT_A_CAPTURE);
         }
         let format = match magic {
             [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => Some(false),
             [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => Some(true),
             [0x0a, 0x0d, 0x0d, 0x0a] => None,
-            _ => return Err(FOREIGN),
+            _ => return Err(NOT_A_CAPTURE),
         };
         let format = match format {
             Some(swapped) => {
                 let mut head = [0; 20];
                 if !fill(&mut input, &mut head)? {
-                    return Err(FOREIGN);
+                    return Err(NOT_A_CAPTURE);
                 }
-                Format::Pcap { swapped, link: word(&head, 16, swapped).ok_or(FOREIGN)? & 0x0fff_ffff }
+                Format::Pcap { swapped, link: word(&head, 16, swapped).ok_or(NOT_A_CAPTURE)? & 0x0fff_ffff }
             }
             None => Format::Pcapng { swapped: section(&mut input)?, links: Vec::new() },
         };
@@ -180,14 +180,14 @@ impl<R: Read> Packets<R> {
 fn section(input: &mut impl Read) -> Result<bool, CaptureError> {
     let mut head = [0; 8];
     if !fill(input, &mut head)? {
-        return Err(FOREIGN);
+        return Err(NOT_A_CAPTURE);
     }
     let swapped = match head.get(4..) {
         Some([0x4d, 0x3c, 0x2b, 0x1a]) => false,
         Some([0x1a, 0x2b, 0x3c, 0x4d]) => true,
-        _ => return Err(FOREIGN),
+        _ => return Err(NOT_A_CAPTURE),
     };
-    let length = word(&head, 0, swapped).ok_or(FOREIGN)? as usize;
+    let length = word(&head, 0, swapped).ok_or(NOT_A_CAPTURE)? as usize;
     let left = length.checked_sub(12).filter(|left| *left <= PACKET_LENGTH_MAX).ok_or(DAMAGED)?;
     let mut rest = vec![0; left];
     if fill(input, &mut rest)? { Ok(swapped) } else { Err(DAMAGED) }
@@ -267,8 +267,8 @@ pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
 struct Stream {
     /// The number of the byte that comes next.
     next: Option<u32>,
-    waiting: BTreeMap<u32, Vec<u8>>,
-    waiting_length: usize,
+    early: BTreeMap<u32, Vec<u8>>,
+    buffered_bytes: usize,
     frames: FrameBuffer,
     failed: bool,
 }
@@ -336,11 +336,11 @@ impl Stream {
         let next = *self.next.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(next) as i32;
         if ahead > 0 {
-            self.waiting_length += segment.data.len();
-            if self.waiting_length > WAITING_LENGTH_MAX {
+            self.buffered_bytes += segment.data.len();
+            if self.buffered_bytes > EARLY_BYTES_MAX {
                 return Err("packets are missing in the capture");
             }
-            self.waiting.insert(segment.sequence, segment.data.to_vec());
+            self.early.insert(segment.sequence, segment.data.to_vec());
             return Ok(());
         }
         self.append(segment.sequence, segment.data);
@@ -353,10 +353,9 @@ impl Stream {
     /// The next of those that wait and need not any more.
     fn ready(&mut self) -> Option<(u32, Vec<u8>)> {
         let next = self.next?;
-        let sequence =
-            self.waiting.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
-        let data = self.waiting.remove(&sequence)?;
-        self.waiting_length -= data.len();
+        let sequence = self.early.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
+        let data = self.early.remove(&sequence)?;
+        self.buffered_bytes -= data.len();
         Some((sequence, data))
     }
 
@@ -380,7 +379,7 @@ mod tests {
         Segment { from: address(40_000), to: address(6653), sequence, starts, data }
     }
 
-    fn told(parts: &[Segment<'_>]) -> (Vec<Vec<u8>>, Vec<String>) {
+    fn followed(parts: &[Segment<'_>]) -> (Vec<Vec<u8>>, Vec<String>) {
         let (mut streams, mut messages, mut errors) = (Streams::default(), Vec::new(), Vec::new());
         for part in parts {
             let taken: Result<(), ()> = streams.take(part, |event| {
@@ -409,19 +408,21 @@ mod tests {
             part(first.wrapping_add(8), false, &HELLO),
             part(first.wrapping_add(16), false, &HELLO[..3]),
         ];
-        assert_eq!(told(&parts), (vec![HELLO.to_vec(), HELLO.to_vec()], vec![]));
+        assert_eq!(followed(&parts), (vec![HELLO.to_vec(), HELLO.to_vec()], vec![]));
     }
 
     #[test]
     fn what_is_no_openflow_or_has_holes_is_said_once() {
         let (messages, errors) =
-            told(&[part(1, true, b"GET / HTTP/1.1\r\n"), part(17, false, b"again and again")]);
+            followed(&[part(1, true, b"GET / HTTP/1.1\r\n"), part(17, false, b"again and again")]);
         assert!(messages.is_empty());
         assert!(errors.is_empty(), "a long message is waited for: {errors:?}");
-        let (messages, errors) = told(&[part(1, true, &[4, 0, 0, 7, 0, 0, 0, 0]), part(9, false, &HELLO)]);
+        let (messages, errors) =
+            followed(&[part(1, true, &[4, 0, 0, 7, 0, 0, 0, 0]), part(9, false, &HELLO)]);
         assert_eq!((messages.len(), errors.len()), (0, 1));
-        let big = vec![0; WAITING_LENGTH_MAX / 2 + 1];
-        let (_, errors) = told(&[part(1, true, &[]), part(100, false, &big), part(90_000_000, false, &big)]);
+        let big = vec![0; EARLY_BYTES_MAX / 2 + 1];
+        let (_, errors) =
+            followed(&[part(1, true, &[]), part(100, false, &big), part(90_000_000, false, &big)]);
         assert_eq!(errors, ["packets are missing in the capture"]);
     }
 

@@ -3,14 +3,14 @@
 
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
-use crate::http::switches::{node, query};
-use crate::http::turns::{Turn, ask_each, next};
+use crate::http::fan_out::{QuerySlot, next, query_each};
+use crate::http::switches::{SwitchQuery, node, query};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use beehive_core::{Address, Hive, RequestError};
 use beehive_nom::object::{
-    Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as Became, FlowsRead,
+    Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as IntendedState, FlowsRead,
     FoundFlow, IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
 };
 use serde::Deserialize;
@@ -22,12 +22,12 @@ use utoipa::IntoParams;
 /// Flows that are told at once; beyond that one switch at a time has to be asked for.
 const FLOWS_MAX: usize = 100_000;
 /// How long the switches may take, all together.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// Which flows are asked about.
+const SWITCHES_TIMEOUT: Duration = Duration::from_secs(8);
+/// FlowsQuery flows are asked about.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct FlowsQuery {
     /// Those of this switch; none: of all.
     switch: Option<String>,
     /// Only those where what is there and what should be there differ, and those of others.
@@ -36,31 +36,33 @@ pub(super) struct Which {
 }
 
 /// The flows of the switches: what is there, what should be there, which app wants it and what for.
-#[utoipa::path(get, path = "/api/v1/flows", params(Which), responses((status = 200, body = Flows), Failure))]
+#[utoipa::path(get, path = "/api/v1/flows", params(FlowsQuery), responses((status = 200, body = Flows), Failure))]
 pub(super) async fn flows(
     State(served): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<FlowsQuery>, QueryRejection>,
 ) -> Result<Json<Flows>, Failure> {
-    let Which { switch, drift } = query(which)?;
-    let deadline = Instant::now() + PATIENCE;
+    let FlowsQuery { switch, drift } = query(which)?;
+    let deadline = Instant::now() + SWITCHES_TIMEOUT;
     let names = Names::of(&served.hive);
     let mut answer = Flows::default();
-    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, mut turn| {
+    let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, mut slot| {
         let hive = served.hive.clone();
         async move {
-            turn.begin().await;
+            slot.acquire().await;
             let Some(described) = describe(&hive, node).await? else { return Ok(None) };
             let intended = described.flows.iter().map(|intended| intended.flow.key()).collect();
             let found = match described.driver {
-                Some(driver) => found(&hive, driver, Told::besides(intended), &mut turn, deadline).await,
+                Some(driver) => {
+                    found(&hive, driver, CollectedFlows::keeping(intended), &mut slot, deadline).await
+                }
                 None => None,
             };
             // with its turn: what waits to be compared is bounded, too
-            Ok(Some((described, found, turn)))
+            Ok(Some((described, found, slot)))
         }
     });
-    while let Some((node, told)) = next(&mut asked).await? {
-        let Some((described, found, _turn)) = told else { continue };
+    while let Some((node, told)) = next(&mut queries).await? {
+        let Some((described, found, _slot)) = told else { continue };
         if found.is_none() {
             answer.unread.push(node.to_string())
         }
@@ -71,12 +73,12 @@ pub(super) async fn flows(
             app: names.app(failure.owner),
             cause: names.cause(failure.cause),
             priority: failure.flow.as_ref().map(|(priority, _)| *priority),
-            matching: failure.flow.as_ref().map(|(_, matching)| match_words(matching, None)),
+            matching: failure.flow.as_ref().map(|(_, matching)| match_text(matching, None)),
             why: failure.why.clone(),
         }));
         let mut compared = match found {
-            Some(Told { flows, cut, .. }) => {
-                answer.truncated |= cut;
+            Some(CollectedFlows { flows, truncated, .. }) => {
+                answer.truncated |= truncated;
                 compare(node, described, flows, &names)
             }
             None => described.flows.into_iter().map(|intended| unknown(node, intended, &names)).collect(),
@@ -97,23 +99,23 @@ pub(super) async fn flows(
 }
 
 /// Has flows put right at once.
-#[utoipa::path(post, path = "/api/v1/flows/verify", params(super::switches::Which), responses((status = 200, body = Verified), Failure))]
+#[utoipa::path(post, path = "/api/v1/flows/verify", params(SwitchQuery), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
-    which: Result<Query<super::switches::Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Verified>, Failure> {
     let switch = query(which)?.into_switch();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SWITCHES_TIMEOUT;
     let mut answer = Verified::default();
-    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, turn| {
-        put_right(served.hive.clone(), node, turn, deadline)
+    let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, slot| {
+        verify_switch(served.hive.clone(), node, slot, deadline)
     });
-    while let Some((node, put_right)) = next(&mut asked).await? {
+    while let Some((node, put_right)) = next(&mut queries).await? {
         let switch = node.to_string();
         match put_right {
-            PutRight::Gone => {}
-            PutRight::Untold => answer.unread.push(switch),
-            PutRight::Done(r) => answer.switches.push(Reading {
+            Verification::Disconnected => {}
+            Verification::Unread => answer.unread.push(switch),
+            Verification::Done(r) => answer.switches.push(Reading {
                 switch,
                 kept: r.kept,
                 adopted: r.adopted,
@@ -129,29 +131,34 @@ pub(super) async fn verify(
 }
 
 /// What became of the flows of one switch.
-enum PutRight {
+enum Verification {
     /// It is not there.
-    Gone,
+    Disconnected,
     /// It does not tell its flows, or has left meanwhile.
-    Untold,
+    Unread,
     Done(beehive_nom::object::Reading),
 }
 
-async fn put_right(hive: Hive, node: NodeId, mut turn: Turn, deadline: Instant) -> Result<PutRight, Failure> {
-    turn.begin().await;
-    let Some(before) = describe(&hive, node).await? else { return Ok(PutRight::Gone) };
+async fn verify_switch(
+    hive: Hive,
+    node: NodeId,
+    mut slot: QuerySlot,
+    deadline: Instant,
+) -> Result<Verification, Failure> {
+    slot.acquire().await;
+    let Some(before) = describe(&hive, node).await? else { return Ok(Verification::Disconnected) };
     match hive.request(VerifyFlows { node }).await {
         Ok(()) => {}
-        Err(RequestError::Handler(_)) => return Ok(PutRight::Untold),
+        Err(RequestError::Handler(_)) => return Ok(Verification::Unread),
         Err(error) => return Err(Failure::unavailable(error)),
     }
     loop {
         match describe(&hive, node).await? {
             Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
-                return Ok(PutRight::Done(now.reading));
+                return Ok(Verification::Done(now.reading));
             }
-            _ if Instant::now() >= deadline => return Ok(PutRight::Untold),
-            _ => tokio::time::sleep(turn.look()).await,
+            _ if Instant::now() >= deadline => return Ok(Verification::Unread),
+            _ => tokio::time::sleep(slot.poll_interval()).await,
         }
     }
 }
@@ -183,41 +190,41 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
 async fn found(
     hive: &Hive,
     driver: Address,
-    mut told: Told,
-    turn: &mut Turn,
+    mut collected: CollectedFlows,
+    slot: &mut QuerySlot,
     deadline: Instant,
-) -> Option<Told> {
+) -> Option<CollectedFlows> {
     let mut io = hive.io();
     let asker = io.address();
     io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
     loop {
-        let mail = match told.flows.is_empty() {
-            true => turn.unless_silent(deadline, io.receive()).await?,
+        let mail = match collected.flows.is_empty() {
+            true => slot.receive_or_release(deadline, io.receive()).await?,
             // it keeps its turn: what it has told is in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
-            told.take(&part.flows);
+            collected.take(&part.flows);
             if part.last {
-                return Some(told);
+                return Some(collected);
             }
         }
     }
 }
 
 /// What a switch has told, as far as it is kept.
-struct Told {
+struct CollectedFlows {
     /// The first flows, and of the others those that should be there: they must not seem to be missing.
     flows: Vec<FoundFlow>,
     intended: HashSet<FlowKey>,
     /// Whether there are more.
-    cut: bool,
+    truncated: bool,
 }
 
-impl Told {
-    fn besides(intended: HashSet<FlowKey>) -> Told {
-        Told { flows: Vec::new(), intended, cut: false }
+impl CollectedFlows {
+    fn keeping(intended: HashSet<FlowKey>) -> CollectedFlows {
+        CollectedFlows { flows: Vec::new(), intended, truncated: false }
     }
 
     fn take(&mut self, part: &[FoundFlow]) {
@@ -225,7 +232,7 @@ impl Told {
             if self.flows.len() < FLOWS_MAX || self.intended.remove(&flow.key()) {
                 self.flows.push(flow.clone())
             } else {
-                self.cut = true
+                self.truncated = true
             }
         }
     }
@@ -265,11 +272,11 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
     let mut list = Vec::with_capacity(found.len());
     for found in found {
         // what is in another table, or cannot be said here, is not in the place of one of ours
-        let sayable = found.table == 0 && found.more.is_none();
-        let intended = if sayable { wanted.remove(&found.key()) } else { None };
+        let comparable = found.table == 0 && found.more.is_none();
+        let intended = if comparable { wanted.remove(&found.key()) } else { None };
         let (state, why) = match (&intended, found.ours()) {
             (Some(intended), _) if found.is(&intended.flow) => (FlowState::Intended, None),
-            (Some(intended), _) => (FlowState::Different, Some(should_be(intended, names))),
+            (Some(intended), _) => (FlowState::Different, Some(intended_actions(intended, names))),
             (None, Some(_)) if found.is_soft() => (FlowState::Soft, None),
             (None, Some(_)) => (FlowState::Stray, None),
             (None, None) => (FlowState::Foreign, None),
@@ -281,8 +288,8 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             cause: names.cause(found.cause),
             table: found.table,
             priority: found.priority,
-            matching: match_words(&found.matching, found.more.as_deref()),
-            actions: action_words(&found.actions),
+            matching: match_text(&found.matching, found.more.as_deref()),
+            actions: actions_text(&found.actions),
             idle_s: found.idle_s,
             hard_s: found.hard_s,
             age_s: Some(found.age_s),
@@ -292,8 +299,9 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             why,
         })
     }
-    let missing =
-        |IntendedFlow { flow, state }| not_seen(node, FlowState::Missing, flow, became(&state), names);
+    let missing = |IntendedFlow { flow, state }| {
+        intended_only(node, FlowState::Missing, flow, state_text(&state), names)
+    };
     list.extend(wanted.into_values().map(missing));
     list.sort_by(|a, b| {
         let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
@@ -305,14 +313,14 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
 /// A flow that should be in a switch which has not told what it has.
 fn unknown(node: NodeId, IntendedFlow { flow, state }: IntendedFlow, names: &Names) -> api::Flow {
     let why = match state {
-        Became::Confirmed => "it was there; the switch does not tell its flows".to_string(),
-        state => became(&state),
+        IntendedState::Confirmed => "it was there; the switch does not tell its flows".to_string(),
+        state => state_text(&state),
     };
-    not_seen(node, FlowState::Unknown, flow, why, names)
+    intended_only(node, FlowState::Unknown, flow, why, names)
 }
 
 /// A flow as it should be.
-fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Names) -> api::Flow {
+fn intended_only(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Names) -> api::Flow {
     api::Flow {
         switch: node.to_string(),
         state,
@@ -320,8 +328,8 @@ fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Nam
         cause: names.cause(flow.cause),
         table: 0,
         priority: flow.priority,
-        matching: match_words(&flow.matching, None),
-        actions: action_words(&flow.actions),
+        matching: match_text(&flow.matching, None),
+        actions: actions_text(&flow.actions),
         idle_s: flow.idle_s,
         hard_s: flow.hard_s,
         age_s: None,
@@ -332,22 +340,22 @@ fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Nam
     }
 }
 
-fn should_be(intended: &IntendedFlow, names: &Names) -> String {
+fn intended_actions(intended: &IntendedFlow, names: &Names) -> String {
     let app = names.app(intended.flow.owner).unwrap_or_default();
-    format!("{app} wants {}", action_words(&intended.flow.actions))
+    format!("{app} wants {}", actions_text(&intended.flow.actions))
 }
 
-fn became(state: &Became) -> String {
+fn state_text(state: &IntendedState) -> String {
     match state {
-        Became::Waiting => "the switch has not been told yet".into(),
-        Became::Sent => "the switch has been told, and has not confirmed it".into(),
-        Became::Confirmed => "it was there, and has gone".into(),
-        Became::Refused { why, times } => format!("refused {times} times: {why}"),
+        IntendedState::Waiting => "the switch has not been told yet".into(),
+        IntendedState::Sent => "the switch has been told, and has not confirmed it".into(),
+        IntendedState::Confirmed => "it was there, and has gone".into(),
+        IntendedState::Refused { why, times } => format!("refused {times} times: {why}"),
         other => format!("{other:?}"),
     }
 }
 
-fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
+fn match_text(m: &FlowMatch, more: Option<&str>) -> String {
     let tag = m.tag.map(|tag| match tag {
         Tag::Untagged => "vlan=none".to_string(),
         Tag::Id(vlan) => format!("vlan={}", vlan.0),
@@ -366,7 +374,7 @@ fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
     fields.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-fn action_words(actions: &Actions) -> String {
+fn actions_text(actions: &Actions) -> String {
     let word = |action: &Action| match action {
         Action::Output(port) => format!("output:{port}"),
         Action::SetSource(mac) => format!("set_eth_src:{mac}"),
@@ -404,22 +412,22 @@ mod tests {
     fn what_should_be_there_is_found_among_however_many() {
         let last = FLOWS_MAX as u32 + 500;
         let (priority, matching) = found(last).key();
-        let mut told = Told::besides([(priority, matching.clone())].into());
+        let mut collected = CollectedFlows::keeping([(priority, matching.clone())].into());
         let all: Vec<_> = (1..=last).map(found).collect();
         // a switch may say anything twice
-        all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| told.take(part));
-        assert_eq!((told.cut, told.flows.len()), (true, FLOWS_MAX + 1));
+        all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| collected.take(part));
+        assert_eq!((collected.truncated, collected.flows.len()), (true, FLOWS_MAX + 1));
         let flow =
             beehive_nom::object::AddFlow::new(NodeId(1), Owner::named("x"), matching, Actions::None).flow;
         let flow = Flow { priority, ..flow };
         let described = NodeDescription {
             driver: None,
             reading: beehive_nom::object::Reading::default(),
-            flows: vec![IntendedFlow { flow, state: Became::Confirmed }],
+            flows: vec![IntendedFlow { flow, state: IntendedState::Confirmed }],
             failures: Vec::new(),
         };
         let names = Names { apps: HashMap::new(), messages: HashMap::new() };
-        let compared = compare(NodeId(1), described, told.flows, &names);
+        let compared = compare(NodeId(1), described, collected.flows, &names);
         assert!(compared.iter().all(|flow| !matches!(flow.state, FlowState::Missing)));
         assert_eq!(compared.iter().filter(|flow| matches!(flow.state, FlowState::Different)).count(), 1);
     }

@@ -1,7 +1,7 @@
 //! Who is let in: before anything is looked at, a request shows that it is meant for us, and is from one who may ask.
 
 use super::token::Token;
-use super::{failed, host};
+use super::{failed, host_header};
 use crate::api::{Failure, FailureCode};
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
@@ -28,12 +28,12 @@ impl Guard {
         Guard { hosts: hosts.into(), token, requests: Arc::new(Semaphore::new(REQUESTS_MAX)) }
     }
 
-    fn refuses(&self, request: &Request) -> Option<Failure> {
+    fn rejection(&self, request: &Request) -> Option<Failure> {
         let headers = request.headers();
         // one name, and no doubt about it
         let mut names = headers.get_all(header::HOST).iter().map(|host| host.to_str().ok());
-        let is_meant = |host: &str| host::is_meant(host, &self.hosts);
-        if !names.next().flatten().is_some_and(is_meant) || names.next().is_some() {
+        let is_allowed = |host: &str| host_header::is_allowed(host, &self.hosts);
+        if !names.next().flatten().is_some_and(is_allowed) || names.next().is_some() {
             let why =
                 "this host name is not served; use localhost or an address, or start with --http-host NAME";
             return Some(failed(FailureCode::UnknownHost, why));
@@ -44,7 +44,7 @@ impl Guard {
         }
         // whoever looks after processes needs to know that this one is there, and no more
         let is_open = request.uri().path() == "/health";
-        if !is_open && self.token.is_some_and(|token| !token.is_shown_by(headers)) {
+        if !is_open && self.token.is_some_and(|token| !token.authorizes(headers)) {
             let why = "show the token that this controller was started with: --http-token-file FILE, or \
                 `Authorization: Bearer ..`";
             return Some(failed(FailureCode::Unauthorized, why));
@@ -58,7 +58,7 @@ impl Guard {
 
 /// Answers a request that is let in, and says why another one is not.
 pub(super) async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut response = if let Some(failure) = guard.refuses(&request) {
+    let mut response = if let Some(failure) = guard.rejection(&request) {
         let asks_for_token = failure.code == FailureCode::Unauthorized;
         let mut response = failure.into_response();
         if asks_for_token {

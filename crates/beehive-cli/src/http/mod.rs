@@ -3,21 +3,21 @@
 //! It changes nothing but that flows are put right at once which would be within the minute, that messages which could
 //! not be handled are sent again or thrown away, and that the configuration file is read again.
 
+mod connections;
+mod dead_letters;
 mod failure;
+mod fan_out;
 mod flows;
 mod guard;
-mod host;
-mod letters;
+mod host_header;
 mod metrics;
-mod places;
 mod reload;
 mod server;
 mod status;
 mod switches;
 pub(crate) mod token;
 mod top;
-mod turns;
-mod visitors;
+mod topology;
 
 pub(crate) use guard::Guard;
 pub(crate) use switches::node;
@@ -71,13 +71,13 @@ fn described() -> OpenApiRouter<Served> {
         .routes(routes!(status::status))
         .routes(routes!(switches::switches))
         .routes(routes!(switches::ports))
-        .routes(routes!(places::links))
-        .routes(routes!(places::hosts))
+        .routes(routes!(topology::links))
+        .routes(routes!(topology::hosts))
         .routes(routes!(flows::flows))
         .routes(routes!(flows::verify))
         .routes(routes!(top::top))
-        .routes(routes!(letters::letters, letters::discard))
-        .routes(routes!(letters::resend))
+        .routes(routes!(dead_letters::list, dead_letters::discard))
+        .routes(routes!(dead_letters::resend))
         .routes(routes!(reload::reload))
         .routes(routes!(openapi))
         .routes(routes!(metrics::metrics))

@@ -12,15 +12,15 @@ use serde::Deserialize;
 /// There is nothing to choose.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(super) struct NoParameters {}
 
 /// Has the configuration file read again: settings of apps come into force, all or none.
 #[utoipa::path(post, path = "/api/v1/reload", responses((status = 200, body = Reloaded), Failure))]
 pub(super) async fn reload(
     State(Served { reloader, .. }): State<Served>,
-    which: Result<Query<Nothing>, QueryRejection>,
+    parameters: Result<Query<NoParameters>, QueryRejection>,
 ) -> Result<Json<Reloaded>, Failure> {
-    let Nothing {} = query(which)?;
+    let NoParameters {} = query(parameters)?;
     let outcome = match reloader {
         Some(reloader) => reloader.reload().await,
         None => Err(ReloadError::NoFile),

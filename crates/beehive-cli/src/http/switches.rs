@@ -13,12 +13,12 @@ use utoipa::IntoParams;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct SwitchQuery {
     /// Its datapath identifier; none: all of them.
     switch: Option<String>,
 }
 
-impl Which {
+impl SwitchQuery {
     /// Its datapath identifier; none: all of them.
     pub(super) fn into_switch(self) -> Option<String> {
         self.switch
@@ -37,7 +37,7 @@ pub(crate) fn node(text: &str) -> Result<NodeId, Failure> {
     }
 }
 
-/// What follows the question mark, in words if it is wrong.
+/// What follows the message mark, in words if it is wrong.
 pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Failure> {
     query.map(|Query(query)| query).map_err(|rejection| Failure::bad_request(rejection.body_text()))
 }
@@ -64,10 +64,10 @@ pub(super) async fn switches(State(Served { hive, directory, .. }): State<Served
 }
 
 /// The ports of the switches.
-#[utoipa::path(get, path = "/api/v1/ports", params(Which), responses((status = 200, body = Ports), Failure))]
+#[utoipa::path(get, path = "/api/v1/ports", params(SwitchQuery), responses((status = 200, body = Ports), Failure))]
 pub(super) async fn ports(
     State(Served { hive, directory, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Ports>, Failure> {
     let wanted = query(which)?.switch.as_deref().map(node).transpose()?;
     if let Some(node) = wanted

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Shortest and longest token, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Those who may be anybody, in the permissions of a file.
-const ANYBODY: u32 = 0o007;
+const OTHERS: u32 = 0o007;
 
 /// Reads a token; white space around it does not count.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn read(file: &Path) -> Result<String, String> {
         std::io::Result::Ok((mode, text))
     };
     let (mode, text) = open().map_err(|error| error.to_string())?;
-    if mode & ANYBODY != 0 {
+    if mode & OTHERS != 0 {
         return Err("anybody may read or change it: chmod o= it".into());
     }
     let token = text.trim();
@@ -46,7 +46,7 @@ impl Token {
     }
 
     /// Whether a request has it, as `Authorization: Bearer ..`. How long that takes tells nothing about the token.
-    pub(super) fn is_shown_by(self, headers: &HeaderMap) -> bool {
+    pub(super) fn authorizes(self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let shown = value.and_then(|value| {
             let (scheme, rest) = value.split_at_checked("Bearer ".len())?;
@@ -73,7 +73,7 @@ mod tests {
         let shows = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, value.parse().expect("a value"));
-            token.is_shown_by(&headers)
+            token.authorizes(&headers)
         };
         assert!(shows("Bearer 0123456789abcdef") && shows("bearer 0123456789abcdef"));
         for wrong in [
@@ -89,7 +89,7 @@ mod tests {
         ] {
             assert!(!shows(wrong), "{wrong}");
         }
-        assert!(!token.is_shown_by(&HeaderMap::new()));
+        assert!(!token.authorizes(&HeaderMap::new()));
         assert_eq!(format!("{token:?}"), "Token", "a log may have it");
     }
 

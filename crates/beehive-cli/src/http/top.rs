@@ -13,30 +13,30 @@ use utoipa::IntoParams;
 /// Rows of bees and of pairs that are told at most.
 const ROWS_MAX: usize = 1_000;
 
-/// How much is told.
+/// How parameters is told.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Much {
+pub(super) struct TopQuery {
     /// Rows of bees and of pairs. Default 10; 1 000 at most.
     most: usize,
     /// Also the bytes of each bee's state; each of them is encoded for that, and its messages wait meanwhile.
     sizes: bool,
 }
 
-impl Default for Much {
+impl Default for TopQuery {
     fn default() -> Self {
-        Much { most: 10, sizes: false }
+        TopQuery { most: 10, sizes: false }
     }
 }
 
 /// Which bees have most to do, what merges them, and who exchanges most with whom, since the start.
-#[utoipa::path(get, path = "/api/v1/top", params(Much), responses((status = 200, body = Top), Failure))]
+#[utoipa::path(get, path = "/api/v1/top", params(TopQuery), responses((status = 200, body = Top), Failure))]
 pub(super) async fn top(
     State(Served { hive, .. }): State<Served>,
-    much: Result<Query<Much>, QueryRejection>,
+    parameters: Result<Query<TopQuery>, QueryRejection>,
 ) -> Result<Json<Top>, Failure> {
-    let Much { most, sizes } = query(much)?;
+    let TopQuery { most, sizes } = query(parameters)?;
     if most > ROWS_MAX {
         return Err(Failure::bad_request(format!("most={most}: {ROWS_MAX} rows are told at most")));
     }

@@ -6,7 +6,7 @@ mod status;
 mod table;
 mod top;
 
-use crate::client::whereabouts::Whereabouts;
+use crate::client::endpoint::Endpoint;
 use clap::Args;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -24,7 +24,7 @@ const SECONDS_MAX: u64 = 3600;
 #[derive(Args, Debug)]
 struct Source {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
     /// Watch for so many seconds, and show what happened in them instead of everything since the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]

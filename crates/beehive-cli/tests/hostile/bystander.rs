@@ -1,7 +1,7 @@
 //! A switch that behaves, while others do not: it sends a packet, waits for its answer, and notes how long that took.
 
-use crate::message::{self, V1_3};
 use crate::switch::Switch;
+use crate::wire::{self, V1_3};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,17 +38,17 @@ fn percentile(took: &mut [Duration], part: f64) -> Duration {
 impl Bystander {
     pub(crate) fn start(controller: SocketAddr) -> Bystander {
         let over = Arc::new(AtomicBool::new(false));
-        let mut switch = Switch::joined(controller, V1_3, 0xb57a_4de2);
+        let mut switch = Switch::connect_ready(controller, V1_3, 0xb57a_4de2);
         let (until, packets) = (over.clone(), Arc::new(AtomicUsize::new(0)));
         let counted = packets.clone();
         let thread = std::thread::spawn(move || {
             let mut took = Vec::new();
             while !until.load(Ordering::Relaxed) || took.len() < PACKETS_MIN {
-                let frame = message::frame([2, 0xbb, 0, 0, 0, 1], took.len() as u64);
+                let frame = wire::frame([2, 0xbb, 0, 0, 0, 1], took.len() as u64);
                 let began = Instant::now();
-                assert!(switch.send(&message::packet_in(V1_3, 1, &frame)), "the bystander was let go");
-                let answer = switch
-                    .until(|m| m[1] == message::PACKET_OUT && message::packet_out_data(m) == Some(&frame));
+                assert!(switch.send(&wire::packet_in(V1_3, 1, &frame)), "the bystander was let go");
+                let answer =
+                    switch.until(|m| m[1] == wire::PACKET_OUT && wire::packet_out_data(m) == Some(&frame));
                 assert!(answer.is_some(), "packet {} of the bystander was not answered", took.len());
                 took.push(began.elapsed());
                 counted.store(took.len(), Ordering::Relaxed);

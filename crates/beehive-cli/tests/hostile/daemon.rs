@@ -84,7 +84,7 @@ impl Daemon {
     }
 
     /// Bytes by which its memory has grown at most since it is watched, and what it was then.
-    pub(crate) fn grown(&mut self) -> (u64, u64) {
+    pub(crate) fn memory_growth(&mut self) -> (u64, u64) {
         let (memory, thread) = self.watching.take().expect("is watched");
         memory.over.store(true, Ordering::Relaxed);
         thread.join().expect("watches");

@@ -2,9 +2,9 @@
 
 use crate::bystander::Bystander;
 use crate::daemon::Daemon;
-use crate::message::{self, V1_0, V1_3};
-use crate::switch::{Heard, Switch};
-use crate::{alone, is_long};
+use crate::switch::{Received, Switch};
+use crate::wire::{self, V1_0, V1_3};
+use crate::{exclusive, is_long};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn raise_descriptors() {
 
 #[test]
 fn thousands_of_half_open_connections_keep_nobody_out() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     raise_descriptors();
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
@@ -29,18 +29,18 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
     for number in 0..count {
         let mut switch = Switch::connect(daemon.switches, V1_0);
         // some say a part of a hello, and some a whole one
-        switch.send(&message::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
+        switch.send(&wire::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
         open.push(switch);
         if number % 500 == 499 {
             let began = Instant::now();
-            drop(Switch::joined(daemon.switches, V1_3, number as u64));
+            drop(Switch::connect_ready(daemon.switches, V1_3, number as u64));
             slowest = slowest.max(began.elapsed());
             let connections = daemon.metric("beehive_connections");
             assert!(connections <= HALF_OPEN_MAX + 8, "{connections} connections after {number}");
         }
     }
     bystander.end("half-open connections");
-    let (grown, first) = daemon.grown();
+    let (grown, first) = daemon.memory_growth();
     println!(
         "{count} half-open connections: others joined within {slowest:?}, memory of {first} grew by {grown}"
     );
@@ -54,7 +54,7 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
 
 #[test]
 fn those_that_say_a_byte_at_a_time_are_given_up() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let daemon = Daemon::with("handshake_ms = 1000");
     let bystander = Bystander::start(daemon.switches);
     let began = Instant::now();
@@ -63,13 +63,10 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
             let controller = daemon.switches;
             std::thread::spawn(move || {
                 let (mut switch, message) = match number % 2 {
-                    0 => (
-                        Switch::connect(controller, V1_3),
-                        message::message(V1_3, message::HELLO, 0, &[0; 200]),
-                    ),
+                    0 => (Switch::connect(controller, V1_3), wire::message(V1_3, wire::HELLO, 0, &[0; 200])),
                     _ => {
-                        let (switch, xid) = Switch::greeted(controller, V1_3);
-                        (switch, message::features(V1_3, number, xid))
+                        let (switch, xid) = Switch::connect_greeted(controller, V1_3);
+                        (switch, wire::features(V1_3, number, xid))
                     }
                 };
                 for byte in message {
@@ -79,10 +76,10 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
                     std::thread::sleep(Duration::from_millis(100))
                 }
                 loop {
-                    match switch.hear() {
-                        Heard::End { .. } => return true,
-                        Heard::Nothing => return false,
-                        Heard::Message(_) => {}
+                    match switch.receive() {
+                        Received::End { .. } => return true,
+                        Received::Nothing => return false,
+                        Received::Message(_) => {}
                     }
                 }
             })
@@ -100,7 +97,7 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
 #[test]
 fn half_asked_questions_keep_nobody_out() {
     use std::io::{Read, Write};
-    let _alone = alone();
+    let _exclusive = exclusive();
     raise_descriptors();
     let daemon = Daemon::start();
     let mut open = Vec::new();
@@ -112,7 +109,7 @@ fn half_asked_questions_keep_nobody_out() {
     std::thread::sleep(Duration::from_millis(200));
     let descriptors = daemon.descriptors();
     assert!(descriptors < 200, "{descriptors} descriptors are open");
-    drop(Switch::joined(daemon.switches, V1_3, 7));
+    drop(Switch::connect_ready(daemon.switches, V1_3, 7));
     // the first are let go after their ten seconds
     let mut first = open.remove(0);
     first.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");

@@ -7,12 +7,12 @@
 
 mod bystander;
 mod daemon;
-mod forged;
+mod forged_addresses;
 mod half_open;
-mod message;
 mod mutation;
-mod noise;
+mod random_bytes;
 mod switch;
+mod wire;
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -22,7 +22,7 @@ fn is_long() -> bool {
 }
 
 /// One test at a time: what is measured must not be another test's doing.
-fn alone() -> MutexGuard<'static, ()> {
+fn exclusive() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     // a test that failed holds nothing any more
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

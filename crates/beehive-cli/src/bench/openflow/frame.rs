@@ -1,4 +1,4 @@
-//! What the emulated hosts say: packet-ins from templates that are patched in place, and the stamp that finds their answers again.
+//! What the emulated hosts say: packet-ins from templates that are patched in place, and the stamp that finds their answers to_repeat.
 
 use super::wire::{self, Version, kind};
 

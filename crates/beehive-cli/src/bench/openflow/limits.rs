@@ -12,7 +12,7 @@ pub(super) const PORTS_MAX: u32 = 1_000;
 pub(super) const WINDOW_MAX: u32 = 32_768;
 /// Threads of the generator.
 pub(super) const THREADS_MAX: usize = 256;
-/// Different (source, destination) pairs that one switch goes through before it begins again.
+/// Different (source, destination) pairs that one switch goes through before it begins to_repeat.
 pub(super) const PAIRS_MAX: usize = 65_536;
 /// Bytes taken from a socket at once, shared by all switches of a thread.
 pub(super) const READ_BYTES: usize = 256 * 1024;

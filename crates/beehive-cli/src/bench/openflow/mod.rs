@@ -3,10 +3,10 @@
 //! The conductor (this file) leads worker threads through the stages of a run. A [`worker`] owns sockets and a poll loop for some switches;
 //! a [`switch`] is its protocol without I/O; a [`window`] knows which packet-ins wait; a [`frame`] is what hosts say; [`wire`] is OpenFlow.
 
+mod cpu_time;
 mod frame;
 mod limits;
 mod options;
-mod processor_time;
 mod report;
 mod stage;
 mod switch;
@@ -31,7 +31,7 @@ pub(crate) use options::OpenflowArgs;
 use options::Plan;
 use report::{Observed, Report, grouped};
 use stage::{Shared, Stage};
-use worker::{Harvest, NAP, Worker};
+use worker::{POLL_INTERVAL, Worker, WorkerResult};
 
 /// Why there is no result. Displayed to people.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ enum Failure {
     /// Some switches did not get through their handshake.
     Handshake { ready: u32, switches: u32, waited: Duration, faults: Vec<String> },
     /// All switches lost their connections.
-    Deserted { faults: Vec<String> },
+    AllDisconnected { faults: Vec<String> },
     /// The system refused a thread or a poll, or a thread died.
     System(String),
 }
@@ -64,7 +64,7 @@ impl fmt::Display for Failure {
                 )?;
                 faults
             }
-            Self::Deserted { faults } => {
+            Self::AllDisconnected { faults } => {
                 f.write_str("all switches lost their connections")?;
                 faults
             }
@@ -112,16 +112,16 @@ fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Fail
     let led = conductor.lead();
     let mut observed = conductor.observed;
     shared.enter(Stage::Stop);
-    let mut harvests = Vec::with_capacity(threads);
+    let mut results = Vec::with_capacity(threads);
     for worker in workers {
-        let harvest =
+        let result =
             worker.join().map_err(|_| Failure::System("a thread of the generator panicked".into()))?;
-        harvests.push(harvest.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
+        results.push(result.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
     }
     led?;
     observed.switches_lost = shared.failed();
     observed.faults = shared.faults();
-    Ok(Report::new(args, &plan, &mut harvests, observed))
+    Ok(Report::new(args, &plan, &mut results, observed))
 }
 
 fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
@@ -150,7 +150,7 @@ fn start(
     plan: &Arc<Plan>,
     shared: &Arc<Shared>,
     threads: usize,
-) -> Result<Vec<JoinHandle<io::Result<Harvest>>>, Failure> {
+) -> Result<Vec<JoinHandle<io::Result<WorkerResult>>>, Failure> {
     let failure =
         |error: io::Error| Failure::System(format!("cannot start a thread of the generator: {error}"));
     (0..threads)
@@ -183,13 +183,13 @@ impl Conductor<'_> {
         self.measure()?;
         self.shared.enter(Stage::Drain);
         // the workers notice within a nap, and tell what is outstanding with their next sweep
-        thread::sleep(3 * NAP + limits::SWEEP_EVERY);
+        thread::sleep(3 * POLL_INTERVAL + limits::SWEEP_EVERY);
         let begun = Instant::now();
         while self.shared.sum(|p| &p.outstanding) > 0
             && begun.elapsed() < self.args.timeout
             && self.alive() > 0
         {
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -199,14 +199,14 @@ impl Conductor<'_> {
         self.args.switches.saturating_sub(self.shared.failed())
     }
 
-    fn say(&mut self, words: fmt::Arguments<'_>) {
+    fn report(&mut self, words: fmt::Arguments<'_>) {
         // progress is a courtesy: a closed standard error stops nothing
         let _ = writeln!(self.progress, "{words}");
     }
 
     fn connect(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        let mut said = begun;
+        let mut reported = begun;
         loop {
             let ready = self.shared.sum(|p| &p.ready);
             if ready == self.args.switches && self.shared.failed() == 0 {
@@ -217,20 +217,20 @@ impl Conductor<'_> {
                 let switches = self.args.switches;
                 return Err(Failure::Handshake { ready, switches, waited: begun.elapsed(), faults });
             }
-            if said.elapsed() >= Duration::from_secs(1) {
-                said = Instant::now();
-                self.say(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
+            if reported.elapsed() >= Duration::from_secs(1) {
+                reported = Instant::now();
+                self.report(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
             }
-            thread::sleep(NAP / 5);
+            thread::sleep(POLL_INTERVAL / 5);
         }
         let connected = begun.elapsed();
         // a flow that a 1.3 controller installs to hear of packets comes a little after the handshake; 1.0 needs none
         while self.shared.sum(|p| &p.table_miss) < self.alive()
             && begun.elapsed() < connected + limits::TABLE_MISS_WAIT
         {
-            thread::sleep(NAP / 5);
+            thread::sleep(POLL_INTERVAL / 5);
         }
-        self.say(format_args!(
+        self.report(format_args!(
             "{} switches connected in {:.2} s",
             self.args.switches,
             connected.as_secs_f64()
@@ -241,18 +241,18 @@ impl Conductor<'_> {
     fn announce(&mut self) -> Result<(), Failure> {
         self.shared.enter(Stage::Announce);
         let begun = Instant::now();
-        let mut said = begun;
+        let mut reported = begun;
         while self.shared.sum(|p| &p.announced) < self.alive() {
             self.check_alive()?;
-            if said.elapsed() >= Duration::from_secs(1) {
-                said = Instant::now();
+            if reported.elapsed() >= Duration::from_secs(1) {
+                reported = Instant::now();
                 let done = self.shared.sum(|p| &p.announced);
-                self.say(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
+                self.report(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
             }
-            thread::sleep(NAP / 5);
+            thread::sleep(POLL_INTERVAL / 5);
         }
         let hosts = f64::from(self.args.macs) * f64::from(self.args.switches);
-        self.say(format_args!(
+        self.report(format_args!(
             "{} hosts announced in {:.2} s",
             grouped(hosts),
             begun.elapsed().as_secs_f64()
@@ -261,12 +261,12 @@ impl Conductor<'_> {
     }
 
     fn check_alive(&self) -> Result<(), Failure> {
-        if self.alive() > 0 { Ok(()) } else { Err(Failure::Deserted { faults: self.shared.faults() }) }
+        if self.alive() > 0 { Ok(()) } else { Err(Failure::AllDisconnected { faults: self.shared.faults() }) }
     }
 
     fn measure(&mut self) -> Result<(), Failure> {
-        let controller = || self.args.controller_pid.and_then(processor_time::of_process);
-        let generator = || processor_time::of_process(std::process::id());
+        let controller = || self.args.controller_pid.and_then(cpu_time::of_process);
+        let generator = || cpu_time::of_process(std::process::id());
         let before = (controller(), generator());
         let begun = Instant::now();
         self.shared.enter(Stage::Measure);
@@ -289,7 +289,7 @@ impl Conductor<'_> {
             let wake = (last + Duration::from_secs(1)).min(end);
             while Instant::now() < wake {
                 self.check_alive()?;
-                thread::sleep(NAP.min(wake.saturating_duration_since(Instant::now())));
+                thread::sleep(POLL_INTERVAL.min(wake.saturating_duration_since(Instant::now())));
             }
             let (now, answered) = (Instant::now(), self.shared.answered());
             let elapsed = now.duration_since(last);
@@ -306,7 +306,7 @@ impl Conductor<'_> {
                 lost => format!(", {lost} switches lost"),
             };
             let at = now.duration_since(begun).as_secs_f64();
-            self.say(format_args!(
+            self.report(format_args!(
                 "{what:>8}{at:>4.0} s {:>12} answered/s, {outstanding} outstanding{silence}{lost}",
                 grouped(rate)
             ));

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::options::{OpenflowArgs, OpenflowVersion, Plan};
 use super::tally::Counts;
-use super::worker::Harvest;
+use super::worker::WorkerResult;
 
 /// All that a run found out. Times have their unit in the name.
 #[derive(Debug, Serialize)]
@@ -44,8 +44,8 @@ pub(super) struct Report {
     /// Why the first few did.
     pub(super) faults: Vec<String>,
     /// Absent without `--controller-pid`.
-    pub(super) controller_cpu: Option<Processor>,
-    pub(super) generator_cpu: Option<Processor>,
+    pub(super) controller_cpu: Option<CpuUse>,
+    pub(super) generator_cpu: Option<CpuUse>,
 }
 
 /// Packet-ins answered per second: over the whole time, and of single seconds.
@@ -81,14 +81,14 @@ pub(super) struct Fairness {
     pub(super) fastest_to_mean: f64,
 }
 
-/// Processor time of a process while measuring.
+/// CpuUse time of a process while measuring.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Processor {
+pub(super) struct CpuUse {
     pub(super) cores: f64,
     pub(super) ns_per_answer: f64,
 }
 
-impl Processor {
+impl CpuUse {
     fn new(used: Duration, elapsed: Duration, answered: u64) -> Self {
         Self {
             cores: ratio(used.as_secs_f64(), elapsed.as_secs_f64()),
@@ -102,7 +102,7 @@ impl Processor {
 pub(super) struct Observed {
     /// Answers per second, of each second.
     pub(super) seconds: Vec<f64>,
-    /// Processor time that the controller and the generator used, and over which time.
+    /// CpuUse time that the controller and the generator used, and over which time.
     pub(super) elapsed: Duration,
     pub(super) controller_cpu: Option<Duration>,
     pub(super) generator_cpu: Option<Duration>,
@@ -111,30 +111,30 @@ pub(super) struct Observed {
 }
 
 impl Report {
-    /// Puts the workers' harvests together.
+    /// Puts the workers' results together.
     pub(super) fn new(
         args: &OpenflowArgs,
         plan: &Plan,
-        harvests: &mut [Harvest],
+        results: &mut [WorkerResult],
         mut observed: Observed,
     ) -> Self {
         let mut counts = Counts::default();
         let mut latencies: Option<Histogram<u64>> = None;
         let (mut mean, mut longest) = (0.0, Duration::ZERO);
         let mut shares = Vec::new();
-        for harvest in harvests.iter_mut() {
-            counts += harvest.tally.counts;
-            let seconds = harvest.measured.as_secs_f64();
-            mean += ratio(harvest.tally.counts.answered as f64, seconds);
-            longest = longest.max(harvest.measured);
-            shares.extend(harvest.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
+        for result in results.iter_mut() {
+            counts += result.tally.counts;
+            let seconds = result.measured.as_secs_f64();
+            mean += ratio(result.tally.counts.answered as f64, seconds);
+            longest = longest.max(result.measured);
+            shares.extend(result.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
             match &mut latencies {
-                None => latencies = Some(harvest.tally.latencies().clone()),
+                None => latencies = Some(result.tally.latencies().clone()),
                 // both have the same bounds, so adding cannot fail
-                Some(all) => all.add(harvest.tally.latencies()).unwrap_or_default(),
+                Some(all) => all.add(result.tally.latencies()).unwrap_or_default(),
             }
         }
-        let on_v10: u32 = harvests.iter().map(|h| h.on_v10).sum();
+        let on_v10: u32 = results.iter().map(|h| h.on_v10).sum();
         let per_answer = |count: u64| ratio(count as f64, counts.answered as f64);
         observed.seconds.sort_by(f64::total_cmp);
         Self {
@@ -149,7 +149,7 @@ impl Report {
             hosts_per_switch: args.macs,
             window: plan.window,
             buffers: plan.buffers,
-            threads: harvests.len(),
+            threads: results.len(),
             seconds: longest.as_secs_f64(),
             answered: counts.answered,
             rate_per_second: Rate {
@@ -169,15 +169,15 @@ impl Report {
             misdirected: counts.misdirected,
             openflow_errors: counts.errors,
             unknown_requests: counts.unknown,
-            switches_with_table_miss: harvests.iter().map(|h| h.table_miss).sum(),
+            switches_with_table_miss: results.iter().map(|h| h.table_miss).sum(),
             switches_lost: observed.switches_lost,
             faults: observed.faults,
             controller_cpu: observed
                 .controller_cpu
-                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+                .map(|used| CpuUse::new(used, observed.elapsed, counts.answered)),
             generator_cpu: observed
                 .generator_cpu
-                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+                .map(|used| CpuUse::new(used, observed.elapsed, counts.answered)),
         }
     }
 
@@ -299,11 +299,11 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "  latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
-            micros(latency.p50),
-            micros(latency.p90),
-            micros(latency.p99),
-            micros(latency.p99_9),
-            micros(latency.max)
+            latency_text(latency.p50),
+            latency_text(latency.p90),
+            latency_text(latency.p99),
+            latency_text(latency.p99_9),
+            latency_text(latency.max)
         )?;
         writeln!(
             f,
@@ -352,7 +352,7 @@ pub(super) fn grouped(number: f64) -> String {
     text
 }
 
-fn micros(ns: u64) -> String {
+fn latency_text(ns: u64) -> String {
     match ns {
         0..10_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
         _ => format!("{:.1} ms", ns as f64 / 1e6),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::limits::FAULTS_KEPT_MAX;
-use super::switch::Offer;
+use super::switch::Load;
 
 /// The stages of a run, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +29,11 @@ impl Stage {
         [Self::Connect, Self::Announce, Self::WarmUp, Self::Measure, Self::Drain, Self::Stop];
 
     /// What switches send in this stage.
-    pub(super) fn offer(self) -> Offer {
+    pub(super) fn offer(self) -> Load {
         match self {
-            Self::Connect | Self::Drain | Self::Stop => Offer::Nothing,
-            Self::Announce => Offer::Announcements,
-            Self::WarmUp | Self::Measure => Offer::Traffic,
+            Self::Connect | Self::Drain | Self::Stop => Load::None,
+            Self::Announce => Load::Announcements,
+            Self::WarmUp | Self::Measure => Load::Traffic,
         }
     }
 }
@@ -56,12 +56,12 @@ pub(super) struct Shared {
     stage: AtomicU8,
     progress: Vec<Progress>,
     failed: AtomicU32,
-    faults: Mutex<Vec<Loss>>,
+    faults: Mutex<Vec<Disconnects>>,
 }
 
 /// Switches that lost their connections for the same reason.
 #[derive(Debug)]
-struct Loss {
+struct Disconnects {
     reason: String,
     first: u32,
     others: u32,
@@ -84,7 +84,7 @@ impl Shared {
         Stage::ALL.get(usize::from(self.stage.load(Ordering::Acquire))).copied().unwrap_or(Stage::Stop)
     }
 
-    /// Begins a stage; the workers follow within [`super::worker::NAP`].
+    /// Begins a stage; the workers follow within [`super::worker::POLL_INTERVAL`].
     pub(super) fn enter(&self, stage: Stage) {
         self.stage.store(stage as u8, Ordering::Release);
     }
@@ -114,7 +114,7 @@ impl Shared {
         if let Some(known) = faults.iter_mut().find(|loss| loss.reason == reason) {
             known.others += 1;
         } else if faults.len() < FAULTS_KEPT_MAX {
-            faults.push(Loss { reason, first: switch, others: 0 });
+            faults.push(Disconnects { reason, first: switch, others: 0 });
         }
     }
 
@@ -126,7 +126,7 @@ impl Shared {
     /// The first few reasons, each with the switches it befell.
     pub(super) fn faults(&self) -> Vec<String> {
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = |loss: &Loss| match loss.others {
+        let words = |loss: &Disconnects| match loss.others {
             0 => format!("switch {}: {}", loss.first, loss.reason),
             others => format!("switch {} and {others} more: {}", loss.first, loss.reason),
         };

@@ -17,7 +17,7 @@ struct CommandLine {
 
 /// How a controller answers packet-ins.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Manner {
+enum Behavior {
     /// A flow-mod, and a packet-out to the destination's port.
     Learning,
     /// A flow-mod that releases the buffer.
@@ -39,21 +39,21 @@ enum Manner {
 }
 
 /// Listens, and serves every connection in a thread of its own until it ends.
-fn controller(version: u8, manner: Manner) -> SocketAddr {
+fn controller(version: u8, behavior: Behavior) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
-            thread::spawn(move || serve(socket, version, manner));
+            thread::spawn(move || serve(socket, version, behavior));
         }
     });
     address
 }
 
-fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
+fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
     socket.set_nodelay(true).ok()?;
     socket.write_all(&[version, kind::HELLO, 0, 8, 0, 0, 0, 0]).ok()?;
-    if manner == Manner::Stuck {
+    if behavior == Behavior::Stuck {
         // until the other side gives up
         return std::io::copy(&mut socket, &mut std::io::sink()).map(drop).ok();
     }
@@ -71,7 +71,7 @@ fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
             used += length;
             match message[1] {
                 kind::HELLO => out.extend([version, kind::FEATURES_REQUEST, 0, 8, 0, 0, 0, 1]),
-                kind::FEATURES_REPLY if manner == Manner::Babbling => {
+                kind::FEATURES_REPLY if behavior == Behavior::Babbling => {
                     out.extend(b"+OK POP3 ready, have a nice day\r\n")
                 }
                 kind::FEATURES_REPLY => {
@@ -81,11 +81,11 @@ fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
                     out.extend([version, kind::ECHO_REQUEST, 0, 8, 0, 0, 0, 3]);
                 }
                 kind::PACKET_IN => {
-                    if manner == Manner::Leaving(answered) {
+                    if behavior == Behavior::Leaving(answered) {
                         return None;
                     }
                     answered += 1;
-                    answer(version, manner, answered, message, &mut out);
+                    answer(version, behavior, answered, message, &mut out);
                 }
                 _ => {}
             }
@@ -104,7 +104,7 @@ fn table_miss() -> Vec<u8> {
     flow
 }
 
-fn answer(version: u8, manner: Manner, number: u32, message: &[u8], out: &mut Vec<u8>) {
+fn answer(version: u8, behavior: Behavior, number: u32, message: &[u8], out: &mut Vec<u8>) {
     let (in_port, frame) = match version {
         1 => (u32::from(u16_at(message, 14).unwrap()), &message[18..]),
         _ => (u32_at(message, 32).unwrap(), &message[42..]),
@@ -114,19 +114,19 @@ fn answer(version: u8, manner: Manner, number: u32, message: &[u8], out: &mut Ve
     // the generator's hosts are at port number modulo 16, plus 1; the controllers here know that instead of learning it
     let broadcast = frame[0] & 1 == 1;
     let port =
-        if broadcast || manner == Manner::Flooding { 0xffff_fffb } else { u32::from(frame[5] % 16) + 1 };
+        if broadcast || behavior == Behavior::Flooding { 0xffff_fffb } else { u32::from(frame[5] % 16) + 1 };
     let packet_out = packet_out(version, in_port, port, frame);
-    match manner {
+    match behavior {
         _ if broadcast => out.extend(packet_out),
-        Manner::Learning | Manner::Leaving(_) => {
+        Behavior::Learning | Behavior::Leaving(_) => {
             out.extend(flow_mod(version, &[255; 4]));
             out.extend(packet_out);
         }
-        Manner::Releasing => out.extend(flow_mod(version, buffer)),
-        Manner::Flooding => out.extend(packet_out),
-        Manner::Twice => out.extend(packet_out.repeat(2)),
-        Manner::Lazy if number.is_multiple_of(2) => out.extend(packet_out),
-        Manner::Lazy | Manner::Silent | Manner::Babbling | Manner::Stuck => {}
+        Behavior::Releasing => out.extend(flow_mod(version, buffer)),
+        Behavior::Flooding => out.extend(packet_out),
+        Behavior::Twice => out.extend(packet_out.repeat(2)),
+        Behavior::Lazy if number.is_multiple_of(2) => out.extend(packet_out),
+        Behavior::Lazy | Behavior::Silent | Behavior::Babbling | Behavior::Stuck => {}
     }
 }
 
@@ -172,8 +172,8 @@ fn measure_at(address: SocketAddr, words: &str) -> Result<Report, Failure> {
     measure(&args, &mut io::sink())
 }
 
-fn measure_against(version: u8, manner: Manner, words: &str) -> Report {
-    measure_at(controller(version, manner), words).unwrap()
+fn measure_against(version: u8, behavior: Behavior, words: &str) -> Report {
+    measure_at(controller(version, behavior), words).unwrap()
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
         for (mode, window) in [("throughput", 2_048), ("latency", 1)] {
             let report = measure_against(
                 version,
-                Manner::Learning,
+                Behavior::Learning,
                 // patient: on a machine that stalls, an answer that is late would be asked for twice, and a thread may
                 // begin to measure late
                 &format!("--of {of} --mode {mode} --switches 3 --threads 2 --timeout 10 --seconds 1"),
@@ -223,7 +223,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
 #[test]
 fn a_released_buffer_is_an_answer() {
     for version in [1, 4] {
-        let report = measure_against(version, Manner::Releasing, "--switches 2 --buffers --window 50");
+        let report = measure_against(version, Behavior::Releasing, "--switches 2 --buffers --window 50");
         assert!(report.is_sound() && report.answered > 100, "{report:?}");
         assert!(
             (report.flow_mods_per_answer - 1.0).abs() < 0.05 && report.packet_outs_per_answer < 0.05,
@@ -235,7 +235,7 @@ fn a_released_buffer_is_an_answer() {
 
 #[test]
 fn two_packet_outs_for_one_packet_in_are_one_answer() {
-    let report = measure_against(1, Manner::Twice, "--switches 1 --window 16");
+    let report = measure_against(1, Behavior::Twice, "--switches 1 --window 16");
     assert!((report.packet_outs_per_answer - 2.0).abs() < 0.1, "{report:?}");
     let difference = report.answered.abs_diff(report.repeated);
     assert!(report.answered > 100 && difference <= 32, "{report:?}");
@@ -243,7 +243,7 @@ fn two_packet_outs_for_one_packet_in_are_one_answer() {
 
 #[test]
 fn flooding_is_noticed() {
-    let report = measure_against(4, Manner::Flooding, "--switches 2 --window 16");
+    let report = measure_against(4, Behavior::Flooding, "--switches 2 --window 16");
     assert_eq!(report.flooded, report.answered);
     let args = CommandLine::parse_from(["bench"]).openflow;
     assert!(report.warnings(&args).iter().any(|words| words.contains("flooded")), "{report:?}");
@@ -251,7 +251,7 @@ fn flooding_is_noticed() {
 
 #[test]
 fn what_was_answered_before_measuring_does_not_count() {
-    let report = measure_against(1, Manner::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
+    let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
     // switches and threads are counted apart, and both from the moment that measuring begins
     let (mean, only) = (report.rate_per_second.mean, report.fairness.slowest_per_second);
     assert!(mean > 0.0 && (mean / only - 1.0).abs() < 1e-9, "{report:?}");
@@ -261,13 +261,13 @@ fn what_was_answered_before_measuring_does_not_count() {
 
 #[test]
 fn lost_packet_ins_are_counted_and_do_not_stop_the_flow() {
-    let report = measure_against(4, Manner::Lazy, "--switches 1 --window 8 --macs 4");
+    let report = measure_against(4, Behavior::Lazy, "--switches 1 --window 8 --macs 4");
     assert!(report.answered >= 4 && report.unanswered >= 8, "{report:?}");
 }
 
 #[test]
 fn a_silent_controller_is_no_sound_result() {
-    let report = measure_against(1, Manner::Silent, "--switches 1 --window 8 --macs 4");
+    let report = measure_against(1, Behavior::Silent, "--switches 1 --window 8 --macs 4");
     assert_eq!(report.answered, 0);
     assert!(report.unanswered >= 8 && !report.is_sound(), "{report:?}");
     assert!(serde_json::to_value(&report).unwrap()["latency_ns"]["mean"].is_number(), "no NaN");
@@ -277,7 +277,7 @@ fn a_silent_controller_is_no_sound_result() {
 fn what_is_outstanding_at_the_end_is_awaited_and_then_counted_as_lost() {
     let report = measure_against(
         4,
-        Manner::Silent,
+        Behavior::Silent,
         "--switches 3 --window 8 --macs 4 --warmup 0 --seconds 0.3 --timeout 0.6",
     );
     assert_eq!((report.answered, report.unanswered), (0, 3 * 8));
@@ -286,9 +286,9 @@ fn what_is_outstanding_at_the_end_is_awaited_and_then_counted_as_lost() {
 #[test]
 fn connections_that_end_are_told_with_their_reason() {
     let words = "--switches 2 --window 8 --macs 4";
-    let gone = measure_at(controller(1, Manner::Leaving(300)), words).unwrap_err().to_string();
+    let gone = measure_at(controller(1, Behavior::Leaving(300)), words).unwrap_err().to_string();
     assert!(gone.contains("all switches lost") && gone.contains("closed the connection"), "{gone}");
-    let babble = measure_at(controller(1, Manner::Babbling), words).unwrap_err().to_string();
+    let babble = measure_at(controller(1, Behavior::Babbling), words).unwrap_err().to_string();
     assert!(babble.contains("no OpenFlow") && babble.contains("2b 4f 4b"), "{babble}");
 }
 
@@ -297,7 +297,7 @@ fn a_controller_that_is_not_there_or_does_not_go_on_is_told() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let refused = measure_at(nobody, "").unwrap_err().to_string();
     assert!(refused.contains("refused"), "{refused}");
-    let stuck = measure_at(controller(4, Manner::Stuck), "--connect-timeout 0.3 --switches 2")
+    let stuck = measure_at(controller(4, Behavior::Stuck), "--connect-timeout 0.3 --switches 2")
         .unwrap_err()
         .to_string();
     assert!(stuck.contains("0 of 2 switches finished the handshake"), "{stuck}");
@@ -305,13 +305,13 @@ fn a_controller_that_is_not_there_or_does_not_go_on_is_told() {
 
 #[test]
 fn hundreds_of_switches_share_one_thread() {
-    let report = measure_against(4, Manner::Learning, "--switches 300 --macs 4 --window 4");
+    let report = measure_against(4, Behavior::Learning, "--switches 300 --macs 4 --window 4");
     assert!(report.is_sound() && report.fairness.slowest_per_second > 0.0, "{report:?}");
 }
 
 #[test]
 fn the_result_reads_well() {
-    let report = measure_against(1, Manner::Learning, "--switches 1 --window 8");
+    let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8");
     let text = report.to_string();
     for words in ["OpenFlow 1.0, 1 switches", "answered", "p99.9", "slowest", "flow-mods", "unanswered 0"] {
         assert!(text.contains(words), "{text}");

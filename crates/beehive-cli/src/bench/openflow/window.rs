@@ -14,7 +14,7 @@ pub(super) struct Sent {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Slot {
     /// The packet-in's number, 0 when the place is free.
     sequence: u64,
     sent: Sent,
@@ -24,7 +24,7 @@ struct Place {
 /// that comes twice or too late finds its place empty or with another number.
 #[derive(Debug)]
 pub(super) struct Window {
-    places: Vec<Place>,
+    places: Vec<Slot>,
     free: Vec<u16>,
     last: u64,
 }
@@ -32,7 +32,7 @@ pub(super) struct Window {
 impl Window {
     /// A window of `places` (at most [`super::limits::WINDOW_MAX`]).
     pub(super) fn new(places: u32) -> Self {
-        let empty = Place { sequence: 0, sent: Sent { at_ns: 0, host: 0, port: 0, attempt: 0 } };
+        let empty = Slot { sequence: 0, sent: Sent { at_ns: 0, host: 0, port: 0, attempt: 0 } };
         let places = places.clamp(1, super::limits::WINDOW_MAX) as u16;
         Self { places: vec![empty; usize::from(places)], free: (0..places).rev().collect(), last: 0 }
     }
@@ -47,7 +47,7 @@ impl Window {
     pub(super) fn take(&mut self, sent: Sent) -> Option<(u16, u64)> {
         let place = self.free.pop()?;
         self.last += 1;
-        self.places[usize::from(place)] = Place { sequence: self.last, sent };
+        self.places[usize::from(place)] = Slot { sequence: self.last, sent };
         Some((place, self.last))
     }
 

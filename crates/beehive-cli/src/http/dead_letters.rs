@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct DeadLettersQuery {
     /// This one.
     number: Option<u64>,
     /// All of them.
@@ -22,7 +22,7 @@ pub(super) struct Which {
     all: bool,
 }
 
-impl Which {
+impl DeadLettersQuery {
     fn numbers(&self, hive: &Hive) -> Result<Vec<u64>, Failure> {
         match (self.number, self.all) {
             (Some(number), false) => Ok(vec![number]),
@@ -42,7 +42,7 @@ fn error_kind(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn told(hive: &Hive, letter: DeadLetter) -> Letter {
+fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
     let sender = match (letter.cause.handler, letter.cause.sender) {
         (Some((app, handler, upon)), _) => format!("{app}::{handler} upon {upon}"),
         (None, Address::Io(..)) => "an IO bee".to_string(),
@@ -68,17 +68,17 @@ fn told(hive: &Hive, letter: DeadLetter) -> Letter {
 
 /// Messages that could not be handled, as far as they are kept.
 #[utoipa::path(get, path = "/api/v1/dead-letters", responses((status = 200, body = DeadLetters), Failure))]
-pub(super) async fn letters(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
-    let letters = hive.dead_letters().into_iter().map(|letter| told(&hive, letter)).collect();
+pub(super) async fn list(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
+    let letters = hive.dead_letters().into_iter().map(|letter| to_api(&hive, letter)).collect();
     let status = hive.status();
     Json(DeadLetters { letters, total: status.dead_letters, dropped: status.dead_letters_dropped })
 }
 
 /// Has messages handled that could not be before.
-#[utoipa::path(post, path = "/api/v1/dead-letters/resend", params(Which), responses((status = 200, body = Resent), Failure))]
+#[utoipa::path(post, path = "/api/v1/dead-letters/resend", params(DeadLettersQuery), responses((status = 200, body = Resent), Failure))]
 pub(super) async fn resend(
     State(Served { hive, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<DeadLettersQuery>, QueryRejection>,
 ) -> Result<Json<Resent>, Failure> {
     let which = query(which)?;
     let mut answer = Resent::default();
@@ -96,10 +96,10 @@ pub(super) async fn resend(
 }
 
 /// Throws letters away.
-#[utoipa::path(delete, path = "/api/v1/dead-letters", params(Which), responses((status = 200, body = Discarded), Failure))]
+#[utoipa::path(delete, path = "/api/v1/dead-letters", params(DeadLettersQuery), responses((status = 200, body = Discarded), Failure))]
 pub(super) async fn discard(
     State(Served { hive, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<DeadLettersQuery>, QueryRejection>,
 ) -> Result<Json<Discarded>, Failure> {
     let which = query(which)?;
     let numbers = which.numbers(&hive)?;
@@ -114,8 +114,8 @@ pub(super) async fn discard(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::question::{Method, Question};
-    use crate::client::whereabouts::Whereabouts;
+    use crate::client::endpoint::Endpoint;
+    use crate::client::request::{Method, Request};
     use crate::http::{Guard, serve};
     use beehive_core::{App, Dict, Message, handlers};
     use std::sync::Arc;
@@ -152,9 +152,9 @@ mod tests {
     }
 
     /// Asks as the commands do.
-    async fn ask(http: &str, question: Question) -> (u16, serde_json::Value) {
-        let controller = Whereabouts { http: http.to_string(), http_token_file: None };
-        let asked = move || question.ask(&controller, Duration::from_secs(10), 1 << 20).expect("answers");
+    async fn ask(http: &str, request: Request) -> (u16, serde_json::Value) {
+        let controller = Endpoint { http: http.to_string(), http_token_file: None };
+        let asked = move || request.send(&controller, Duration::from_secs(10), 1 << 20).expect("answers");
         let (status, body) = tokio::task::spawn_blocking(asked).await.expect("asks");
         (status, serde_json::from_slice(&body).expect("JSON"))
     }
@@ -173,7 +173,7 @@ mod tests {
                 assert!(hive.request(Sting { number }).await.is_err());
             }
             let path = "/api/v1/dead-letters";
-            let (status, listed) = ask(&http, Question::new(Method::Get, path)).await;
+            let (status, listed) = ask(&http, Request::new(Method::Get, path)).await;
             assert_eq!((status, &listed["total"]), (200, &3.into()));
             let first = &listed["letters"][0];
             assert_eq!((&first["number"], &first["app"]), (&1.into(), &"fragile".into()));
@@ -182,23 +182,23 @@ mod tests {
             // one, which does well now; one that is thrown away; all that is left
             MENDED.store(true, Ordering::Release);
             let again = |which, value| {
-                Question::new(Method::Post, "/api/v1/dead-letters/resend").with(which, Some(value))
+                Request::new(Method::Post, "/api/v1/dead-letters/resend").with(which, Some(value))
             };
             let (status, resent) = ask(&http, again("number", "2")).await;
             assert_eq!((status, &resent["resent"]), (200, &serde_json::json!([2])));
             hive.idle().await;
             assert_eq!(hive.request(Stings(2)).await, Ok(1));
-            let away = |number| Question::new(Method::Delete, path).with("number", Some(number));
+            let away = |number| Request::new(Method::Delete, path).with("number", Some(number));
             assert_eq!(ask(&http, away("1")).await.1["discarded"], serde_json::json!([1]));
-            for question in [away("1"), again("number", "2")] {
-                let (status, failed) = ask(&http, question).await;
+            for request in [away("1"), again("number", "2")] {
+                let (status, failed) = ask(&http, request).await;
                 assert_eq!((status, &failed["error"]["code"]), (404, &"unknown_letter".into()));
             }
-            assert_eq!(ask(&http, Question::new(Method::Delete, path)).await.0, 400, "which one?");
+            assert_eq!(ask(&http, Request::new(Method::Delete, path)).await.0, 400, "which one?");
             assert_eq!(ask(&http, again("all", "true")).await.1["resent"], serde_json::json!([3]));
             hive.idle().await;
             assert_eq!((hive.request(Stings(3)).await, hive.request(Stings(1)).await), (Ok(1), Ok(0)));
-            let (_, listed) = ask(&http, Question::new(Method::Get, path)).await;
+            let (_, listed) = ask(&http, Request::new(Method::Get, path)).await;
             assert_eq!((&listed["letters"], &listed["total"]), (&serde_json::json!([]), &3.into()));
             drop(over);
             serving.await.expect("ends");

@@ -21,7 +21,7 @@ pub(crate) fn beehive(arguments: &[&str]) -> Command {
 }
 
 /// Starts one that is expected to end by itself.
-pub(crate) fn refused(arguments: &[&str]) -> String {
+pub(crate) fn start_refused(arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = beehive(arguments).output().expect("starts");
     let words = String::from_utf8(stderr).expect("words");
     assert!(!status.success(), "{arguments:?} was accepted: {words}");
@@ -29,19 +29,19 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
 }
 
 /// A controller on ports of its own, killed when dropped.
-pub(crate) struct Running {
+pub(crate) struct Daemon {
     pub(crate) child: Child,
     pub(crate) switches: String,
     pub(crate) http: String,
 }
 
-impl Running {
-    pub(crate) fn start(more: &[&str]) -> Running {
-        Running::with(&[&["--http", "127.0.0.1:0"], more].concat())
+impl Daemon {
+    pub(crate) fn start(more: &[&str]) -> Daemon {
+        Daemon::with(&[&["--http", "127.0.0.1:0"], more].concat())
     }
 
-    /// As [`Running::start`]; where HTTP is served is not said.
-    pub(crate) fn with(more: &[&str]) -> Running {
+    /// As [`Daemon::start`]; where HTTP is served is not said.
+    pub(crate) fn with(more: &[&str]) -> Daemon {
         let arguments = [&["--listen", "127.0.0.1:0"], more].concat();
         let mut child = beehive(&arguments).spawn().expect("starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -51,7 +51,7 @@ impl Running {
         let switches = line().rsplit(' ').next().expect("an address").to_string();
         let http =
             line().trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
-        Running { child, switches, http }
+        Daemon { child, switches, http }
     }
 
     pub(crate) fn get(&self, path: &str, host: &str) -> String {
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Daemon {
     fn drop(&mut self) {
         // it has ended already, except when a test failed
         let _ = self.child.kill();
@@ -92,7 +92,7 @@ impl Drop for Running {
 }
 
 /// A connection that is set up, or nearly: the controller has asked for features.
-pub(crate) fn greeted(address: &str) -> TcpStream {
+pub(crate) fn connect_greeted(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("connects");
     stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("says hello");
     let mut answers = [0; 24];
@@ -102,7 +102,7 @@ pub(crate) fn greeted(address: &str) -> TcpStream {
 }
 
 /// Runs another command of the program to its end.
-pub(crate) fn told(arguments: &[&str]) -> (bool, String, String) {
+pub(crate) fn run(arguments: &[&str]) -> (bool, String, String) {
     let Output { status, stdout, stderr } =
         Command::new(env!("CARGO_BIN_EXE_beehive")).args(arguments).output().expect("starts");
     let words = |bytes| String::from_utf8(bytes).expect("words");
@@ -110,8 +110,8 @@ pub(crate) fn told(arguments: &[&str]) -> (bool, String, String) {
 }
 
 /// A switch of OpenFlow 1.0 that is set up, has two ports and tells no flows.
-pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
-    let mut stream = greeted(address);
+pub(crate) fn connect_switch(address: &str, datapath: u64) -> TcpStream {
+    let mut stream = connect_greeted(address);
     let port = |n: u8| Port::new(PortNo(n.into()), MacAddress([2, 9, 0, 0, 0, n]), PortName::from("eth"));
     let ports = [port(1), port(2)];
     let features = Features {
@@ -151,7 +151,7 @@ pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
 }
 
 /// Tells no flows whenever it is asked for them, until the controller ends.
-pub(crate) fn telling(mut switch: TcpStream) {
+pub(crate) fn answer_flow_requests(mut switch: TcpStream) {
     std::thread::spawn(move || {
         let mut head = [0; 8];
         while switch.read_exact(&mut head).is_ok() {
@@ -171,7 +171,7 @@ pub(crate) fn telling(mut switch: TcpStream) {
 }
 
 /// Runs another subcommand on a running controller: how it ended, and what it printed.
-pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run_client(controller: &Daemon, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_beehive"))
         .args(arguments)
         .args(["--http", &controller.http])
@@ -182,7 +182,7 @@ pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, St
 }
 
 /// Status and body of an answer.
-pub(crate) fn parts(answer: &str) -> (String, String) {
+pub(crate) fn status_and_body(answer: &str) -> (String, String) {
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
     (head.split(' ').nth(1).expect("a status").to_string(), body.to_string())
 }

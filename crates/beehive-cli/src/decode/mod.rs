@@ -1,7 +1,7 @@
 //! `beehive decode`: hexadecimal digits on standard input, or a capture of packets, to readable text or JSON; and JSON back.
 
 mod capture;
-mod digits;
+mod hex;
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
@@ -163,7 +163,7 @@ fn write_error(error: String, line: u64, output: &mut impl Write, args: &DecodeA
 
 /// Decodes the messages of a line; returns whether all were valid.
 fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeArgs) -> io::Result<bool> {
-    let bytes = match digits::parse(line) {
+    let bytes = match hex::parse(line) {
         Ok(bytes) => bytes,
         Err(error) => {
             write_error(error.to_string(), number, output, args)?;
@@ -173,7 +173,7 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
     let mut valid = true;
     let mut frames = Frames::new(&bytes);
     for frame in frames.by_ref().map_while(Result::ok) {
-        match describe(frame) {
+        match message_tree(frame) {
             Ok(node) => write_node(&node, output, args)?,
             Err(error) => {
                 write_error(error, number, output, args)?;
@@ -193,7 +193,7 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
 }
 
 /// What a message says, or why it is none.
-fn describe(frame: Frame<'_>) -> Result<Node, String> {
+fn message_tree(frame: Frame<'_>) -> Result<Node, String> {
     Message::parse(frame).and_then(|message| message.tree(frame.header())).map_err(|error| error.to_string())
 }
 
@@ -214,7 +214,7 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
         streams.take(&part, |event| {
             let (from, to, described) = match event {
                 Event::Message(from, to, bytes) => {
-                    (from, to, Frame::whole(bytes).map_err(|error| error.to_string()).and_then(describe))
+                    (from, to, Frame::whole(bytes).map_err(|error| error.to_string()).and_then(message_tree))
                 }
                 Event::Failed(from, to, error) => (from, to, Err(error)),
             };
@@ -250,14 +250,14 @@ mod tests {
     use super::*;
 
     fn decoded(input: &str, json: bool) -> (bool, Vec<String>) {
-        ran(input, arguments(json, false))
+        run_on(input, arguments(json, false))
     }
 
     fn arguments(json: bool, encode: bool) -> DecodeArgs {
         DecodeArgs { json, encode, pcap: None, ports: vec![6653, 6633] }
     }
 
-    fn ran(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
+    fn run_on(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
         let mut output = Vec::new();
         let valid = decode(input.as_bytes(), &mut output, &args).unwrap();
         (valid, String::from_utf8(output).unwrap().lines().map(str::to_owned).collect())
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn what_a_real_switch_sends_is_told_in_full() {
-        let corpus = include_str!("../../beehive-of/tests/wire/open_vswitch.hex");
+        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
         let digits: Vec<&str> = corpus
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_was_decoded_is_encoded_again_byte_by_byte() {
-        let corpus = include_str!("../../beehive-of/tests/wire/open_vswitch.hex");
+        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
         let digits: Vec<&str> = corpus
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -381,7 +381,7 @@ mod tests {
             .collect();
         let (valid, json) = decoded(&digits.join("\n"), true);
         assert!(valid);
-        let (valid, again) = ran(&json.join("\n"), arguments(false, true));
+        let (valid, again) = run_on(&json.join("\n"), arguments(false, true));
         assert!(valid, "{}", again.join("\n"));
         for ((before, told), after) in digits.iter().zip(&json).zip(&again) {
             assert_eq!(before, after, "{told}");
@@ -398,7 +398,7 @@ mod tests {
             {"version":"1.3","type"
             [1,2]
             {"version":"1.3","type":"flow_mod","match":{"in_port":1}}"#;
-        let (valid, lines) = ran(input, arguments(false, true));
+        let (valid, lines) = run_on(input, arguments(false, true));
         assert!(!valid);
         for (line, words) in lines.iter().zip([
             "version",
@@ -436,7 +436,7 @@ mod tests {
                 "table_id",
             ),
         ] {
-            let (valid, lines) = ran(line, arguments(false, true));
+            let (valid, lines) = run_on(line, arguments(false, true));
             assert!(!valid);
             let words = format!("`{field}` is the name of nothing here; `{nearest}` is like it");
             assert_eq!(lines, [format!("error={words} line=1")]);

@@ -1,12 +1,12 @@
 //! A question to the controller over HTTP.
 
-use super::whereabouts::Whereabouts;
+use super::endpoint::Endpoint;
 use crate::api::Failed;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// Bytes that are shown of what is not understood.
-const SHOWN_MAX: usize = 100;
+/// Bytes that are authorization of what is not understood.
+const EXCERPT_BYTES_MAX: usize = 100;
 
 /// How it is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,34 +19,34 @@ pub(crate) enum Method {
     Delete,
 }
 
-/// A question.
+/// A request.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct Request {
     method: Method,
     path: &'static str,
     parameters: Vec<(&'static str, String)>,
 }
 
-impl Question {
-    pub(crate) fn new(method: Method, path: &'static str) -> Question {
-        Question { method, path, parameters: Vec::new() }
+impl Request {
+    pub(crate) fn new(method: Method, path: &'static str) -> Request {
+        Request { method, path, parameters: Vec::new() }
     }
 
     /// With a parameter, if there is one.
-    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Question {
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Request {
         self.parameters.extend(value.map(|value| (name, value.to_string())));
         self
     }
 
     /// Asks; returns what the controller says, or in words why it does not.
-    pub(crate) fn answer<T: DeserializeOwned>(
+    pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
-        controller: &Whereabouts,
+        controller: &Endpoint,
         limit: Duration,
         bytes_max: u64,
     ) -> Result<T, String> {
         let address = &controller.http;
-        let (status, body) = self.ask(controller, limit, bytes_max)?;
+        let (status, body) = self.send(controller, limit, bytes_max)?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
                 format!("what serves HTTP at {address} is not this version of Beehive: {error}")
@@ -55,7 +55,8 @@ impl Question {
         Err(match serde_json::from_slice::<Failed>(&body) {
             Ok(failed) => failed.error.message,
             Err(_) => {
-                let start = body.trim_ascii().get(..SHOWN_MAX).unwrap_or(body.trim_ascii()).escape_ascii();
+                let start =
+                    body.trim_ascii().get(..EXCERPT_BYTES_MAX).unwrap_or(body.trim_ascii()).escape_ascii();
                 format!(
                     "what serves HTTP at {address} is not Beehive: it answers with status {status} and `{start}`"
                 )
@@ -64,9 +65,9 @@ impl Question {
     }
 
     /// Asks; returns the status and the body.
-    pub(crate) fn ask(
+    pub(crate) fn send(
         &self,
-        controller: &Whereabouts,
+        controller: &Endpoint,
         limit: Duration,
         bytes_max: u64,
     ) -> Result<(u16, Vec<u8>), String> {
@@ -75,12 +76,12 @@ impl Question {
         let agent = ureq::Agent::new_with_config(settings.proxy(None).build());
         let address = &controller.http;
         let url = format!("http://{address}{}", self.path);
-        let shown = controller.token()?.map(|token| format!("Bearer {token}"));
+        let authorization = controller.token()?.map(|token| format!("Bearer {token}"));
         let parameters = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
         let answer = match self.method {
-            Method::Get => with(agent.get(url), shown).query_pairs(parameters).call(),
-            Method::Post => with(agent.post(url), shown).query_pairs(parameters).send_empty(),
-            Method::Delete => with(agent.delete(url), shown).query_pairs(parameters).call(),
+            Method::Get => authorized(agent.get(url), authorization).query_pairs(parameters).call(),
+            Method::Post => authorized(agent.post(url), authorization).query_pairs(parameters).send_empty(),
+            Method::Delete => authorized(agent.delete(url), authorization).query_pairs(parameters).call(),
         };
         let mut answer = answer.map_err(|error| {
             format!("no controller answers at {address}: {error} (is it running? --http says where it serves HTTP)")
@@ -92,9 +93,9 @@ impl Question {
 }
 
 /// With a token, if there is one.
-fn with<B>(request: ureq::RequestBuilder<B>, shown: Option<String>) -> ureq::RequestBuilder<B> {
-    match shown {
-        Some(shown) => request.header("authorization", shown),
+fn authorized<B>(request: ureq::RequestBuilder<B>, authorization: Option<String>) -> ureq::RequestBuilder<B> {
+    match authorization {
+        Some(authorization) => request.header("authorization", authorization),
         None => request,
     }
 }

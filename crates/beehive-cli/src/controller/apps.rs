@@ -14,22 +14,22 @@ pub(super) enum AppChoice {
     Firewall,
     Hosts,
     Forwarding,
-    Own(OwnApp),
+    Custom(CustomApp),
 }
 
 /// An app of whoever built this program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnApp {
+pub(super) struct CustomApp {
     name: &'static str,
     register: fn(Builder) -> Builder,
 }
 
-impl PartialEq for OwnApp {
-    fn eq(&self, other: &OwnApp) -> bool {
+impl PartialEq for CustomApp {
+    fn eq(&self, other: &CustomApp) -> bool {
         self.name == other.name
     }
 }
-impl Eq for OwnApp {}
+impl Eq for CustomApp {}
 
 /// All apps of the controller's own, by name.
 pub(super) const APPS: [(&str, AppChoice); 6] = [
@@ -47,15 +47,15 @@ const LOOP_GUARD: &str = "loop-guard";
 const SECRET_BYTES: usize = 32;
 
 /// All names of tables of settings, with those of `own`.
-pub(super) fn tables(own: &[AppChoice]) -> Vec<&'static str> {
-    let names = own.iter().map(|app| app.name()).chain(APPS.map(|(name, _)| name));
+pub(super) fn tables(custom: &[AppChoice]) -> Vec<&'static str> {
+    let names = custom.iter().map(|app| app.name()).chain(APPS.map(|(name, _)| name));
     names.chain([LOOP_GUARD]).collect()
 }
 
 impl AppChoice {
     /// One of `own`, or else of the controller's.
-    pub(super) fn named(name: &str, own: &[AppChoice]) -> Result<AppChoice, Failure> {
-        let all: Vec<_> = own.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
+    pub(super) fn named(name: &str, custom: &[AppChoice]) -> Result<AppChoice, Failure> {
+        let all: Vec<_> = custom.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
         if name.is_empty() {
             return Err(
@@ -80,13 +80,13 @@ impl AppChoice {
             (TypeId::of::<Forwarding>(), AppChoice::Forwarding),
         ];
         let known = types.iter().find(|(known, _)| *known == TypeId::of::<A>());
-        let own = AppChoice::Own(OwnApp { name: A::NAME, register: |hive| hive.app::<A>() });
-        known.map_or(own, |(_, app)| *app)
+        let custom = AppChoice::Custom(CustomApp { name: A::NAME, register: |hive| hive.app::<A>() });
+        known.map_or(custom, |(_, app)| *app)
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            AppChoice::Own(own) => own.name,
+            AppChoice::Custom(custom) => custom.name,
             _ => APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name),
         }
     }
@@ -104,26 +104,27 @@ impl AppChoice {
             AppChoice::Firewall => hive.app::<Firewall>(),
             AppChoice::Hosts => hive.app::<Hosts>(),
             AppChoice::Forwarding => hive.app::<Forwarding>(),
-            AppChoice::Own(own) => (own.register)(hive),
+            AppChoice::Custom(custom) => (custom.register)(hive),
         }
     }
 }
 
-fn forwards(app: &AppChoice) -> bool {
+fn is_forwarder(app: &AppChoice) -> bool {
     matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding)
 }
 
-/// What makes sense, and surprises whoever did not mean it: in words, with what to write instead.
-pub(super) fn surprises(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
+/// What makes sense, and warnings whoever did not mean it: in words, with what to write instead.
+pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
     // what apps of one's own do is not known here
-    let somebody = apps.iter().any(|app| forwards(app) || matches!(app, AppChoice::Own(_)));
+    let somebody = apps.iter().any(|app| is_forwarder(app) || matches!(app, AppChoice::Custom(_)));
     let nobody = (!somebody).then(|| {
         let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
         format!("no app forwards packets; one that does comes last: --app {}", names.join(","))
     });
     let firewall = settings.get(AppChoice::Firewall.name()).and_then(toml::Value::as_table);
-    let is_told = firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
-    let closed = (apps.contains(&AppChoice::Firewall) && !is_told).then(|| {
+    let has_rules =
+        firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
+    let closed = (apps.contains(&AppChoice::Firewall) && !has_rules).then(|| {
         "the firewall has no rules, and denies everything: write [[apps.firewall.rules]] in a file for --config"
             .to_string()
     });
@@ -140,7 +141,8 @@ pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     if place(AppChoice::Forwarding).is_some() && all.contains(&None) {
         return Err("forwarding needs to know links and hosts: --app discovery,hosts,forwarding".into());
     }
-    if let (Some(firewall), Some(forwarder)) = (place(AppChoice::Firewall), apps.iter().position(forwards))
+    if let (Some(firewall), Some(forwarder)) =
+        (place(AppChoice::Firewall), apps.iter().position(is_forwarder))
         && forwarder < firewall
     {
         return Err("a firewall stands in front of what forwards: --app firewall,learning-switch".into());
@@ -150,7 +152,7 @@ pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
 
 /// Settings that follow from what runs, where nobody has said otherwise.
 /// `before`: those that were in force until now.
-pub(super) fn complete(
+pub(super) fn fill_defaults(
     settings: &mut toml::Table,
     apps: &[AppChoice],
     before: Option<&toml::Table>,
@@ -159,7 +161,7 @@ pub(super) fn complete(
     let kept = before.and_then(|before| before.get(discovery)?.get("secret"));
     if let Some(secret) = kept.filter(|_| apps.contains(&AppChoice::Discovery)) {
         // of chance, or of a file: links are known by it
-        unless_said(settings, discovery, "secret", secret.clone())
+        set_default(settings, discovery, "secret", secret.clone())
     } else if apps.contains(&AppChoice::Discovery) {
         let mut secret = [0u8; SECRET_BYTES];
         let given = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
@@ -167,15 +169,15 @@ pub(super) fn complete(
             return Err("the system gives too little chance".into());
         }
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        unless_said(settings, discovery, "secret", secret.into());
+        set_default(settings, discovery, "secret", secret.into());
     }
     if apps.contains(&AppChoice::Forwarding) {
-        unless_said(settings, LOOP_GUARD, "paths_on_blocked", true.into());
+        set_default(settings, LOOP_GUARD, "paths_on_blocked", true.into());
     }
     Ok(())
 }
 
-fn unless_said(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
+fn set_default(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
     let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());
     // what is no table is refused when the app reads it
     if let toml::Value::Table(table) = table {
@@ -207,7 +209,7 @@ mod tests {
     fn what_may_not_have_been_meant_is_said() {
         let said = |apps: &[AppChoice], settings: &str| {
             let settings = settings.parse().unwrap();
-            surprises(apps, &settings).collect::<Vec<_>>().join("\n")
+            warnings(apps, &settings).collect::<Vec<_>>().join("\n")
         };
         assert!(said(&[Discovery, Hosts], "").contains("--app discovery,hosts,learning-switch"));
         assert!(said(&[Firewall, LearningSwitch], "").contains("denies everything"));
@@ -229,27 +231,29 @@ mod tests {
             AppChoice::of::<beehive_nom::apps::Forwarding>(),
         ];
         assert_eq!(types, APPS.map(|(_, app)| app));
-        let own = AppChoice::of::<beehive_nom::apps::NodeController>();
-        assert_eq!(own.name(), "node-controller");
-        assert_eq!(AppChoice::named("node-controller", &[own]).ok(), Some(own));
+        let custom = AppChoice::of::<beehive_nom::apps::NodeController>();
+        assert_eq!(custom.name(), "node-controller");
+        assert_eq!(AppChoice::named("node-controller", &[custom]).ok(), Some(custom));
         let nothing = AppChoice::named("", &[]).unwrap_err().to_string();
         assert!(nothing.contains("BEEHIVE_APP") && nothing.contains("learning-switch"), "{nothing}");
-        assert!(AppChoice::named("node-controller", &[]).is_err() && tables(&[own]).contains(&own.name()));
+        assert!(
+            AppChoice::named("node-controller", &[]).is_err() && tables(&[custom]).contains(&custom.name())
+        );
     }
 
     #[test]
     fn secrets_differ_and_give_way_to_those_that_are_set() {
         let made = || {
             let mut settings = toml::Table::new();
-            complete(&mut settings, &[Discovery], None).unwrap();
+            fill_defaults(&mut settings, &[Discovery], None).unwrap();
             settings["discovery"]["secret"].as_str().unwrap().to_string()
         };
         assert!(made().len() == 64 && made() != made());
         let mut settings: toml::Table = "[discovery]\nsecret = \"mine\"\n".parse().unwrap();
         let before = settings.clone();
-        complete(&mut settings, &[Discovery, Hosts, Forwarding], None).unwrap();
+        fill_defaults(&mut settings, &[Discovery, Hosts, Forwarding], None).unwrap();
         let mut again = toml::Table::new();
-        complete(&mut again, &[Discovery], Some(&before)).unwrap();
+        fill_defaults(&mut again, &[Discovery], Some(&before)).unwrap();
         assert_eq!(again["discovery"]["secret"].as_str(), Some("mine"));
         assert_eq!(settings["discovery"]["secret"].as_str(), Some("mine"));
         assert_eq!(settings["loop-guard"]["paths_on_blocked"].as_bool(), Some(true));

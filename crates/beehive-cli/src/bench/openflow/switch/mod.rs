@@ -13,7 +13,7 @@ use super::wire::{self, NO_BUFFER, PacketOut, Version, kind};
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It speaks, but not OpenFlow, or not the negotiated version.
-    Garbage { bytes: Vec<u8>, why: &'static str },
+    NotOpenflow { bytes: Vec<u8>, why: &'static str },
     /// It speaks no version that the switch speaks.
     NoCommonVersion(u8),
     /// It refused the switch's HELLO, with these words.
@@ -29,7 +29,7 @@ pub(super) enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Garbage { bytes, why } => {
+            Self::NotOpenflow { bytes, why } => {
                 write!(f, "the controller sent {why}:")?;
                 bytes.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
             }
@@ -53,9 +53,9 @@ impl fmt::Display for Fault {
 
 /// What a ready switch sends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum Load {
     /// Nothing.
-    Nothing,
+    None,
     /// The announcements of its hosts.
     Announcements,
     /// Packets between its hosts.
@@ -74,7 +74,7 @@ pub(super) struct Switch {
     window: Window,
     cursor: usize,
     next_host: u32,
-    again: Vec<(u16, u8)>,
+    to_repeat: Vec<(u16, u8)>,
     announced: u32,
     heard_announcement: bool,
     /// Packet-ins answered since the counter was last taken.
@@ -82,7 +82,7 @@ pub(super) struct Switch {
 }
 
 /// Announcements outstanding per switch.
-const ANNOUNCING: u32 = 32;
+const ANNOUNCEMENTS_OUTSTANDING_MAX: u32 = 32;
 
 impl Switch {
     /// A switch that has not said anything yet.
@@ -94,11 +94,11 @@ impl Switch {
             table_miss: false,
             slave: false,
             miss_send_bytes: 128,
-            window: Window::new(plan.window.max(ANNOUNCING)),
+            window: Window::new(plan.window.max(ANNOUNCEMENTS_OUTSTANDING_MAX)),
             // switches do not march in step
             cursor: (index as usize).wrapping_mul(7_919) % plan.pairs.len().max(1),
             next_host: 0,
-            again: Vec::new(),
+            to_repeat: Vec::new(),
             announced: 0,
             heard_announcement: false,
             answered: 0,
@@ -136,7 +136,7 @@ impl Switch {
     }
 
     /// The first word of the switch.
-    pub(super) fn greet(&self, plan: &Plan, out: &mut Vec<u8>) {
+    pub(super) fn send_hello(&self, plan: &Plan, out: &mut Vec<u8>) {
         wire::hello(out, plan.newest);
     }
 
@@ -157,7 +157,7 @@ impl Switch {
             let length = usize::from(u16::from_be_bytes([length_high, length_low]));
             // before waiting for its end: garbage may never end
             if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
-                && !self.may_be_said_now(version, kind)
+                && !self.is_before_negotiation(version, kind)
             {
                 return Err(garbage(rest, "what is no OpenFlow, or another version than negotiated"));
             }
@@ -178,7 +178,7 @@ impl Switch {
     }
 
     /// HELLO and ERROR may have any version, the rest only the negotiated one.
-    fn may_be_said_now(&self, version: u8, kind: u8) -> bool {
+    fn is_before_negotiation(&self, version: u8, kind: u8) -> bool {
         (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
     }
 
@@ -271,7 +271,7 @@ impl Switch {
         let transaction = wire::u32_at(message, 4).ok_or_else(short)?;
         let Some(version) = self.negotiated else {
             return match kind {
-                kind::HELLO => self.agree(plan, message, out),
+                kind::HELLO => self.negotiate(plan, message, out),
                 _ => Err(Fault::Refused(
                     String::from_utf8_lossy(message.get(12..).unwrap_or_default()).into_owned(),
                 )),
@@ -359,7 +359,7 @@ impl Switch {
         Ok(())
     }
 
-    fn agree(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn negotiate(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.negotiated = wire::negotiate(plan.newest, hello);
         if self.negotiated.is_some() {
             return Ok(());
@@ -371,15 +371,15 @@ impl Switch {
 
     /// Appends as many packet-ins as the window has room for.
     #[inline]
-    pub(super) fn offer(&mut self, plan: &Plan, offer: Offer, now_ns: u64, out: &mut Vec<u8>) {
+    pub(super) fn offer(&mut self, plan: &Plan, offer: Load, now_ns: u64, out: &mut Vec<u8>) {
         let Some(version) = self.negotiated else { return };
         if !self.ready || self.slave {
             return;
         }
         match offer {
-            Offer::Nothing => {}
-            Offer::Announcements => self.announce(plan, version, now_ns, out),
-            Offer::Traffic => self.send_traffic(plan, version, now_ns, out),
+            Load::None => {}
+            Load::Announcements => self.announce(plan, version, now_ns, out),
+            Load::Traffic => self.send_traffic(plan, version, now_ns, out),
         }
     }
 
@@ -407,8 +407,8 @@ impl Switch {
     }
 
     fn announce(&mut self, plan: &Plan, version: Version, now_ns: u64, out: &mut Vec<u8>) {
-        while self.window.outstanding() < ANNOUNCING as usize {
-            let (host, attempt) = match self.again.pop() {
+        while self.window.outstanding() < ANNOUNCEMENTS_OUTSTANDING_MAX as usize {
+            let (host, attempt) = match self.to_repeat.pop() {
                 Some((host, attempts)) => (host, attempts + 1),
                 None if self.next_host < plan.hosts => {
                     self.next_host += 1;
@@ -439,11 +439,11 @@ impl Switch {
 
     /// Gives up packet-ins sent at or before `oldest_ns`. A lost announcement is repeated, unless the controller never answers any.
     pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
-        let Self { window, again, announced, heard_announcement, .. } = self;
+        let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
         window.expire(oldest_ns, |sent| match sent.attempt {
             0 => tally.counts.unanswered += 1,
-            attempt if attempt < attempts_max => again.push((sent.host, attempt)),
+            attempt if attempt < attempts_max => to_repeat.push((sent.host, attempt)),
             _ => *announced += 1,
         });
     }
@@ -453,9 +453,8 @@ impl Switch {
 const NICIRA_ROLE_REQUEST: u64 = 0x0000_2320_0000_000a;
 
 fn garbage(bytes: &[u8], why: &'static str) -> Fault {
-    Fault::Garbage { bytes: bytes.iter().take(16).copied().collect(), why }
+    Fault::NotOpenflow { bytes: bytes.iter().take(16).copied().collect(), why }
 }
 
 #[cfg(test)]
-#[path = "switch_tests.rs"]
 mod tests;

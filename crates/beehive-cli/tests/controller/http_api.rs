@@ -1,13 +1,13 @@
 //! What is served over HTTP: to whom, and as it is described.
 
-use crate::running::{Folder, Running, greeted, joined, parts, refused};
+use crate::daemon::{Daemon, Folder, connect_greeted, connect_switch, start_refused, status_and_body};
 use rustix::process::Signal;
 
 #[test]
 fn http_is_for_those_who_are_meant() {
-    assert!(refused(&["--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"]).contains("--http-insecure"));
-    let controller = Running::start(&["--http-host", "sdn.example"]);
-    let _switch = greeted(&controller.switches);
+    assert!(start_refused(&["--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"]).contains("--http-insecure"));
+    let controller = Daemon::start(&["--http-host", "sdn.example"]);
+    let _switch = connect_greeted(&controller.switches);
     for host in ["localhost", "127.0.0.1:80", "sdn.example"] {
         assert!(controller.get("/health", host).starts_with("HTTP/1.1 200"), "{host}");
     }
@@ -30,7 +30,7 @@ fn http_is_for_those_who_are_meant() {
 
 #[test]
 fn requests_that_are_wrong_are_told_so() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     let code = |answer: &str| -> String {
         let body = answer.split("\r\n\r\n").nth(1).expect("a body");
         let json: serde_json::Value = serde_json::from_str(body).expect("JSON");
@@ -58,7 +58,7 @@ fn requests_that_are_wrong_are_told_so() {
 
 #[test]
 fn what_no_app_knows_is_said_with_what_to_do() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     for (path, app) in [("/api/v1/links", "discovery"), ("/api/v1/hosts", "hosts")] {
         let answer = controller.get(path, "localhost");
         assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
@@ -73,8 +73,8 @@ fn what_no_app_knows_is_said_with_what_to_do() {
 }
 
 /// What the controller says of what it serves.
-pub(crate) fn description(controller: &Running) -> serde_json::Value {
-    let (status, body) = parts(&controller.get("/api/v1/openapi.json", "localhost"));
+pub(crate) fn description(controller: &Daemon) -> serde_json::Value {
+    let (status, body) = status_and_body(&controller.get("/api/v1/openapi.json", "localhost"));
     assert_eq!(status, "200");
     serde_json::from_str(&body).expect("JSON")
 }
@@ -99,8 +99,8 @@ pub(crate) fn is_as_described(
 fn every_path_is_described_and_every_answer_is_as_described() {
     let folder = Folder::new("described");
     let file = folder.file("beehive.toml", "", 0o600);
-    let controller = Running::start(&["--app", "learning-switch,hosts", "--config", &file]);
-    let _switch = joined(&controller.switches, 7);
+    let controller = Daemon::start(&["--app", "learning-switch,hosts", "--config", &file]);
+    let _switch = connect_switch(&controller.switches, 7);
     let description = description(&controller);
     assert_eq!(description["openapi"], "3.1.0");
     let names = [
@@ -130,7 +130,9 @@ fn every_path_is_described_and_every_answer_is_as_described() {
             assert!(operation["summary"].as_str().is_some_and(is_summary), "{path}");
             let ask = |path: &str, host: &str| {
                 let head = format!("{} {path} HTTP/1.1\r\nHost: {host}\r\n", method.to_uppercase());
-                parts(&controller.ask(&format!("{head}Content-Length: 0\r\nConnection: close\r\n\r\n")))
+                status_and_body(
+                    &controller.ask(&format!("{head}Content-Length: 0\r\nConnection: close\r\n\r\n")),
+                )
             };
             let is_text = matches!(path.as_str(), "/health" | "/metrics");
             for (asked, host) in [
@@ -147,7 +149,7 @@ fn every_path_is_described_and_every_answer_is_as_described() {
                 let value: serde_json::Value = serde_json::from_str(&body).expect("JSON");
                 is_as_described(&description, operation, &status, &value)
                     .unwrap_or_else(|why| panic!("{asked}: {status}: {why}: {body}"));
-                // an answer without one of its parts is none
+                // an answer without one of its status_and_body is none
                 for key in value.as_object().expect("an object").keys().filter(|_| !path.ends_with("json")) {
                     let mut less = value.clone();
                     less.as_object_mut().expect("an object").remove(key);
@@ -160,7 +162,7 @@ fn every_path_is_described_and_every_answer_is_as_described() {
         }
         let wrong =
             controller.ask(&format!("PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
-        assert!(parts(&wrong).1.contains("\"wrong_method\""), "{wrong}");
+        assert!(status_and_body(&wrong).1.contains("\"wrong_method\""), "{wrong}");
     }
-    assert!(parts(&controller.get("/api/v2", "localhost")).1.contains("\"unknown_path\""));
+    assert!(status_and_body(&controller.get("/api/v2", "localhost")).1.contains("\"unknown_path\""));
 }

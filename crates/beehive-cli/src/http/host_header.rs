@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Whether `host`, the header's value, is localhost, a plain address, or one of `names`.
-pub(super) fn is_meant(host: &str, names: &[String]) -> bool {
+pub(super) fn is_allowed(host: &str, names: &[String]) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
         _ => host,
@@ -14,7 +14,7 @@ pub(super) fn is_meant(host: &str, names: &[String]) -> bool {
     }
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
-        || names.iter().any(|meant| name.eq_ignore_ascii_case(meant))
+        || names.iter().any(|allowed| name.eq_ignore_ascii_case(allowed))
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
             "[::1]",
             "SDN.example:80",
         ] {
-            assert!(is_meant(good, &names), "{good}");
+            assert!(is_allowed(good, &names), "{good}");
         }
         for bad in [
             "",
@@ -44,7 +44,7 @@ mod tests {
             ":80",
             "[::1",
         ] {
-            assert!(!is_meant(bad, &names), "{bad}");
+            assert!(!is_allowed(bad, &names), "{bad}");
         }
     }
 }

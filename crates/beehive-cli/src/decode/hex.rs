@@ -4,28 +4,28 @@ use std::fmt;
 
 /// Why a line is not the digits of whole bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum DigitError {
+pub(super) enum HexError {
     /// A character that is neither a digit nor white space.
-    NoDigit {
+    InvalidDigit {
         /// The byte.
         byte: u8,
         /// Where it is in the line, counted from 1.
         column: usize,
     },
     /// An odd number of digits.
-    Odd {
+    OddLength {
         /// That number.
         digits: usize,
     },
 }
 
-impl fmt::Display for DigitError {
+impl fmt::Display for HexError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoDigit { byte, column } => {
+            Self::InvalidDigit { byte, column } => {
                 write!(formatter, "'{}' at column {column} is no hexadecimal digit", byte.escape_ascii())
             }
-            Self::Odd { digits } => {
+            Self::OddLength { digits } => {
                 write!(formatter, "{digits} hexadecimal digits are no whole number of bytes")
             }
         }
@@ -33,7 +33,7 @@ impl fmt::Display for DigitError {
 }
 
 /// The bytes of a line; white space between digits is ignored, and so is 0x before the digits of a word.
-pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, DigitError> {
+pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, HexError> {
     let mut bytes = Vec::with_capacity(line.len() / 2);
     let mut high = None;
     let mut digits = 0;
@@ -43,7 +43,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, DigitError> {
         for (at, byte) in word.iter().enumerate().skip(start) {
             let digit = (*byte as char).to_digit(16);
             let Some(digit) = digit.and_then(|digit| u8::try_from(digit).ok()) else {
-                return Err(DigitError::NoDigit { byte: *byte, column: column + at + 1 });
+                return Err(HexError::InvalidDigit { byte: *byte, column: column + at + 1 });
             };
             digits += 1;
             high = match high {
@@ -56,7 +56,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, DigitError> {
         }
         column += word.len() + 1;
     }
-    if high.is_some() { Err(DigitError::Odd { digits }) } else { Ok(bytes) }
+    if high.is_some() { Err(HexError::OddLength { digits }) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn errors_point_at_the_place() {
-        assert_eq!(parse(b"01 ag"), Err(DigitError::NoDigit { byte: b'g', column: 5 }));
-        assert_eq!(parse(b"0x01 0y"), Err(DigitError::NoDigit { byte: b'y', column: 7 }));
-        assert_eq!(parse(b"01x2"), Err(DigitError::NoDigit { byte: b'x', column: 3 }));
-        assert_eq!(parse(b"012"), Err(DigitError::Odd { digits: 3 }));
+        assert_eq!(parse(b"01 ag"), Err(HexError::InvalidDigit { byte: b'g', column: 5 }));
+        assert_eq!(parse(b"0x01 0y"), Err(HexError::InvalidDigit { byte: b'y', column: 7 }));
+        assert_eq!(parse(b"01x2"), Err(HexError::InvalidDigit { byte: b'x', column: 3 }));
+        assert_eq!(parse(b"012"), Err(HexError::OddLength { digits: 3 }));
         assert_eq!(parse(b"\xff").unwrap_err().to_string(), "'\\xff' at column 1 is no hexadecimal digit");
     }
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 /// Where the controller is that is asked: the same flag, environment and default for every command that asks one.
 #[derive(Args, Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct Endpoint {
     /// Where the controller serves HTTP; it says so when it starts
-    #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653", value_parser = place)]
+    #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653", value_parser = parse_address)]
     pub(crate) http: String,
 
     /// Show the token in this file, where the controller asks for one
@@ -16,7 +16,7 @@ pub(crate) struct Whereabouts {
     pub(crate) http_token_file: Option<PathBuf>,
 }
 
-impl Whereabouts {
+impl Endpoint {
     /// The token to show; none: none is asked for.
     pub(super) fn token(&self) -> Result<Option<String>, String> {
         let read = self.http_token_file.as_ref().map(|file| {
@@ -27,15 +27,15 @@ impl Whereabouts {
 }
 
 /// Reads an address and a port, with or without what a browser shows around it.
-fn place(text: &str) -> Result<String, String> {
-    let place = text.strip_prefix("http://").unwrap_or(text);
-    let place = place.split_once('/').map_or(place, |(place, _)| place);
-    let is_place = place.rsplit_once(':').is_some_and(|(host, port)| {
+fn parse_address(text: &str) -> Result<String, String> {
+    let address = text.strip_prefix("http://").unwrap_or(text);
+    let address = address.split_once('/').map_or(address, |(address, _)| address);
+    let is_address = address.rsplit_once(':').is_some_and(|(host, port)| {
         let is_whole = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
         !host.is_empty() && is_whole && port.parse::<u16>().is_ok_and(|port| port > 0)
     });
-    if is_place {
-        return Ok(place.to_string());
+    if is_address {
+        return Ok(address.to_string());
     }
     Err("not an address with a port; write 127.0.0.1:8653, as the controller says when it starts".into())
 }
@@ -52,12 +52,12 @@ mod tests {
             ("[::1]:8653", "[::1]:8653"),
             ("http://127.0.0.1:8653/api/v1/status", "127.0.0.1:8653"),
         ] {
-            assert_eq!(place(text).as_deref(), Ok(read));
+            assert_eq!(parse_address(text).as_deref(), Ok(read));
         }
         for wrong in
             ["", "off", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "::1:8653", ":8653", "a:65536", "a:b"]
         {
-            assert!(place(wrong).is_err(), "{wrong}");
+            assert!(parse_address(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Processor time of a process on this machine, from `/proc`.
+//! CpuUse time of a process on this machine, from `/proc`.
 
 use std::fs;
 use std::time::Duration;

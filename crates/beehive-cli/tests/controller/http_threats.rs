@@ -1,8 +1,8 @@
 //! What whoever reaches the HTTP port does to a controller: rows S18 to S20 of the table of threats, and what pages on the web
 //! make browsers do.
 
-use crate::http::description;
-use crate::running::{Folder, Running, joined, parts, refused, tell};
+use crate::daemon::{Daemon, Folder, connect_switch, run_client, start_refused, status_and_body};
+use crate::http_api::description;
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ fn connections() -> usize {
 }
 
 /// The status of what is answered to `request`, though not all of it may be read.
-fn status(controller: &Running, request: &[u8]) -> String {
+fn status(controller: &Daemon, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(&controller.http).expect("connects");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     // whoever is refused may be cut off while speaking
@@ -36,7 +36,7 @@ fn get(path: &str, more: &str) -> Vec<u8> {
 }
 
 /// Every path that is described, with its methods.
-fn operations(controller: &Running) -> Vec<(String, String)> {
+fn operations(controller: &Daemon) -> Vec<(String, String)> {
     let description = description(controller);
     let paths = description["paths"].as_object().expect("paths");
     let all = paths.iter().flat_map(|(path, operations)| {
@@ -47,16 +47,18 @@ fn operations(controller: &Running) -> Vec<(String, String)> {
 
 #[test]
 fn s18_others_are_answered_with_a_token_only() {
-    assert!(refused(&["--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"]).contains("--http-token-file FILE"));
+    assert!(
+        start_refused(&["--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"]).contains("--http-token-file FILE")
+    );
     let folder = Folder::new("token");
     let open = folder.file("open", SECRET, 0o644);
-    assert!(refused(&["--http-token-file", &open]).contains("chmod"));
+    assert!(start_refused(&["--http-token-file", &open]).contains("chmod"));
     let short = folder.file("short", "admin", 0o600);
-    let words = refused(&["--http-token-file", &short]);
+    let words = start_refused(&["--http-token-file", &short]);
     assert!(words.contains("16 to 1024") && !words.contains("admin"), "{words}");
     let file = folder.file("token", &format!("{SECRET}\n"), 0o600);
-    let reachable = Running::with(&["--http", "0.0.0.0:0", "--http-token-file", &file, "--log", "trace"]);
-    let without = Running::start(&[]);
+    let reachable = Daemon::with(&["--http", "0.0.0.0:0", "--http-token-file", &file, "--log", "trace"]);
+    let without = Daemon::start(&[]);
     let port = reachable.http.rsplit(':').next().expect("a port").to_string();
     let address = format!("127.0.0.1:{port}");
     let mut asked = 0;
@@ -96,14 +98,14 @@ fn s18_others_are_answered_with_a_token_only() {
 
 #[test]
 fn s18_by_default_only_this_machine_reaches_it() {
-    let controller = Running::with(&[]);
+    let controller = Daemon::with(&[]);
     assert!(controller.http.starts_with("127.0.0.1:"), "{}", controller.http);
     let listening =
         std::fs::read_to_string(format!("/proc/{}/net/tcp", controller.child.id())).expect("Linux");
     let port: u16 = controller.http.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
     assert!(listening.contains(&format!(" 0100007F:{port:04X} 00000000:0000 0A")), "{listening}");
     // nobody asked for that port: where it is taken another one will do, of this machine only, too
-    let other = Running::with(&[]);
+    let other = Daemon::with(&[]);
     assert!(other.http.starts_with("127.0.0.1:") && other.http != controller.http, "{}", other.http);
     assert!(other.get("/health", "localhost").starts_with("HTTP/1.1 200"));
 }
@@ -114,7 +116,7 @@ fn s18_no_answer_has_a_secret_in_it() {
     let text = format!("[apps.discovery]\nsecret = \"{SECRET}\"\n");
     let file = folder.file("beehive.toml", &text, 0o600);
     let token = folder.file("token", SECRET, 0o600);
-    let controller = Running::start(&[
+    let controller = Daemon::start(&[
         "--app",
         "discovery,learning-switch",
         "--config",
@@ -124,7 +126,7 @@ fn s18_no_answer_has_a_secret_in_it() {
         "--log",
         "trace",
     ]);
-    let _switch = joined(&controller.switches, 7);
+    let _switch = connect_switch(&controller.switches, 7);
     let shown = format!("Authorization: Bearer {SECRET}\r\n");
     for mistake in ["", "\"\"\"", "\nsecret = 5", "\nage = 1"] {
         // the second time with a mistake beside the secret
@@ -150,8 +152,8 @@ fn s18_no_answer_has_a_secret_in_it() {
 
 #[test]
 fn s19_a_request_is_taken_as_it_is_meant_or_refused() {
-    let controller = Running::start(&[]);
-    let _switch = joined(&controller.switches, 0xff);
+    let controller = Daemon::start(&[]);
+    let _switch = connect_switch(&controller.switches, 0xff);
     for name in ["ff", "FF", "0xff", "00000000000000FF", "00:00:00:00:00:00:00:Ff"] {
         let answer = controller.get(&format!("/api/v1/ports?switch={name}"), "localhost");
         assert!(answer.contains("\"switch\":\"00000000000000ff\""), "{name}: {answer}");
@@ -191,7 +193,7 @@ fn s19_a_request_is_taken_as_it_is_meant_or_refused() {
 
 #[test]
 fn s20_bodies_are_refused_before_they_are_read() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     let head = |length: &str| {
         format!("POST /api/v1/flows/verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}\r\n")
     };
@@ -217,7 +219,7 @@ fn s20_bodies_are_refused_before_they_are_read() {
 
 #[test]
 fn s20_heads_have_limits() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     let long = format!("X-Long: {}\r\n", "x".repeat(1 << 20));
     let many: String = (0..1_000).map(|n| format!("X-{n}: y\r\n")).collect();
     for more in [&long, &many] {
@@ -231,7 +233,7 @@ fn s20_heads_have_limits() {
 
 #[test]
 fn s20_who_is_slow_or_many_keeps_nobody_waiting() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     let descriptors =
         || std::fs::read_dir(format!("/proc/{}/fd", controller.child.id())).expect("Linux").count();
     let before = descriptors();
@@ -268,7 +270,7 @@ fn s20_who_is_slow_or_many_keeps_nobody_waiting() {
     assert!(begun.elapsed() < Duration::from_secs(4), "others waited: {:?}", begun.elapsed());
     assert!(descriptors() < before + 100, "{before} descriptors, then {}", descriptors());
     // a switch is served meanwhile
-    let mut switch = joined(&controller.switches, 7);
+    let mut switch = connect_switch(&controller.switches, 7);
     switch.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
     switch.write_all(&[1, 2, 0, 8, 0, 0, 0, 77]).expect("asks");
     let mut answers = Vec::new();
@@ -284,8 +286,8 @@ fn s20_who_is_slow_or_many_keeps_nobody_waiting() {
 fn s20_so_many_requests_are_answered_at_the_same_time() {
     let folder = Folder::new("busy");
     let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
-    let controller = Running::start(&["--config", &file]);
-    let _silent = joined(&controller.switches, 7);
+    let controller = Daemon::start(&["--config", &file]);
+    let _silent = connect_switch(&controller.switches, 7);
     // each takes as long as a switch may take to tell its flows
     let asking: Vec<_> = (0..32)
         .map(|_| {
@@ -297,14 +299,14 @@ fn s20_so_many_requests_are_answered_at_the_same_time() {
     let begun = Instant::now();
     let answer = loop {
         let answer = controller.get("/api/v1/switches", "localhost");
-        if parts(&answer).0 != "200" || begun.elapsed() > Duration::from_secs(5) {
-            break parts(&answer);
+        if status_and_body(&answer).0 != "200" || begun.elapsed() > Duration::from_secs(5) {
+            break status_and_body(&answer);
         }
     };
     assert!(answer.0 == "503" && answer.1.contains("\"busy\""), "{answer:?}");
     drop(asking);
     // who is gone takes nobody's place
-    while parts(&controller.get("/health", "localhost")).0 != "200" {
+    while status_and_body(&controller.get("/health", "localhost")).0 != "200" {
         assert!(begun.elapsed() < Duration::from_secs(20), "still busy");
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -312,11 +314,11 @@ fn s20_so_many_requests_are_answered_at_the_same_time() {
 
 #[test]
 fn s20_pages_on_the_web_get_nothing() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     // a name that was made to lead here
     for host in ["evil.example", "evil.example:8653", "127.0.0.1.evil.example", "localhost@evil.example", ""]
     {
-        assert_eq!(parts(&controller.get("/api/v1/switches", host)).0, "421", "{host}");
+        assert_eq!(status_and_body(&controller.get("/api/v1/switches", host)).0, "421", "{host}");
     }
     let request = "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n";
     assert_eq!(status(&controller, request.as_bytes()), "421", "no host");
@@ -338,6 +340,6 @@ fn s20_pages_on_the_web_get_nothing() {
         let may = ask("OPTIONS", &format!("Access-Control-Request-Method: {method}\r\n")).to_lowercase();
         assert!(may.starts_with("http/1.1 405") && !may.contains("access-control-"), "{may}");
     }
-    let (code, _, _) = tell(&controller, &["switches"]);
+    let (code, _, _) = run_client(&controller, &["switches"]);
     assert_eq!(code, Some(0));
 }

@@ -1,0 +1,112 @@
+//! Who is connected: where the house is full, whoever came first and asks nothing right now has to go for who comes.
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::oneshot;
+
+/// All that are connected, in the order in which they came.
+#[derive(Clone, Default)]
+pub(super) struct ConnectionTracker {
+    connections: Arc<Mutex<Connections>>,
+}
+
+#[derive(Default)]
+struct Connections {
+    next: u64,
+    by_number: BTreeMap<u64, Connection>,
+}
+
+struct Connection {
+    busy: Arc<AtomicBool>,
+    /// Dropped when it has to go.
+    _keep_open: oneshot::Sender<()>,
+}
+
+/// The place of one that is connected; free when dropped.
+pub(super) struct TrackedConnection {
+    tracker: ConnectionTracker,
+    number: u64,
+    busy: Arc<AtomicBool>,
+}
+
+/// Lasts while a request is being answered.
+pub(super) struct RequestInFlight(Arc<AtomicBool>);
+
+impl ConnectionTracker {
+    /// A place for one more, and what ends when it has to go.
+    pub(super) fn track(&self) -> (TrackedConnection, oneshot::Receiver<()>) {
+        let (keep_open, evicted) = oneshot::channel();
+        let busy = Arc::<AtomicBool>::default();
+        let mut connections = self.connections.lock();
+        let number = connections.next;
+        connections.next += 1;
+        connections.by_number.insert(number, Connection { busy: busy.clone(), _keep_open: keep_open });
+        drop(connections);
+        (TrackedConnection { tracker: self.clone(), number, busy }, evicted)
+    }
+
+    /// Sends one away that asks nothing right now; false if there is none.
+    pub(super) fn evict_idle(&self) -> bool {
+        let mut connections = self.connections.lock();
+        let idle = |connection: &Connection| !connection.busy.load(Ordering::Acquire);
+        let first =
+            connections.by_number.iter().find(|(_, connection)| idle(connection)).map(|(number, _)| *number);
+        first.and_then(|number| connections.by_number.remove(&number)).is_some()
+    }
+}
+
+impl TrackedConnection {
+    /// A request has come.
+    pub(super) fn begin_request(&self) -> RequestInFlight {
+        self.busy.store(true, Ordering::Release);
+        RequestInFlight(self.busy.clone())
+    }
+}
+
+impl Drop for TrackedConnection {
+    fn drop(&mut self) {
+        self.tracker.connections.lock().by_number.remove(&self.number);
+    }
+}
+
+impl Drop for RequestInFlight {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_came_first_and_asks_nothing_has_to_go() {
+        let tracker = ConnectionTracker::default();
+        let mut all: Vec<_> = (0..4).map(|_| tracker.track()).collect();
+        let asks = all[0].0.begin_request();
+        let gone = |all: &mut Vec<(TrackedConnection, oneshot::Receiver<()>)>| {
+            let closed = oneshot::error::TryRecvError::Closed;
+            all.iter_mut().map(|(_, over)| over.try_recv() == Err(closed.clone())).collect::<Vec<_>>()
+        };
+        assert!(tracker.evict_idle());
+        assert_eq!(gone(&mut all), [false, true, false, false]);
+        drop(asks);
+        assert!(tracker.evict_idle());
+        assert_eq!(gone(&mut all), [true, true, false, false]);
+        all.truncate(3); // one leaves by itself
+        assert!(tracker.evict_idle() && !tracker.evict_idle(), "nobody is left");
+        assert_eq!(gone(&mut all), [true; 3]);
+        drop(all);
+        assert!(tracker.connections.lock().by_number.is_empty());
+    }
+
+    #[test]
+    fn who_is_being_answered_stays() {
+        let tracker = ConnectionTracker::default();
+        let (place, _over) = tracker.track();
+        let _asks = place.begin_request();
+        assert!(!tracker.evict_idle());
+    }
+}
