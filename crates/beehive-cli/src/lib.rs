@@ -14,6 +14,7 @@ mod http;
 mod maps;
 mod new;
 mod observe;
+mod table;
 
 pub use controller::Controller;
 

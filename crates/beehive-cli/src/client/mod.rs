@@ -3,7 +3,7 @@
 pub(crate) mod endpoint;
 mod reload;
 pub(crate) mod request;
-mod table;
+mod tables;
 
 use crate::api::{DeadLetters, Discarded, Flows, Hosts, Links, Ports, Resent, Switches, Verified};
 use clap::Args;
@@ -153,7 +153,7 @@ pub(crate) fn switches(arguments: SwitchesArgs) -> ExitCode {
     let request = Request::new(Method::Get, "/api/v1/switches");
     repeat(&arguments.common, |common| {
         let answer: Switches = fetch(common, &request)?;
-        print(common, &answer, || table::switches(&answer))?;
+        print(common, &answer, || tables::switches(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -162,7 +162,7 @@ pub(crate) fn ports(arguments: PortsArgs) -> ExitCode {
     let request = Request::new(Method::Get, "/api/v1/ports").with("switch", arguments.switch.as_deref());
     repeat(&arguments.common, |common| {
         let answer: Ports = fetch(common, &request)?;
-        print(common, &answer, || table::ports(&answer))?;
+        print(common, &answer, || tables::ports(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -171,7 +171,7 @@ pub(crate) fn links(arguments: LinksArgs) -> ExitCode {
     let request = Request::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
     repeat(&arguments.common, |common| {
         let answer: Links = fetch(common, &request)?;
-        print(common, &answer, || table::links(&answer))?;
+        print(common, &answer, || tables::links(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -180,7 +180,7 @@ pub(crate) fn hosts(arguments: HostsArgs) -> ExitCode {
     let request = Request::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
     repeat(&arguments.common, |common| {
         let answer: Hosts = fetch(common, &request)?;
-        print(common, &answer, || table::hosts(&answer))?;
+        print(common, &answer, || tables::hosts(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -195,10 +195,10 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
         if verify {
             let verified: Verified = fetch(common, &verify_request)?;
             // a list follows on standard output, which a program may read
-            eprint!("{}", table::verified(&verified))
+            eprint!("{}", tables::verified(&verified))
         }
         let answer: Flows = fetch(common, &list)?;
-        print(common, &answer, || table::flows(&answer))?;
+        print(common, &answer, || tables::flows(&answer))?;
         // what is not told cannot be said to be right
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
         let status = if drift && drifts { DRIFT_STATUS } else { 0 };
@@ -217,14 +217,14 @@ pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
             let request = selection.of(Request::new(Method::Post, "/api/v1/dead-letters/resend"));
             let resent: Resent = fetch(common, &request)?;
             all_resent = resent.not_resent.is_empty();
-            eprint!("{}", table::resent(&resent))
+            eprint!("{}", tables::resent(&resent))
         }
         if let Some(selection) = discard {
             let discarded: Discarded = fetch(common, &selection.of(Request::new(Method::Delete, path)))?;
             eprintln!("{} thrown away", discarded.discarded.len())
         }
         let answer: DeadLetters = fetch(common, &list)?;
-        print(common, &answer, || table::dead_letters(&answer))?;
+        print(common, &answer, || tables::dead_letters(&answer))?;
         Ok(if all_resent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }

@@ -3,7 +3,6 @@
 mod client;
 mod provenance;
 mod status;
-mod table;
 mod top;
 
 use crate::client::endpoint::Endpoint;

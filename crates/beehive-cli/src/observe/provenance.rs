@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::status::Status;
-use super::table::{share, table};
+use crate::table::{Table, percent};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -104,12 +104,12 @@ impl Provenance {
                     by,
                     c.upon.clone(),
                     c.count.to_string(),
-                    share(c.count, c.of),
+                    percent(c.count, c.of),
                 ]
             })
             .collect();
         out.push('\n');
-        out += &table(["message", "as", "made by", "upon", "count", "share"], &rows);
+        out += &Table::with_rows(["message", "as", "made by", "upon", "count", "share"], rows).text();
         out
     }
 }
@@ -149,10 +149,10 @@ mod tests {
 most PacketOut come from switch upon PacketIn
 all HostSeen come from hosts upon PacketIn
 
-  message    as      made by            upon      count  share
-  PacketOut  answer  switch::packet_in  PacketIn     90   90 %
-  PacketOut  emit    hosts::probe       every 1s     10   10 %
-  HostSeen   emit    hosts::arp         PacketIn      5  100 %
+message    as      made by            upon      count  share
+PacketOut  answer  switch::packet_in  PacketIn     90   90 %
+PacketOut  emit    hosts::probe       every 1s     10   10 %
+HostSeen   emit    hosts::arp         PacketIn      5  100 %
 ";
         assert_eq!(text, want, "{text}");
     }

@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::status::{Bee, Peer, Status};
-use super::table::{share, table};
+use crate::table::{Table, percent};
 use clap::Args;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -152,11 +152,11 @@ impl Top {
             .apps
             .iter()
             .map(|a| {
-                let busiest = share(a.busiest_messages, a.messages);
+                let busiest = percent(a.busiest_messages, a.messages);
                 [text(&a.app), number(a.messages), number(a.bees), number(a.bees_merged), busiest]
             })
             .collect();
-        out += &table(["app", "messages", "bees", "merged", "busiest bee"], &apps);
+        out += &Table::with_rows(["app", "messages", "bees", "merged", "busiest bee"], apps).text();
         let handlers: Vec<_> = self
             .handlers
             .iter()
@@ -175,10 +175,11 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(
+        out += &Table::with_rows(
             ["handler", "upon", "messages", "dropped", "errors", "panics", "waited to merge"],
-            &handlers,
-        );
+            handlers,
+        )
+        .text();
         let bees: Vec<_> = self
             .bees
             .iter()
@@ -190,7 +191,8 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(["bee", "app", "messages", "ns each", "waiting", "cells", "bytes"], &bees);
+        out += &Table::with_rows(["bee", "app", "messages", "ns each", "waiting", "cells", "bytes"], bees)
+            .text();
         let pairs: Vec<_> = self
             .pairs
             .iter()
@@ -204,7 +206,7 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(["from", "to", "messages"], &pairs);
+        out += &Table::with_rows(["from", "to", "messages"], pairs).text();
         out
     }
 }
@@ -249,28 +251,25 @@ mod tests {
         let want = "\
 hive 1, 5 s: 0 IO bees, 0 dead letters
 
-  app  messages  bees  merged  busiest bee
-  a          40     2       0         25 %
-  b          40     2       0         75 %
+app  messages  bees  merged  busiest bee
+a          40     2       0         25 %
+b          40     2       0         75 %
 
-  handler  upon  messages  dropped  errors  panics  waited to merge
-  a::h     M           40        0       0       0                0
-  b::h     M           40        0       0       0                0
+handler  upon  messages  dropped  errors  panics  waited to merge
+a::h     M           40        0       0       0                0
+b::h     M           40        0       0       0                0
 
-  bee  app  messages  ns each  waiting  cells  bytes
-    2  b          30      250        0      1  -
-    1  a          10      250        0      1  -
+bee  app  messages  ns each  waiting  cells  bytes
+  2  b          30      250        0      1  -
+  1  a          10      250        0      1  -
 
-  from                   to          messages
-  bee 1 of a             bee 2 of b        25
-  outside                bee 1 of a        10
-  a stateless handler of a  bee 2 of b         5
+from                      to          messages
+bee 1 of a                bee 2 of b        25
+outside                   bee 1 of a        10
+a stateless handler of a  bee 2 of b         5
 ";
         let text = Top::of(&status, 10).text();
-        let squeeze = |t: &str| {
-            t.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
-        };
-        assert_eq!(squeeze(&text), squeeze(want), "{text}");
+        assert_eq!(text, want, "{text}");
         assert_eq!(Top::of(&status, 1).pairs.len(), 1);
     }
 }

@@ -1,45 +1,8 @@
 //! Tables for people: columns as wide as what is in them.
 
 use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent, Switches, Verified};
+use crate::table::Table;
 use std::fmt::Write;
-
-/// Rows of equal length, the first of them the head.
-struct Table<const COLUMNS: usize> {
-    rows: Vec<[String; COLUMNS]>,
-    /// A column that is not shown.
-    hidden: Option<usize>,
-}
-
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn new(head: [&str; COLUMNS]) -> Self {
-        Table { rows: vec![head.map(str::to_string)], hidden: None }
-    }
-
-    fn row(&mut self, row: [String; COLUMNS]) {
-        // a name from a switch may be anything; a table is lines
-        self.rows.push(row.map(|cell| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()))
-    }
-
-    fn lines(&self) -> String {
-        let mut widths = [0; COLUMNS];
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count())
-            }
-        }
-        let mut text = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            let shown = widths.iter().zip(row).enumerate().filter(|(column, _)| self.hidden != Some(*column));
-            for (_, (width, cell)) in shown {
-                // writing to a string cannot fail
-                let _ = write!(line, "{cell:width$}  ");
-            }
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-        text
-    }
-}
 
 /// A value that may be missing.
 fn or_dash(value: Option<impl ToString>) -> String {
@@ -82,7 +45,7 @@ pub(super) fn switches(answer: &Switches) -> String {
             s.errors.to_string(),
         ])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn ports(answer: &Ports) -> String {
@@ -91,7 +54,7 @@ pub(super) fn ports(answer: &Ports) -> String {
         let link = if p.up { "up" } else { "down" }.to_string();
         table.row([p.switch.clone(), p.port.clone(), p.name.clone(), p.address.clone(), link])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn links(answer: &Links) -> String {
@@ -103,7 +66,7 @@ pub(super) fn links(answer: &Links) -> String {
             ((l.switch.clone(), l.port.clone()), (l.other_switch.clone(), l.other_port.clone()));
         table.row([one.0, one.1, other.0, other.1, works, flooded])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn hosts(answer: &Hosts) -> String {
@@ -112,7 +75,7 @@ pub(super) fn hosts(answer: &Hosts) -> String {
         let addresses = h.internet_addresses.join(", ");
         table.row([h.address.clone(), or_dash(h.vlan), h.switch.clone(), h.port.clone(), addresses])
     }
-    let mut text = table.lines();
+    let mut text = table.text();
     if answer.truncated {
         text.push_str("there are more hosts than are listed: ask for one switch (--switch)\n")
     }
@@ -125,13 +88,15 @@ pub(super) fn flows(answer: &Flows) -> String {
         "PACKETS", "BYTES", "WHY",
     ]);
     // ours are all in the first one
-    table.hidden = answer.flows.iter().all(|flow| flow.table == 0).then_some(1);
+    if answer.flows.iter().all(|flow| flow.table == 0) {
+        table.hide(1)
+    }
     answer.flows.iter().for_each(|flow| table.row(flow_row(flow)));
-    let mut text = table.lines();
+    let mut text = table.text();
     if !answer.refused.is_empty() {
         let mut table = Table::new(["SWITCH", "REFUSED", "APP", "CAUSE", "PRIORITY", "MATCH", "WHY"]);
         answer.refused.iter().for_each(|refused| table.row(refused_row(refused)));
-        let _ = write!(text, "\n{}", table.lines());
+        let _ = write!(text, "\n{}", table.text());
     }
     for switch in &answer.unread {
         let _ = writeln!(text, "{switch} did not tell its flows in time");
@@ -217,7 +182,7 @@ pub(super) fn dead_letters(answer: &DeadLetters) -> String {
             letter.chain.clone(),
         ])
     }
-    let mut text = if answer.letters.is_empty() { String::new() } else { table.lines() };
+    let mut text = if answer.letters.is_empty() { String::new() } else { table.text() };
     let _ = match (answer.total, answer.dropped) {
         (0, _) => writeln!(text, "no message has failed since the start"),
         (total, 0) => writeln!(text, "{} of {total} since the start", answer.letters.len()),
@@ -240,16 +205,6 @@ pub(super) fn resent(answer: &Resent) -> String {
 mod tests {
     use super::*;
     use crate::api::FlowState;
-
-    #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
-        let mut table = Table::new(["A", "LONG"]);
-        table.row(["wide\u{1b}[2J".into(), "b".into()]);
-        table.row(["é".into(), String::new()]);
-        assert_eq!(table.lines(), "A         LONG\nwide?[2J  b\né\n");
-        table.hidden = Some(0);
-        assert_eq!(table.lines(), "LONG\nb\n\n");
-    }
 
     #[test]
     fn tables_of_a_switch_are_told_apart_where_there_are_several() {
@@ -299,7 +254,7 @@ mod tests {
         };
         let text = dead_letters(&DeadLetters { letters: vec![letter], total: 9, dropped: 8 });
         let message = format!("HostSeen {}… (not kept)", "x".repeat(60));
-        let row = format!("7       61   hosts  seen     {message}  panicked: two?lines  00000000000000ff");
+        let row = format!("     7   61  hosts  seen     {message}  panicked: two?lines  00000000000000ff");
         assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
         assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 had to make room"));
         assert_eq!(dead_letters(&DeadLetters::default()), "no message has failed since the start\n");
