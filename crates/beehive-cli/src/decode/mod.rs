@@ -2,6 +2,7 @@
 
 mod capture;
 mod hex;
+mod streams;
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
@@ -15,7 +16,8 @@ use beehive_of::{Frame, Frames};
 use bytes::BytesMut;
 use clap::Args;
 
-use capture::{CaptureError, Event, Packets, Streams, segment};
+use capture::{CaptureError, Packets};
+use streams::{Event, Streams, segment};
 
 /// Longest line that is read, in bytes: the longest message as digits, each byte of it with a prefix and a separator.
 const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;

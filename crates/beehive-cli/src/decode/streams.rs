@@ -1,0 +1,308 @@
+//! Follows the TCP connections of a capture: the OpenFlow messages of each direction, in order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+use beehive_of::FrameBuffer;
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+/// Most connections that are followed at a time; those beyond are told and left out.
+const STREAMS_MAX: usize = 4_096;
+
+/// Most bytes of one direction that wait for a packet before them.
+const EARLY_BYTES_MAX: usize = 1 << 20;
+
+/// Kinds of packets (`LINKTYPE_*`).
+mod link {
+    pub(super) const NULL: u32 = 0;
+    pub(super) const ETHERNET: u32 = 1;
+    pub(super) const RAW: u32 = 101;
+    pub(super) const LINUX_SLL: u32 = 113;
+    pub(super) const IPV4: u32 = 228;
+    pub(super) const IPV6: u32 = 229;
+    pub(super) const LINUX_SLL2: u32 = 276;
+}
+
+/// One TCP segment of one direction of a connection.
+pub(super) struct Segment<'p> {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    /// Sequence number of the first byte of `data`.
+    sequence: u32,
+    /// Whether the segment opens the connection (SYN).
+    starts: bool,
+    data: &'p [u8],
+}
+
+/// Returns the TCP segment in a captured packet of this `LINKTYPE_*`; `None` for every other packet, fragments included.
+pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
+    let ether_type = |at: usize| Some(EtherType(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
+    // lax: a packet may be cut off by the snapshot length, and its IP length may be 0 (segmentation offload)
+    let sliced = match kind {
+        link::ETHERNET => LaxSlicedPacket::from_ethernet(packet).ok()?,
+        link::LINUX_SLL => LaxSlicedPacket::from_ether_type(ether_type(14)?, packet.get(16..)?),
+        link::LINUX_SLL2 => LaxSlicedPacket::from_ether_type(ether_type(0)?, packet.get(20..)?),
+        link::NULL => LaxSlicedPacket::from_ip(packet.get(4..)?).ok()?,
+        link::RAW | link::IPV4 | link::IPV6 => LaxSlicedPacket::from_ip(packet).ok()?,
+        _ => return None,
+    };
+    let (source, destination): (IpAddr, IpAddr) = match sliced.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        LaxNetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        LaxNetSlice::Arp(_) => return None,
+    };
+    let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };
+
+    // SYN takes up one sequence number before the data
+    let sequence = tcp.sequence_number().wrapping_add(u32::from(tcp.syn()));
+    Some(Segment {
+        from: SocketAddr::new(source, tcp.source_port()),
+        to: SocketAddr::new(destination, tcp.destination_port()),
+        sequence,
+        starts: tcp.syn(),
+        data: tcp.payload(),
+    })
+}
+
+/// One direction of a connection, put in order.
+#[derive(Default)]
+struct Stream {
+    /// The number of the byte that comes next.
+    next: Option<u32>,
+    early: BTreeMap<u32, Vec<u8>>,
+    buffered_bytes: usize,
+    frames: FrameBuffer,
+    failed: bool,
+}
+
+/// What a capture says: a message, or that a direction cannot be followed further.
+pub(super) enum Event<'e> {
+    /// A message.
+    Message(SocketAddr, SocketAddr, &'e [u8]),
+    /// What is wrong.
+    Failed(SocketAddr, SocketAddr, String),
+}
+
+/// The connections of a capture.
+#[derive(Default)]
+pub(super) struct Streams {
+    streams: HashMap<(SocketAddr, SocketAddr), Stream>,
+}
+
+impl Streams {
+    /// Takes a segment, and hands out the messages that are complete with it.
+    pub(super) fn take<E>(
+        &mut self,
+        segment: &Segment<'_>,
+        mut then: impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let key = (segment.from, segment.to);
+        if segment.data.is_empty() && !segment.starts {
+            return Ok(());
+        }
+        if !self.streams.contains_key(&key) && self.streams.len() >= STREAMS_MAX {
+            let error = format!("more than {STREAMS_MAX} connections: this one is left out");
+            return then(Event::Failed(segment.from, segment.to, error));
+        }
+        let stream = self.streams.entry(key).or_default();
+        if segment.starts {
+            *stream = Stream { next: Some(segment.sequence), ..Stream::default() };
+        }
+        if stream.failed {
+            return Ok(());
+        }
+        let error = stream.add(segment).err();
+        loop {
+            match stream.frames.next_frame() {
+                Ok(Some(frame)) => then(Event::Message(segment.from, segment.to, frame.bytes()))?,
+                Ok(None) => break,
+                Err(error) => {
+                    stream.failed = true;
+                    return then(Event::Failed(segment.from, segment.to, error.to_string()));
+                }
+            }
+        }
+        match error {
+            Some(error) => {
+                stream.failed = true;
+                then(Event::Failed(segment.from, segment.to, error.to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Stream {
+    fn add(&mut self, segment: &Segment<'_>) -> Result<(), &'static str> {
+        // A capture may begin in the middle: what is seen first is held to start a message.
+        let next = *self.next.get_or_insert(segment.sequence);
+        let ahead = segment.sequence.wrapping_sub(next) as i32;
+        if ahead > 0 {
+            self.buffered_bytes += segment.data.len();
+            if self.buffered_bytes > EARLY_BYTES_MAX {
+                return Err("packets are missing in the capture");
+            }
+            self.early.insert(segment.sequence, segment.data.to_vec());
+            return Ok(());
+        }
+        self.append(segment.sequence, segment.data);
+        while let Some((sequence, data)) = self.ready() {
+            self.append(sequence, &data);
+        }
+        Ok(())
+    }
+
+    /// The next of those that wait and need not any more.
+    fn ready(&mut self) -> Option<(u32, Vec<u8>)> {
+        let next = self.next?;
+        let sequence = self.early.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
+        let data = self.early.remove(&sequence)?;
+        self.buffered_bytes -= data.len();
+        Some((sequence, data))
+    }
+
+    /// Appends what of `data` is new.
+    fn append(&mut self, sequence: u32, data: &[u8]) {
+        let Some(next) = self.next else { return };
+        let known = next.wrapping_sub(sequence) as usize;
+        if let Some(new) = data.get(known..).filter(|new| !new.is_empty()) {
+            self.frames.read_target().extend_from_slice(new);
+            self.next = Some(next.wrapping_add(new.len() as u32));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn part(sequence: u32, starts: bool, data: &[u8]) -> Segment<'_> {
+        let address = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        Segment { from: address(40_000), to: address(6653), sequence, starts, data }
+    }
+
+    fn followed(parts: &[Segment<'_>]) -> (Vec<Vec<u8>>, Vec<String>) {
+        let (mut streams, mut messages, mut errors) = (Streams::default(), Vec::new(), Vec::new());
+        for part in parts {
+            let taken: Result<(), ()> = streams.take(part, |event| {
+                match event {
+                    Event::Message(_, _, bytes) => messages.push(bytes.to_vec()),
+                    Event::Failed(_, _, error) => errors.push(error),
+                }
+                Ok(())
+            });
+            taken.unwrap();
+        }
+        (messages, errors)
+    }
+
+    const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 7];
+
+    #[test]
+    fn parts_out_of_order_twice_and_overlapping_are_put_together_once() {
+        let first = u32::MAX - 3;
+        let parts = [
+            part(first, true, &[]),
+            part(first.wrapping_add(4), false, &HELLO[4..]),
+            part(first.wrapping_add(8), false, &HELLO),
+            part(first, false, &HELLO[..4]),
+            part(first, false, &HELLO[..6]),
+            part(first.wrapping_add(8), false, &HELLO),
+            part(first.wrapping_add(16), false, &HELLO[..3]),
+        ];
+        assert_eq!(followed(&parts), (vec![HELLO.to_vec(), HELLO.to_vec()], vec![]));
+    }
+
+    #[test]
+    fn what_is_no_openflow_or_has_holes_is_said_once() {
+        let (messages, errors) =
+            followed(&[part(1, true, b"GET / HTTP/1.1\r\n"), part(17, false, b"again and again")]);
+        assert!(messages.is_empty());
+        assert!(errors.is_empty(), "a long message is waited for: {errors:?}");
+        let (messages, errors) =
+            followed(&[part(1, true, &[4, 0, 0, 7, 0, 0, 0, 0]), part(9, false, &HELLO)]);
+        assert_eq!((messages.len(), errors.len()), (0, 1));
+        let big = vec![0; EARLY_BYTES_MAX / 2 + 1];
+        let (_, errors) =
+            followed(&[part(1, true, &[]), part(100, false, &big), part(90_000_000, false, &big)]);
+        assert_eq!(errors, ["packets are missing in the capture"]);
+    }
+
+    /// An Ethernet frame with two VLAN tags, IPv4 with this total length, TCP from port 6653 to 40000 and `data`.
+    fn tagged(total_length: u16, data: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; 12];
+        packet.extend([0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0, 0x45, 0]);
+        packet.extend(total_length.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend([6653u16.to_be_bytes(), 40_000u16.to_be_bytes()].concat());
+        packet.extend([0, 0, 0, 7, 0, 0, 0, 0, 0x50, 0x18, 0, 0, 0, 0, 0, 0]);
+        packet.extend(data);
+        packet
+    }
+
+    #[test]
+    fn segments_are_found_behind_every_kind_of_link() {
+        let packet = tagged(48, &HELLO);
+        let ip = &packet[22..];
+        let mut sll = vec![0; 14];
+        sll.extend([8, 0]);
+        let mut sll2 = vec![8, 0];
+        sll2.extend([0; 18]);
+        for (kind, packet) in [
+            (link::ETHERNET, packet.clone()),
+            (link::RAW, ip.to_vec()),
+            (link::IPV4, ip.to_vec()),
+            (link::NULL, [&[2, 0, 0, 0], ip].concat()),
+            (link::LINUX_SLL, [&sll, ip].concat()),
+            (link::LINUX_SLL2, [&sll2, ip].concat()),
+        ] {
+            let found = segment(kind, &packet).expect("a segment");
+            assert_eq!((found.from.to_string(), found.to.port()), ("10.0.0.1:6653".into(), 40_000), "{kind}");
+            assert_eq!((found.sequence, found.starts, found.data), (7, false, &HELLO[..]), "{kind}");
+        }
+        assert!(segment(9_999, &packet).is_none());
+    }
+
+    #[test]
+    fn a_segment_ends_where_its_ip_packet_ends() {
+        let mut padded = tagged(48, &HELLO);
+        padded.extend([0xee; 6]);
+        assert_eq!(segment(link::ETHERNET, &padded).map(|found| found.data), Some(&HELLO[..]));
+
+        // segmentation offload: the length is not known yet, and the packet is all of it
+        assert_eq!(segment(link::ETHERNET, &tagged(0, &HELLO)).map(|found| found.data), Some(&HELLO[..]));
+
+        let mut fragment = tagged(48, &HELLO);
+        fragment[28] = 0x20;
+        assert!(segment(link::ETHERNET, &fragment).is_none(), "fragments are not put together");
+    }
+
+    #[test]
+    fn segments_behind_extension_headers_of_ipv6_are_found() {
+        let mut packet = vec![0; 12];
+        packet.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 36, 0, 64]);
+        packet.extend([[0xfd; 16], [0xfe; 16]].concat());
+        // hop-by-hop options: padding
+        packet.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+        packet.extend_from_slice(&tagged(48, &HELLO)[42..]);
+        let found = segment(link::ETHERNET, &packet).expect("a segment");
+        assert_eq!((found.from.port(), found.data), (6653, &HELLO[..]));
+    }
+
+    #[test]
+    fn no_truncation_and_no_changed_byte_panics() {
+        let packet = tagged(48, &HELLO);
+        for at in 0..packet.len() {
+            for kind in [0, 1, 101, 113, 228, 229, 276] {
+                let shorter = segment(kind, &packet[..at]);
+                assert!(shorter.is_none_or(|found| found.data.len() < HELLO.len()));
+                for byte in 0..=255 {
+                    let mut changed = packet.clone();
+                    changed[at] = byte;
+                    assert!(segment(kind, &changed).is_none_or(|found| found.data.len() <= packet.len()));
+                }
+            }
+        }
+    }
+}
