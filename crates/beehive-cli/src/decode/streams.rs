@@ -12,6 +12,9 @@ const STREAMS_MAX: usize = 4_096;
 /// Most bytes of one direction that wait for a packet before them.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
+/// Maximum number of segments of one direction that are buffered until the data before them arrives.
+const EARLY_SEGMENTS_MAX: usize = 4_096;
+
 /// Kinds of packets (`LINKTYPE_*`).
 mod link {
     pub(super) const NULL: u32 = 0;
@@ -24,6 +27,7 @@ mod link {
 }
 
 /// One TCP segment of one direction of a connection.
+#[derive(Clone, Copy)]
 pub(super) struct Segment<'p> {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
@@ -70,7 +74,7 @@ struct Stream {
     /// The number of the byte that comes next.
     next: Option<u32>,
     early: BTreeMap<u32, Vec<u8>>,
-    buffered_bytes: usize,
+    early_bytes: usize,
     frames: FrameBuffer,
     failed: bool,
 }
@@ -87,6 +91,8 @@ pub(super) enum Event<'e> {
 #[derive(Default)]
 pub(super) struct Streams {
     streams: HashMap<(SocketAddr, SocketAddr), Stream>,
+    /// Whether a connection beyond [`STREAMS_MAX`] was reported.
+    is_full: bool,
 }
 
 impl Streams {
@@ -101,7 +107,12 @@ impl Streams {
             return Ok(());
         }
         if !self.streams.contains_key(&key) && self.streams.len() >= STREAMS_MAX {
-            let error = format!("more than {STREAMS_MAX} connections: this one is left out");
+            if std::mem::replace(&mut self.is_full, true) {
+                return Ok(());
+            }
+            let error = format!(
+                "the capture has more than {STREAMS_MAX} connections; this one and later ones are skipped"
+            );
             return then(Event::Failed(segment.from, segment.to, error));
         }
         let stream = self.streams.entry(key).or_default();
@@ -117,14 +128,14 @@ impl Streams {
                 Ok(Some(frame)) => then(Event::Message(segment.from, segment.to, frame.bytes()))?,
                 Ok(None) => break,
                 Err(error) => {
-                    stream.failed = true;
+                    *stream = Stream::failed();
                     return then(Event::Failed(segment.from, segment.to, error.to_string()));
                 }
             }
         }
         match error {
             Some(error) => {
-                stream.failed = true;
+                *stream = Stream::failed();
                 then(Event::Failed(segment.from, segment.to, error.to_owned()))
             }
             None => Ok(()),
@@ -133,17 +144,26 @@ impl Streams {
 }
 
 impl Stream {
+    /// Returns a direction that is ignored from now on, without its buffers.
+    fn failed() -> Stream {
+        Stream { failed: true, ..Stream::default() }
+    }
+
     fn add(&mut self, segment: &Segment<'_>) -> Result<(), &'static str> {
         // A capture may begin in the middle: what is seen first is held to start a message.
         let next = *self.next.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(next) as i32;
         if ahead > 0 {
-            self.buffered_bytes += segment.data.len();
-            if self.buffered_bytes > EARLY_BYTES_MAX {
-                return Err("packets are missing in the capture");
+            // a retransmission is buffered once, in its longest form
+            let known = self.early.get(&segment.sequence).map_or(0, Vec::len);
+            if segment.data.len() <= known {
+                return Ok(());
             }
+            self.early_bytes += segment.data.len() - known;
             self.early.insert(segment.sequence, segment.data.to_vec());
-            return Ok(());
+
+            let is_bounded = self.early_bytes <= EARLY_BYTES_MAX && self.early.len() <= EARLY_SEGMENTS_MAX;
+            return if is_bounded { Ok(()) } else { Err("packets are missing in the capture") };
         }
         self.append(segment.sequence, segment.data);
         while let Some((sequence, data)) = self.ready() {
@@ -157,7 +177,7 @@ impl Stream {
         let next = self.next?;
         let sequence = self.early.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
         let data = self.early.remove(&sequence)?;
-        self.buffered_bytes -= data.len();
+        self.early_bytes -= data.len();
         Some((sequence, data))
     }
 
@@ -227,6 +247,47 @@ mod tests {
         let (_, errors) =
             followed(&[part(1, true, &[]), part(100, false, &big), part(90_000_000, false, &big)]);
         assert_eq!(errors, ["packets are missing in the capture"]);
+
+        let early: Vec<_> =
+            (0..=EARLY_SEGMENTS_MAX as u32).map(|at| part(100 + 2 * at, false, b"x")).collect();
+        assert_eq!(followed(&[&[part(1, true, &[])], &early[..]].concat()).1, errors);
+    }
+
+    #[test]
+    fn an_early_segment_that_is_sent_again_counts_once() {
+        let big = vec![0; EARLY_BYTES_MAX / 2 + 1];
+        let again =
+            [part(1, true, &[]), part(100, false, &big), part(100, false, &big), part(100, false, &big[1..])];
+        assert_eq!(followed(&again).1, [""; 0]);
+
+        let longer = [
+            part(1, true, &[]),
+            part(5, false, &HELLO[4..6]),
+            part(5, false, &HELLO[4..]),
+            part(1, false, &HELLO[..4]),
+        ];
+        assert_eq!(followed(&longer), (vec![HELLO.to_vec()], vec![]));
+    }
+
+    #[test]
+    fn connections_beyond_the_limit_are_reported_once() {
+        let mut streams = Streams::default();
+        let mut errors = Vec::new();
+        for port in 0..=STREAMS_MAX as u16 + 5 {
+            let mut segment = part(1, false, &HELLO);
+            segment.from.set_port(port);
+            let taken: Result<(), ()> = streams.take(&segment, |event| {
+                if let Event::Failed(_, _, error) = event {
+                    errors.push(error)
+                }
+                Ok(())
+            });
+            taken.unwrap();
+        }
+        assert_eq!(
+            errors,
+            ["the capture has more than 4096 connections; this one and later ones are skipped"]
+        );
     }
 
     /// An Ethernet frame with two VLAN tags, IPv4 with this total length, TCP from port 6653 to 40000 and `data`.
