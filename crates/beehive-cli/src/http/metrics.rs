@@ -131,6 +131,35 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beehive_core::Hive;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    /// What a scraper relies on: each metric has one head, directly before its samples, and counters end in `_total`.
+    #[test]
+    fn the_page_is_well_formed() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let text = runtime.block_on(async {
+            let hive = Hive::builder().app::<beehive_nom::apps::Hub>().start().expect("starts");
+            page(&Served { hive, directory: Arc::default(), reloader: None }).0
+        });
+        let (mut names, mut name) = (BTreeSet::new(), "");
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                name = help.split(' ').next().unwrap_or_default();
+                assert!(help.len() > name.len() + 1 && names.insert(name), "{line}");
+                let kind =
+                    lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} ") as &str));
+                assert_eq!(kind, Some(if name.ends_with("_total") { "counter" } else { "gauge" }), "{name}");
+            } else {
+                let (sample, value) = line.rsplit_once(' ').expect("a value");
+                assert_eq!(sample.split('{').next(), Some(name), "{line}");
+                assert!(value.parse::<u64>().is_ok(), "{line}");
+            }
+        }
+        assert!(names.len() > 20, "{names:?}");
+    }
 
     #[test]
     fn labels_are_escaped() {
