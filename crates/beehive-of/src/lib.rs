@@ -7,10 +7,11 @@
 //! | framing | the 8-byte header and where a message ends | [`Frame::split`], [`FrameBuffer`] |
 //! | [`message`] | every message of every version, complete, with the extensions in use | [`message::Message::parse`], `encode_into`, `show`, `compose` |
 //! | [`any`] | messages without their version, both ways | [`any::Message::parse`], `encode_into` |
-//! | [`text`] | flows as `ovs-ofctl` writes them | [`text::Flow::parse`], [`text::show_flow`] |
+//! | `text` (feature) | flows as `ovs-ofctl` writes them | `text::Flow::parse`, `text::show_flow` |
 //! | [`tree`] | messages as named values, for JSON and the like | [`message::Message::tree`], [`message::Message::compose`] |
 //!
-//! Features: `serde` (trees are serialized), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is `no_std` with
+//! Features: `text` (`ovs-ofctl`'s syntax, canonical forms of flows, `Message::check_meaning`, and the `guide`), `serde` (trees
+//! are serialized), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is `no_std` with
 //! `alloc`; `codec` alone needs the standard library.
 //!
 //! # Reading what a switch sends
@@ -51,7 +52,7 @@
 //! assert_eq!(answers[0], Version::V1_0.wire());
 //! ```
 //!
-//! More in the [`guide`]: flows from text, two tables compared, how strictly to check and what to answer, what survives
+//! More in the module `guide`: flows from text, two tables compared, how strictly to check and what to answer, what survives
 //! without a name. A stream for tokio is in the module `codec`.
 //!
 //! # Contract
@@ -61,7 +62,7 @@
 //!   first malformed element ends them. Every length is checked against its container and its minimum, so decoding
 //!   takes time linear in the length of the message.
 //! * Nothing in this crate panics on any input, allocates while decoding, or allocates while encoding into a buffer
-//!   that has room. ([`text`], [`tree`] and [`message::Canonical`] do allocate.) `unsafe` is forbidden.
+//!   that has room. ([`tree`] does allocate, and so does all of the feature `text`.) `unsafe` is forbidden.
 //! * [`Error`] is `Copy`, says which field at which offset was wrong, and knows the OpenFlow error to answer with.
 //! * What a version cannot express is an [`EncodeError`] that names the field, never a silent loss; a failed encoding
 //!   leaves the buffer as it was.
@@ -69,7 +70,7 @@
 
 #![doc = include_str!("../COVERAGE.md")]
 // One of its programs wants JSON.
-#![cfg_attr(all(doctest, feature = "serde"), doc = include_str!("../README.md"))]
+#![cfg_attr(all(doctest, feature = "serde", feature = "text"), doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -90,11 +91,13 @@ extern crate std;
 pub mod any;
 #[cfg(feature = "codec")]
 pub mod codec;
+#[cfg(feature = "text")]
 pub mod guide;
 pub mod limits;
 pub mod message;
 pub mod oxm;
 pub mod schema;
+#[cfg(feature = "text")]
 pub mod text;
 pub mod tree;
 

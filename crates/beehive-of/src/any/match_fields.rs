@@ -88,6 +88,7 @@ pub(crate) const SCTP: u8 = 132;
 
 impl Match {
     /// With the tag that a priority alone asks for: 1.0 and 1.1 have no way to say so, lists have no way not to.
+    #[cfg(feature = "text")]
     pub(crate) fn with_tag(self) -> Self {
         match (self.vlan, self.vlan_priority) {
             (None, Some(_)) => Self { vlan: Some(VlanMatch::Tagged), ..self },

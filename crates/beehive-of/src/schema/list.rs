@@ -9,7 +9,7 @@ use super::source::Source as Told;
 use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
-use crate::error::{Error, ErrorKind, Part};
+use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
 /// Elements of a message: made from a slice to encode them, or found in a decoded message.
@@ -57,8 +57,9 @@ impl<'a, T: Value<'a>> List<'a, T> {
     }
 
     /// The elements that `bytes` of a version hold.
+    #[cfg(feature = "text")]
     pub(crate) const fn of_bytes(version: Version, bytes: &'a [u8]) -> Self {
-        Self::wire(Reader::new(version, bytes, 0, Part::Message))
+        Self::wire(Reader::new(version, bytes, 0, crate::error::Part::Message))
     }
 
     /// The same bytes as elements of another type; an empty list when the elements are those of a slice.
