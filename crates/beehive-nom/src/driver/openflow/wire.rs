@@ -182,13 +182,11 @@ pub(super) fn packet_out(
 }
 
 /// Appends what installs a flow. Only intended flows are reported when they go: of the others nobody keeps a note.
+///
+/// # Errors
+/// The version cannot express a port of the flow.
 #[inline]
-pub(super) fn install(
-    flow: &Flow,
-    version: Version,
-    xid: u32,
-    out: &mut BytesMut,
-) -> Result<(), EncodeError> {
+pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let matching = match_to(&flow.matching);
     let flags = if flow.is_soft() { FlowFlags::NONE } else { FlowFlags::SEND_FLOW_REMOVED };
     with_actions(&flow.actions, |actions| {
