@@ -2,6 +2,7 @@
 
 mod capture;
 mod hex;
+mod ofctl;
 mod streams;
 
 use std::fs::File;
@@ -53,6 +54,16 @@ pub(crate) struct DecodeArgs {
     /// Print a JSON object a line: {"version":..,"type":..,..}, or {"error":..,"line":..} for what is not valid
     #[arg(long)]
     json: bool,
+
+    /// Write flows, matches and actions in the syntax of ovs-ofctl: flow_mod, flow_removed, packet_in, packet_out and replies
+    /// about flows
+    #[arg(long, conflicts_with = "encode")]
+    ofctl: bool,
+
+    /// Also refuse messages that are well formed and make no sense: unknown commands, fields without those that they depend
+    /// on, instructions that are given twice
+    #[arg(long, conflicts_with = "encode")]
+    strict: bool,
 
     /// Read JSON objects, as --json prints them, and print hexadecimal digits
     #[arg(long, conflicts_with = "json")]
@@ -175,7 +186,7 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
     let mut valid = true;
     let mut frames = Frames::new(&bytes);
     for frame in frames.by_ref().map_while(Result::ok) {
-        match message_tree(frame) {
+        match message_tree(frame, args) {
             Ok(node) => write_node(&node, output, args)?,
             Err(error) => {
                 write_error(error, number, output, args)?;
@@ -195,8 +206,19 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
 }
 
 /// What a message says, or why it is none.
-fn message_tree(frame: Frame<'_>) -> Result<Node, String> {
-    Message::parse(frame).and_then(|message| message.tree(frame.header())).map_err(|error| error.to_string())
+fn message_tree(frame: Frame<'_>, args: &DecodeArgs) -> Result<Node, String> {
+    let parsed = || {
+        let message = Message::parse(frame)?;
+        // hello, error and echo are read in any version, known or not
+        let Some(version) = frame.version() else { return message.tree(frame.header()) };
+
+        if args.strict {
+            message.check_meaning(version)?;
+        }
+        let tree = message.tree(frame.header())?;
+        Ok(if args.ofctl { ofctl::abbreviate(&message, version, tree) } else { tree })
+    };
+    parsed().map_err(|error: beehive_of::Error| error.to_string())
 }
 
 /// Decodes the OpenFlow connections of a capture; returns whether all messages were valid.
@@ -215,9 +237,13 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
         }
         streams.take(&part, |event| {
             let (from, to, described) = match event {
-                Event::Message(from, to, bytes) => {
-                    (from, to, Frame::whole(bytes).map_err(|error| error.to_string()).and_then(message_tree))
-                }
+                Event::Message(from, to, bytes) => (
+                    from,
+                    to,
+                    Frame::whole(bytes)
+                        .map_err(|error| error.to_string())
+                        .and_then(|frame| message_tree(frame, args)),
+                ),
                 Event::Failed(from, to, error) => (from, to, Err(error)),
             };
             let mut record = vec![
@@ -256,7 +282,7 @@ mod tests {
     }
 
     fn arguments(json: bool, encode: bool) -> DecodeArgs {
-        DecodeArgs { json, encode, pcap: None, ports: vec![6653, 6633] }
+        DecodeArgs { json, encode, ofctl: false, strict: false, pcap: None, ports: vec![6653, 6633] }
     }
 
     fn run_on(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
@@ -268,6 +294,12 @@ mod tests {
     /// A 1.0 flow-mod that sends from host 1 to host 2, from port 3 to port 4.
     const FLOW_MOD: &str = "010e005000000007003820f200030200000000010200000000020000000000000000000000000000\
         000000000000000000000000000012340000003c00000064ffffffffffff0001000000080004ffff";
+
+    fn digits_of_open_vswitch() -> Vec<&'static str> {
+        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
+        let lines = corpus.lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.rsplit(' ').next()).collect()
+    }
 
     #[test]
     fn text_says_what_the_message_says() {
@@ -283,6 +315,55 @@ mod tests {
                  actions=[(type=output port=4 max_len=no_buffer)]",
             ]
         );
+    }
+
+    fn abbreviated(input: &str, json: bool) -> Vec<String> {
+        let (valid, lines) = run_on(input, DecodeArgs { ofctl: true, ..arguments(json, false) });
+        assert!(valid, "{lines:?}");
+        lines
+    }
+
+    #[test]
+    fn flows_are_written_as_ovs_ofctl_does() {
+        assert_eq!(
+            abbreviated(FLOW_MOD, false),
+            [
+                "version=1.0 type=flow_mod xid=7 command=add flow=cookie=0x1234,idle_timeout=60,send_flow_rem,priority=100,\
+                in_port=3,eth_dst=02:00:00:00:00:02,eth_src=02:00:00:00:00:01 actions=output:4"
+            ]
+        );
+        let json: serde_json::Value = serde_json::from_str(&abbreviated(FLOW_MOD, true)[0]).unwrap();
+        assert_eq!((&json["type"], &json["actions"]), (&"flow_mod".into(), &serde_json::Value::Null));
+        let flow = json["flow"].as_str().unwrap();
+        assert!(beehive_of::text::Flow::parse(flow, beehive_of::Version::V1_0).is_ok(), "{flow}");
+    }
+
+    #[test]
+    fn what_a_real_switch_says_of_flows_is_written_as_ovs_ofctl_does() {
+        let lines = abbreviated(&digits_of_open_vswitch().join("\n"), false);
+        for part in [
+            "multipart=flow flags=[] flows=[duration=0.007s,n_packets=0,n_bytes=0,",
+            "type=flow_removed xid=0 match=in_port=3,tcp,dl_vlan=10,nw_src=10.0.0.0/8,tcp_dst=80 cookie=0x1234",
+            "type=packet_in xid=0 buffer_id=none total_len=60 reason=no_match table_id=0 cookie=0 match=in_port=3 data=",
+        ] {
+            assert!(
+                lines.iter().any(|line| line.contains(part)),
+                "{part} is in none of\n{}",
+                lines.join("\n")
+            );
+        }
+    }
+
+    #[test]
+    fn messages_that_make_no_sense_are_refused_if_asked_to() {
+        // flow-mods of 1.0: adding, and the unknown command 9
+        let unknown = FLOW_MOD.replacen("000012340000003c", "000012340009003c", 1);
+        assert_ne!(unknown, FLOW_MOD);
+        assert!(decoded(&unknown, false).0);
+        let strict = || DecodeArgs { strict: true, ..arguments(false, false) };
+        let (valid, lines) = run_on(&unknown, strict());
+        assert!(!valid && lines[0].starts_with("error=flow-mod command"), "{lines:?}");
+        assert!(run_on(FLOW_MOD, strict()).0);
     }
 
     #[test]
@@ -343,12 +424,7 @@ mod tests {
 
     #[test]
     fn what_a_real_switch_sends_is_told_in_full() {
-        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
-        let digits: Vec<&str> = corpus
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.rsplit(' ').next())
-            .collect();
+        let digits = digits_of_open_vswitch();
         let (valid, lines) = decoded(&digits.join("\n"), false);
         assert!(valid);
         assert_eq!(lines.len(), digits.len());
@@ -375,12 +451,7 @@ mod tests {
 
     #[test]
     fn what_was_decoded_is_encoded_again_byte_by_byte() {
-        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
-        let digits: Vec<&str> = corpus
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.rsplit(' ').next())
-            .collect();
+        let digits = digits_of_open_vswitch();
         let (valid, json) = decoded(&digits.join("\n"), true);
         assert!(valid);
         let (valid, again) = run_on(&json.join("\n"), arguments(false, true));
