@@ -54,7 +54,7 @@ pub(crate) struct Ports {
 pub(crate) struct Port {
     /// The switch.
     pub(crate) switch: String,
-    /// Its number, or `local`.
+    /// Port number, or `local`.
     pub(crate) port: String,
     /// Its name.
     pub(crate) name: String,
@@ -93,7 +93,7 @@ pub(crate) struct Link {
 pub(crate) struct Hosts {
     /// By switch, VLAN and address.
     pub(crate) hosts: Vec<Host>,
-    /// Whether there are more than are told at once: ask for one switch.
+    /// Whether there are more flows than are told at once: ask for one switch.
     pub(crate) truncated: bool,
 }
 
@@ -203,6 +203,8 @@ pub(crate) struct Flow {
     pub(crate) cookie: Option<String>,
     /// Of one that is missing or different: what became of it.
     pub(crate) why: Option<String>,
+    /// The flow in the syntax of `ovs-ofctl add-flow`. `null` unless it was asked for, and for flows that cannot be expressed.
+    pub(crate) ofctl: Option<String>,
 }
 
 /// A flow that a switch refused.

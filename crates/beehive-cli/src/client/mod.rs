@@ -97,6 +97,13 @@ pub(crate) struct FlowsArgs {
     #[arg(long)]
     verify: bool,
 
+    /// Print the flows in the syntax of ovs-ofctl, one a line; with --json, beside the rest
+    ///
+    /// The state, the app and the cause of a flow follow as a comment. With --switch, the list is a file that `ovs-ofctl
+    /// diff-flows BRIDGE FILE` compares with what a bridge has.
+    #[arg(long)]
+    ofctl: bool,
+
     #[command(flatten)]
     common: Common,
 }
@@ -186,10 +193,11 @@ pub(crate) fn hosts(arguments: HostsArgs) -> ExitCode {
 }
 
 pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
-    let FlowsArgs { switch, drift, verify, common } = arguments;
+    let FlowsArgs { switch, drift, verify, ofctl, common } = arguments;
     let list = Request::new(Method::Get, "/api/v1/flows")
         .with("switch", switch.as_deref())
-        .with("drift", drift.then_some("true"));
+        .with("drift", drift.then_some("true"))
+        .with("ofctl", ofctl.then_some("true"));
     let verify_request = Request::new(Method::Post, "/api/v1/flows/verify").with("switch", switch.as_deref());
     repeat(&common, |common| {
         if verify {
@@ -198,7 +206,7 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
             eprint!("{}", tables::verified(&verified))
         }
         let answer: Flows = fetch(common, &list)?;
-        print(common, &answer, || tables::flows(&answer))?;
+        print(common, &answer, || if ofctl { tables::ofctl(&answer) } else { tables::flows(&answer) })?;
         // what is not told cannot be said to be right
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
         let status = if drift && drifts { DRIFT_STATUS } else { 0 };

@@ -107,6 +107,35 @@ pub(super) fn flows(answer: &Flows) -> String {
     text
 }
 
+/// Lists the flows as a file for `ovs-ofctl`: what it does not know is in comments.
+pub(super) fn ofctl(answer: &Flows) -> String {
+    let mut text = String::new();
+    let mut switch = None;
+    for flow in &answer.flows {
+        if switch != Some(&flow.switch) {
+            switch = Some(&flow.switch);
+            let _ = writeln!(text, "# switch {}", flow.switch);
+        }
+        let words = [Some(flow.state.name()), flow.app.as_deref(), flow.cause.as_deref()];
+        let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let _ = match &flow.ofctl {
+            Some(ofctl) => writeln!(text, "{ofctl}  # {words}"),
+            None => writeln!(
+                text,
+                "# not expressible: table={},priority={},{} actions={}  # {words}",
+                flow.table, flow.priority, flow.matching, flow.actions
+            ),
+        };
+    }
+    for switch in &answer.unread {
+        let _ = writeln!(text, "# {switch} did not tell its flows in time");
+    }
+    if answer.truncated {
+        text.push_str("# there are more flows than are listed: ask for one switch (--switch)\n")
+    }
+    text
+}
+
 fn flow_row(flow: &Flow) -> [String; 14] {
     let timeout = |seconds: u16| or_dash((seconds != 0).then_some(seconds));
     [
@@ -224,6 +253,7 @@ mod tests {
             bytes: 0,
             cookie: None,
             why: None,
+            ofctl: None,
         };
         let words = |tables: &[u8]| {
             let text =
@@ -233,6 +263,43 @@ mod tests {
         };
         assert_eq!(words(&[0]), (false, "1 foreign -".into()));
         assert_eq!(words(&[0, 1]), (true, "1 1 foreign".into()));
+    }
+
+    #[test]
+    fn lists_for_ovs_ofctl_have_everything_else_in_comments() {
+        let flow = |switch: &str, ofctl: Option<&str>| Flow {
+            switch: switch.into(),
+            state: FlowState::Intended,
+            app: Some("hosts".into()),
+            cause: None,
+            table: 0,
+            priority: 5,
+            matching: "in_port=1,ip_dscp=4".into(),
+            actions: "drop".into(),
+            idle_s: 0,
+            hard_s: 0,
+            age_s: None,
+            packets: 0,
+            bytes: 0,
+            cookie: None,
+            why: None,
+            ofctl: ofctl.map(String::from),
+        };
+        let text = "priority=5,in_port=1 actions=drop";
+        let listed = ofctl(&Flows {
+            flows: vec![flow("1", Some(text)), flow("1", None), flow("2", Some(text))],
+            unread: vec!["3".into()],
+            ..Flows::default()
+        });
+        let expected = "\
+# switch 1
+priority=5,in_port=1 actions=drop  # intended, hosts
+# not expressible: table=0,priority=5,in_port=1,ip_dscp=4 actions=drop  # intended, hosts
+# switch 2
+priority=5,in_port=1 actions=drop  # intended, hosts
+# 3 did not tell its flows in time
+";
+        assert_eq!(listed, expected);
     }
 
     #[test]

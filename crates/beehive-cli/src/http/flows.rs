@@ -4,6 +4,7 @@
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
 use crate::http::fan_out::{QuerySlot, next, query_each};
+use crate::http::ofctl;
 use crate::http::switches::{SwitchQuery, node, query};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -13,6 +14,7 @@ use beehive_nom::object::{
     Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as IntendedState, FlowsRead,
     FoundFlow, IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
 };
+use beehive_of::Version;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -33,6 +35,9 @@ pub(super) struct FlowsQuery {
     /// Only those where what is there and what should be there differ, and those of others.
     #[serde(default)]
     drift: bool,
+    /// Also write each flow in the syntax of `ovs-ofctl`.
+    #[serde(default)]
+    ofctl: bool,
 }
 
 /// The flows of the switches: what is there, what should be there, which app wants it and what for.
@@ -41,9 +46,10 @@ pub(super) async fn flows(
     State(served): State<Served>,
     which: Result<Query<FlowsQuery>, QueryRejection>,
 ) -> Result<Json<Flows>, Failure> {
-    let FlowsQuery { switch, drift } = query(which)?;
+    let FlowsQuery { switch, drift, ofctl } = query(which)?;
     let deadline = Instant::now() + SWITCHES_TIMEOUT;
     let names = Names::of(&served.hive);
+    let versions = if ofctl { versions(&served) } else { HashMap::new() };
     let mut answer = Flows::default();
     let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, mut slot| {
         let hive = served.hive.clone();
@@ -76,12 +82,15 @@ pub(super) async fn flows(
             matching: failure.flow.as_ref().map(|(_, matching)| match_text(matching, None)),
             why: failure.why.clone(),
         }));
+        let version = versions.get(&node).copied();
         let mut compared = match found {
             Some(CollectedFlows { flows, truncated, .. }) => {
                 answer.truncated |= truncated;
-                compare(node, described, flows, &names)
+                compare(node, described, flows, &names, version)
             }
-            None => described.flows.into_iter().map(|intended| unknown(node, intended, &names)).collect(),
+            None => {
+                described.flows.into_iter().map(|intended| unknown(node, intended, &names, version)).collect()
+            }
         };
         compared.retain(|flow| !drift || !flow.state.is_wanted());
         answer.flows.append(&mut compared);
@@ -161,6 +170,14 @@ async fn verify_switch(
             _ => tokio::time::sleep(slot.poll_interval()).await,
         }
     }
+}
+
+/// The OpenFlow version of each connected switch.
+fn versions(served: &Served) -> HashMap<NodeId, Version> {
+    let status = served.directory.status(served.hive.now()).into_iter().filter(|status| !status.auxiliary);
+    status
+        .filter_map(|status| Some((node(status.node.as_deref()?).ok()?, ofctl::version(status.protocol))))
+        .collect()
 }
 
 /// The switches that are meant.
@@ -266,7 +283,13 @@ impl Names {
     }
 }
 
-fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, names: &Names) -> Vec<api::Flow> {
+fn compare(
+    node: NodeId,
+    described: NodeDescription,
+    found: Vec<FoundFlow>,
+    names: &Names,
+    version: Option<Version>,
+) -> Vec<api::Flow> {
     let mut wanted: BTreeMap<FlowKey, IntendedFlow> =
         described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
     let mut list = Vec::with_capacity(found.len());
@@ -297,10 +320,11 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             bytes: found.bytes,
             cookie: Some(format!("{:#x}", found.cookie)),
             why,
+            ofctl: version.and_then(|version| ofctl::found(&found, version)),
         })
     }
     let missing = |IntendedFlow { flow, state }| {
-        intended_only(node, FlowState::Missing, flow, state_text(&state), names)
+        intended_only(node, FlowState::Missing, flow, state_text(&state), names, version)
     };
     list.extend(wanted.into_values().map(missing));
     list.sort_by(|a, b| {
@@ -311,16 +335,28 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
 }
 
 /// A flow that should be in a switch which has not told what it has.
-fn unknown(node: NodeId, IntendedFlow { flow, state }: IntendedFlow, names: &Names) -> api::Flow {
+fn unknown(
+    node: NodeId,
+    IntendedFlow { flow, state }: IntendedFlow,
+    names: &Names,
+    version: Option<Version>,
+) -> api::Flow {
     let why = match state {
         IntendedState::Confirmed => "it was there; the switch does not tell its flows".to_string(),
         state => state_text(&state),
     };
-    intended_only(node, FlowState::Unknown, flow, why, names)
+    intended_only(node, FlowState::Unknown, flow, why, names, version)
 }
 
 /// A flow as it should be.
-fn intended_only(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Names) -> api::Flow {
+fn intended_only(
+    node: NodeId,
+    state: FlowState,
+    flow: Flow,
+    why: String,
+    names: &Names,
+    version: Option<Version>,
+) -> api::Flow {
     api::Flow {
         switch: node.to_string(),
         state,
@@ -337,6 +373,7 @@ fn intended_only(node: NodeId, state: FlowState, flow: Flow, why: String, names:
         bytes: 0,
         cookie: None,
         why: Some(why),
+        ofctl: version.and_then(|version| ofctl::intended(&flow, version)),
     }
 }
 
@@ -427,7 +464,7 @@ mod tests {
             failures: Vec::new(),
         };
         let names = Names { apps: HashMap::new(), messages: HashMap::new() };
-        let compared = compare(NodeId(1), described, collected.flows, &names);
+        let compared = compare(NodeId(1), described, collected.flows, &names, None);
         assert!(compared.iter().all(|flow| !matches!(flow.state, FlowState::Missing)));
         assert_eq!(compared.iter().filter(|flow| matches!(flow.state, FlowState::Different)).count(), 1);
     }

@@ -11,6 +11,7 @@ mod flows;
 mod guard;
 mod host_header;
 mod metrics;
+mod ofctl;
 mod reload;
 mod server;
 mod status;

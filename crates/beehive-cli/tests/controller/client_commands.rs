@@ -167,6 +167,32 @@ fn flows_of_a_switch_that_does_not_tell_are_unknown_and_that_is_drift() {
 }
 
 #[test]
+fn flows_are_listed_in_the_syntax_of_ovs_ofctl() {
+    let controller = Daemon::start(&["--app", "firewall,learning-switch"]);
+    answer_flow_requests(connect_switch(&controller.switches, 7));
+    let (code, text, words) = run_client(&controller, &["flows", "--ofctl"]);
+    assert_eq!(code, Some(0), "{words}");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("# switch 0000000000000007"), "{text}");
+
+    let flow = lines.find(|line| line.contains("firewall")).unwrap_or_else(|| panic!("no flow in {text}"));
+    let (flow, comment) = flow.split_once("  # ").expect("a comment");
+    assert!(comment.contains("firewall, NodeJoined"), "{comment}");
+    let flow = beehive_of::text::Flow::parse(flow, beehive_of::Version::V1_0).expect("ovs-ofctl reads it");
+    assert_eq!((flow.priority, flow.cookie >> 48), (1_000, 0xbee1));
+
+    let (_, json, _) = run_client(&controller, &["flows", "--ofctl", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(
+        json["flows"][0]["ofctl"].as_str().is_some_and(|flow| flow.starts_with("cookie=0xbee1")),
+        "{json}"
+    );
+    let (_, json, _) = run_client(&controller, &["flows", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["flows"][0]["ofctl"].is_null(), "{json}");
+}
+
+#[test]
 fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let folder = Folder::new("silent");
     // they stay, though they do not say that they are there
