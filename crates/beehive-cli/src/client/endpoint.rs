@@ -1,23 +1,23 @@
-//! Where the controller is that is asked, and what shows that one may.
+//! The flags that say where a running controller is and how to authenticate.
 
 use crate::http::token;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Where the controller is that is asked: the same flag, environment and default for every command that asks one.
+/// Address and token of a controller: the same flags, environment variables and defaults for every command that queries one.
 #[derive(Args, Debug)]
 pub(crate) struct Endpoint {
-    /// Where the controller serves HTTP; it says so when it starts
+    /// Address where the controller serves HTTP; it prints the address when it starts
     #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653", value_parser = parse_address)]
     pub(crate) http: String,
 
-    /// Show the token in this file, where the controller asks for one
+    /// File with the token, if the controller was started with one
     #[arg(long, env = "BEEHIVE_HTTP_TOKEN_FILE", value_name = "FILE")]
     pub(crate) http_token_file: Option<PathBuf>,
 }
 
 impl Endpoint {
-    /// The token to show; none: none is asked for.
+    /// Reads the token. Returns `None` if no file was given.
     pub(super) fn token(&self) -> Result<Option<String>, String> {
         let read = self.http_token_file.as_ref().map(|file| {
             token::read(file).map_err(|why| format!("--http-token-file {}: {why}", file.display()))
@@ -26,7 +26,7 @@ impl Endpoint {
     }
 }
 
-/// Reads an address and a port, with or without what a browser shows around it.
+/// Parses an address with a port. A scheme and a path, as in a browser's address bar, are ignored.
 fn parse_address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.split_once('/').map_or(address, |(address, _)| address);
@@ -34,9 +34,11 @@ fn parse_address(text: &str) -> Result<String, String> {
         let is_whole = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
         !host.is_empty() && is_whole && port.parse::<u16>().is_ok_and(|port| port > 0)
     });
+
     if is_address {
         return Ok(address.to_string());
     }
+
     Err("not an address with a port; write 127.0.0.1:8653, as the controller says when it starts".into())
 }
 
@@ -54,6 +56,7 @@ mod tests {
         ] {
             assert_eq!(parse_address(text).as_deref(), Ok(read));
         }
+
         for wrong in
             ["", "off", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "::1:8653", ":8653", "a:65536", "a:b"]
         {

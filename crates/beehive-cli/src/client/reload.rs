@@ -1,4 +1,4 @@
-//! `beehive reload`: has a running controller read its configuration file again.
+//! `beehive reload`: makes a running controller reload its configuration file.
 
 use super::endpoint::Endpoint;
 use super::request::{Method, Request};
@@ -7,16 +7,16 @@ use crate::api::Reloaded;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Has a running controller read its configuration file again, as SIGHUP does, and says what has changed.
+/// Makes a running controller reload its configuration file, as SIGHUP does, and prints the changes.
 ///
-/// Settings of apps, the tables [apps.*], come into force: all of them, or none if anything in the file is wrong. Keys of
-/// [controller] take effect when the controller starts again; those that differ are named.
+/// The settings of apps, the tables [apps.*], take effect at once: all of them, or none if the file has an error. Changed keys
+/// of [controller] are listed; they take effect at the next start.
 #[derive(Args, Debug)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
     controller: Endpoint,
 
-    /// Print JSON, one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -37,12 +37,14 @@ fn text(answer: &Reloaded) -> String {
         [] => "no settings of apps have changed\n".to_string(),
         _ => format!("other settings are in force: {}\n", apps.join(", ")),
     };
+
     if !at_next_start.is_empty() {
         text += &format!("when the controller starts again: {}\n", at_next_start.join(", "));
     }
     if !without_effect.is_empty() {
         text += &format!("of apps that do not run: {}\n", without_effect.join(", "));
     }
+
     text
 }
 
@@ -60,6 +62,7 @@ mod tests {
             at_next_start: words("listen"),
             without_effect: words("firewall"),
         };
+
         let expected = "other settings are in force: hosts\nwhen the controller starts again: listen\n\
             of apps that do not run: firewall\n";
         assert_eq!(text(&all), expected);

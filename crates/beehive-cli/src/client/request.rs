@@ -1,25 +1,25 @@
-//! A question to the controller over HTTP.
+//! Sends requests of the commands to the controller over HTTP.
 
 use super::endpoint::Endpoint;
 use crate::api::Failed;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// Bytes that are authorization of what is not understood.
+/// Maximum number of bytes of an unexpected answer that an error message shows.
 const EXCERPT_BYTES_MAX: usize = 100;
 
-/// How it is asked.
+/// The HTTP method of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
-    /// What changes nothing.
+    /// Reads only.
     Get,
-    /// What may.
+    /// May change something.
     Post,
-    /// What takes something away.
+    /// Removes something.
     Delete,
 }
 
-/// A request.
+/// A request without a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     method: Method,
@@ -32,13 +32,16 @@ impl Request {
         Request { method, path, parameters: Vec::new() }
     }
 
-    /// With a parameter, if there is one.
+    /// Adds a query parameter if there is a value.
     pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Request {
         self.parameters.extend(value.map(|value| (name, value.to_string())));
         self
     }
 
-    /// Asks; returns what the controller says, or in words why it does not.
+    /// Sends the request and parses the answer.
+    ///
+    /// # Errors
+    /// The controller cannot be reached, refuses the request, or is not this version of Beehive; the text says which.
     pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
         controller: &Endpoint,
@@ -52,6 +55,7 @@ impl Request {
                 format!("what serves HTTP at {address} is not this version of Beehive: {error}")
             });
         }
+
         Err(match serde_json::from_slice::<Failed>(&body) {
             Ok(failed) => failed.error.message,
             Err(_) => {
@@ -64,7 +68,10 @@ impl Request {
         })
     }
 
-    /// Asks; returns the status and the body.
+    /// Sends the request. Returns the HTTP status and the body, whatever the status is.
+    ///
+    /// # Errors
+    /// The token file cannot be read, or nothing answers in time.
     pub(crate) fn send(
         &self,
         controller: &Endpoint,
@@ -72,7 +79,7 @@ impl Request {
         bytes_max: u64,
     ) -> Result<(u16, Vec<u8>), String> {
         let settings = ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false);
-        // a proxy of the environment is for the web, knows no way to this machine, and should see no token
+        // no proxy from the environment: it cannot reach loopback addresses, and must not see the token
         let agent = ureq::Agent::new_with_config(settings.proxy(None).build());
         let address = &controller.http;
         let url = format!("http://{address}{}", self.path);
@@ -83,16 +90,18 @@ impl Request {
             Method::Post => authorized(agent.post(url), authorization).query_pairs(parameters).send_empty(),
             Method::Delete => authorized(agent.delete(url), authorization).query_pairs(parameters).call(),
         };
+
         let mut answer = answer.map_err(|error| {
             format!("no controller answers at {address}: {error} (is it running? --http says where it serves HTTP)")
         })?;
+
         let body = answer.body_mut().with_config().limit(bytes_max).read_to_vec();
         let body = body.map_err(|error| format!("{address}: {error}"))?;
         Ok((answer.status().as_u16(), body))
     }
 }
 
-/// With a token, if there is one.
+/// Adds the `Authorization` header, if there is a token.
 fn authorized<B>(request: ureq::RequestBuilder<B>, authorization: Option<String>) -> ureq::RequestBuilder<B> {
     match authorization {
         Some(authorization) => request.header("authorization", authorization),

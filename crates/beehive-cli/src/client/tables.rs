@@ -1,10 +1,10 @@
-//! Tables for people: columns as wide as what is in them.
+//! Renders the answers of the controller as tables.
 
 use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent, Switches, Verified};
 use crate::table::Table;
 use std::fmt::Write;
 
-/// A value that may be missing.
+/// Formats a value that may be missing.
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_string(), |value| value.to_string())
 }
@@ -30,6 +30,7 @@ pub(super) fn switches(answer: &Switches) -> String {
             (true, true) => "auxiliary",
             (true, false) => "ready",
         };
+
         table.row([
             or_dash(s.switch.as_ref()),
             s.address.clone(),
@@ -87,7 +88,7 @@ pub(super) fn flows(answer: &Flows) -> String {
         "SWITCH", "TABLE", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE",
         "PACKETS", "BYTES", "WHY",
     ]);
-    // ours are all in the first one
+    // the controller uses table 0 only; the column matters for foreign flows
     if answer.flows.iter().all(|flow| flow.table == 0) {
         table.hide(1)
     }
@@ -107,7 +108,7 @@ pub(super) fn flows(answer: &Flows) -> String {
     text
 }
 
-/// Lists the flows as a file for `ovs-ofctl`: what it does not know is in comments.
+/// Renders the flows as input for `ovs-ofctl`, with everything else in comments.
 pub(super) fn ofctl(answer: &Flows) -> String {
     let mut text = String::new();
     let mut switch = None;
@@ -116,6 +117,7 @@ pub(super) fn ofctl(answer: &Flows) -> String {
             switch = Some(&flow.switch);
             let _ = writeln!(text, "# switch {}", flow.switch);
         }
+
         let words = [Some(flow.state.name()), flow.app.as_deref(), flow.cause.as_deref()];
         let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let _ = match &flow.ofctl {
@@ -183,10 +185,10 @@ pub(super) fn verified(answer: &Verified) -> String {
     text
 }
 
-/// Characters of a message, and of an error, that a line of a table has room for.
+/// Maximum number of characters of a message or an error in a line of a table.
 const EXCERPT: usize = 60;
 
-/// The beginning of a text, on one line.
+/// Returns the first [`EXCERPT`] characters of a text.
 fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(EXCERPT).collect();
     if short.len() < text.len() {
@@ -255,12 +257,14 @@ mod tests {
             why: None,
             ofctl: None,
         };
+
         let words = |tables: &[u8]| {
             let text =
                 flows(&Flows { flows: tables.iter().copied().map(flow).collect(), ..Flows::default() });
             let last = text.lines().last().unwrap_or_default();
             (text.contains("TABLE"), last.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
         };
+
         assert_eq!(words(&[0]), (false, "1 foreign -".into()));
         assert_eq!(words(&[0, 1]), (true, "1 1 foreign".into()));
     }
@@ -285,12 +289,14 @@ mod tests {
             why: None,
             ofctl: ofctl.map(String::from),
         };
+
         let text = "priority=5,in_port=1 actions=drop";
         let listed = ofctl(&Flows {
             flows: vec![flow("1", Some(text)), flow("1", None), flow("2", Some(text))],
             unread: vec!["3".into()],
             ..Flows::default()
         });
+
         let expected = "\
 # switch 1
 priority=5,in_port=1 actions=drop  # intended, hosts
@@ -319,11 +325,13 @@ priority=5,in_port=1 actions=drop  # intended, hosts
             sender: "outside".into(),
             words: "x".repeat(100),
         };
+
         let text = dead_letters(&DeadLetters { letters: vec![letter], total: 9, dropped: 8 });
         let message = format!("HostSeen {}… (not kept)", "x".repeat(60));
         let row = format!("     7   61  hosts  seen     {message}  panicked: two?lines  00000000000000ff");
         assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
         assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 had to make room"));
+
         assert_eq!(dead_letters(&DeadLetters::default()), "no message has failed since the start\n");
     }
 }

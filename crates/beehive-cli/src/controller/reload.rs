@@ -1,5 +1,4 @@
-//! Reading the configuration file again while the controller runs: settings of apps come into force, and what else has
-//! changed is named.
+//! Reloads the configuration file while the controller runs: settings of apps take effect, other changed keys are reported.
 
 use super::apps::AppChoice;
 use super::options::{ControllerArgs, Options};
@@ -7,23 +6,23 @@ use crate::api::Reloaded;
 use beehive_core::{Hive, ReconfigureError};
 use tokio::sync::Mutex;
 
-/// What is needed to decide again.
+/// Reloads the configuration file with the command line and environment of the start.
 pub(crate) struct Reloader {
     hive: Hive,
     arguments: ControllerArgs,
     custom: Vec<AppChoice>,
-    /// As it was decided last.
+    /// The options in force.
     options: Mutex<Options>,
 }
 
-/// Why the configuration stays as it is.
+/// Reason why a reload changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReloadError {
-    /// The controller runs without a file.
+    /// The controller was started without a configuration file.
     NoFile,
-    /// Something in the file is wrong: the file, the key, and what it can be.
+    /// The file has an error. The text names the file, the key and the allowed values.
     Configuration(String),
-    /// The controller stops.
+    /// The controller is stopping.
     Stopped,
 }
 
@@ -39,7 +38,7 @@ impl std::fmt::Display for ReloadError {
 }
 
 impl Reloader {
-    /// None where the controller runs without a file.
+    /// Returns `None` if the controller was started without a configuration file.
     pub(super) fn new(
         hive: Hive,
         arguments: ControllerArgs,
@@ -50,8 +49,10 @@ impl Reloader {
         Some(Reloader { hive, arguments, custom: custom.to_vec(), options })
     }
 
-    /// Reads the file, and puts the settings of the apps that run in force; says in the log what came of it. If anything in
-    /// the file is wrong, nothing changes.
+    /// Reloads the file, applies the settings of the running apps, and logs the outcome.
+    ///
+    /// # Errors
+    /// See [`ReloadError`]. Nothing was changed.
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
         let outcome = self.reload_locked().await;
         match &outcome {
@@ -66,9 +67,11 @@ impl Reloader {
             }
             Err(why) => tracing::error!(%why, "the configuration stays as it is"),
         }
+
         outcome
     }
 
+    /// Reloads while holding the lock, so that concurrent reloads run one after the other.
     async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
         let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)
@@ -79,6 +82,7 @@ impl Reloader {
             ReconfigureError::Stopped => ReloadError::Stopped,
             _ => ReloadError::Configuration(options.settings_error(&why).to_string()),
         })?;
+
         options.settings = new.settings;
         let words = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
         Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.unused })

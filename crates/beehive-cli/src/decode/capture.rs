@@ -3,15 +3,15 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// Longest packet or block that is read, in bytes: more than any interface captures.
+/// Maximum length of a packet or block, in bytes. No interface captures packets of this size.
 const PACKET_LENGTH_MAX: usize = 1 << 20;
 
-/// Why a capture cannot be read further.
+/// Reason why the rest of a capture cannot be read.
 #[derive(Debug)]
 pub(super) enum CaptureError {
-    /// Reading failed.
+    /// The input cannot be read.
     Io(io::Error),
-    /// It is no capture of a format that is known.
+    /// The input is not a capture, or a length in it is wrong; the text says which.
     Format(&'static str),
 }
 
@@ -30,7 +30,10 @@ impl fmt::Display for CaptureError {
     }
 }
 
-/// The packets of a capture.
+/// Iterates over the packets of a capture.
+///
+/// Both formats are parsed here and not by a crate: `pcap-parser` drops the I/O error and refuses a pipe whose first read is
+/// shorter than the file header.
 pub(super) struct Packets<R> {
     input: R,
     format: Format,
@@ -52,7 +55,7 @@ fn half(bytes: &[u8], at: usize, swapped: bool) -> Option<u16> {
     Some(if swapped { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
 }
 
-/// Fills `into`; `false` at the end, and also where the capture is cut off.
+/// Fills `into`. Returns `false` at the end of the input, also if the last record is incomplete.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(into) {
         Ok(()) => Ok(true),
@@ -65,18 +68,20 @@ const NOT_A_CAPTURE: CaptureError = CaptureError::Format("this is no capture of 
 const DAMAGED: CaptureError = CaptureError::Format("the capture is damaged");
 
 impl<R: Read> Packets<R> {
-    /// Reads the head of a capture.
+    /// Reads the file header and detects the format.
     pub(super) fn new(mut input: R) -> Result<Self, CaptureError> {
         let mut magic = [0; 4];
         if !fill(&mut input, &mut magic)? {
             return Err(NOT_A_CAPTURE);
         }
+
         let format = match magic {
             [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => Some(false),
             [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => Some(true),
             [0x0a, 0x0d, 0x0d, 0x0a] => None,
             _ => return Err(NOT_A_CAPTURE),
         };
+
         let format = match format {
             Some(swapped) => {
                 let mut head = [0; 20];
@@ -87,10 +92,11 @@ impl<R: Read> Packets<R> {
             }
             None => Format::Pcapng { swapped: section(&mut input)?, links: Vec::new() },
         };
+
         Ok(Self { input, format, packet: Vec::new() })
     }
 
-    /// The next packet and its kind; `None` at the end.
+    /// Returns the next packet with its `LINKTYPE_*`, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u32, &[u8])>, CaptureError> {
         match &mut self.format {
             Format::Pcap { swapped, link } => {
@@ -98,14 +104,17 @@ impl<R: Read> Packets<R> {
                 if !fill(&mut self.input, &mut head)? {
                     return Ok(None);
                 }
+
                 let length = word(&head, 8, *swapped).ok_or(DAMAGED)? as usize;
                 if length > PACKET_LENGTH_MAX {
                     return Err(DAMAGED);
                 }
+
                 self.packet.resize(length, 0);
                 if !fill(&mut self.input, &mut self.packet)? {
                     return Ok(None);
                 }
+
                 Ok(Some((*link, self.packet.as_slice())))
             }
             Format::Pcapng { swapped, links } => loop {
@@ -113,25 +122,29 @@ impl<R: Read> Packets<R> {
                 if !fill(&mut self.input, &mut head)? {
                     return Ok(None);
                 }
+
                 if head == [0x0a, 0x0d, 0x0d, 0x0a] {
                     *swapped = section(&mut self.input)?;
                     links.clear();
                     continue;
                 }
+
                 let kind = word(&head, 0, *swapped).ok_or(DAMAGED)?;
                 if !fill(&mut self.input, &mut head)? {
                     return Ok(None);
                 }
+
                 let length = word(&head, 0, *swapped).ok_or(DAMAGED)? as usize;
                 let left = length.checked_sub(8).filter(|left| *left <= PACKET_LENGTH_MAX).ok_or(DAMAGED)?;
                 self.packet.resize(left, 0);
                 if !fill(&mut self.input, &mut self.packet)? {
                     return Ok(None);
                 }
+
                 match kind {
-                    // Interface description.
+                    // interface description block
                     1 => links.push(half(&self.packet, 0, *swapped).ok_or(DAMAGED)?.into()),
-                    // Enhanced packet.
+                    // enhanced packet block
                     6 => {
                         let interface = word(&self.packet, 0, *swapped).ok_or(DAMAGED)? as usize;
                         let length = word(&self.packet, 12, *swapped).ok_or(DAMAGED)? as usize;
@@ -141,7 +154,7 @@ impl<R: Read> Packets<R> {
                             None => Err(DAMAGED),
                         };
                     }
-                    // Simple packet.
+                    // simple packet block: always of the first interface
                     3 => {
                         let length = word(&self.packet, 0, *swapped).ok_or(DAMAGED)? as usize;
                         let link = *links.first().ok_or(DAMAGED)?;
@@ -155,17 +168,19 @@ impl<R: Read> Packets<R> {
     }
 }
 
-/// Reads the rest of the block that starts a section; returns its order of bytes.
+/// Reads a section header block after its type. Returns whether the section is big-endian.
 fn section(input: &mut impl Read) -> Result<bool, CaptureError> {
     let mut head = [0; 8];
     if !fill(input, &mut head)? {
         return Err(NOT_A_CAPTURE);
     }
+
     let swapped = match head.get(4..) {
         Some([0x4d, 0x3c, 0x2b, 0x1a]) => false,
         Some([0x1a, 0x2b, 0x3c, 0x4d]) => true,
         _ => return Err(NOT_A_CAPTURE),
     };
+
     let length = word(&head, 0, swapped).ok_or(NOT_A_CAPTURE)? as usize;
     let left = length.checked_sub(12).filter(|left| *left <= PACKET_LENGTH_MAX).ok_or(DAMAGED)?;
     let mut rest = vec![0; left];
@@ -188,6 +203,7 @@ mod tests {
         for length in 0..24 {
             assert!(Packets::new(&capture[..length]).is_err());
         }
+
         assert!(Packets::new(&b"no capture at all"[..]).is_err());
     }
 }

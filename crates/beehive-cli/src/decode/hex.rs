@@ -1,20 +1,20 @@
-//! Hexadecimal digits to bytes.
+//! Parses hexadecimal digits as people paste them, and says where a line is wrong.
 
 use std::fmt;
 
-/// Why a line is not the digits of whole bytes.
+/// Reason why a line cannot be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HexError {
-    /// A character that is neither a digit nor white space.
+    /// A character is neither a digit nor white space.
     InvalidDigit {
-        /// The byte.
+        /// The offending byte.
         byte: u8,
-        /// Where it is in the line, counted from 1.
+        /// Its position in the line, counted from 1.
         column: usize,
     },
-    /// An odd number of digits.
+    /// The number of digits is odd.
     OddLength {
-        /// That number.
+        /// The number of digits.
         digits: usize,
     },
 }
@@ -32,7 +32,7 @@ impl fmt::Display for HexError {
     }
 }
 
-/// The bytes of a line; white space between digits is ignored, and so is 0x before the digits of a word.
+/// Parses a line into bytes. White space between digits is ignored, and so is `0x` at the start of a word.
 pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, HexError> {
     let mut bytes = Vec::with_capacity(line.len() / 2);
     let mut high = None;
@@ -45,6 +45,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, HexError> {
             let Some(digit) = digit.and_then(|digit| u8::try_from(digit).ok()) else {
                 return Err(HexError::InvalidDigit { byte: *byte, column: column + at + 1 });
             };
+
             digits += 1;
             high = match high {
                 None => Some(digit),
@@ -54,8 +55,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, HexError> {
                 }
             };
         }
+
         column += word.len() + 1;
     }
+
     if high.is_some() { Err(HexError::OddLength { digits }) } else { Ok(bytes) }
 }
 

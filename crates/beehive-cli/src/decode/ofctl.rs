@@ -5,10 +5,10 @@ use beehive_of::message::{Message, Multipart, ReplyBody};
 use beehive_of::text::{show_actions, show_entry, show_fields, show_flow};
 use beehive_of::tree::Node;
 
-/// Fields of a flow-mod that the syntax of flows has no place for.
+/// Fields of a flow-mod that the syntax of `ovs-ofctl` cannot express; they stay as they are.
 const BESIDE_FLOW: [&str; 5] = ["version", "type", "xid", "command", "buffer_id"];
 
-/// Replaces those parts of a message's tree for which `ovs-ofctl` has a syntax.
+/// Replaces the parts of a message's tree for which `ovs-ofctl` has a syntax.
 pub(super) fn abbreviate(message: &Message<'_>, version: Version, tree: Node) -> Node {
     let Node::Record(mut fields) = tree else { return tree };
     let mut replace = |name: &str, value: Node| {

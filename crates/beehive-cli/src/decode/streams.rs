@@ -6,16 +6,16 @@ use std::net::{IpAddr, SocketAddr};
 use beehive_of::FrameBuffer;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// Most connections that are followed at a time; those beyond are told and left out.
+/// Maximum number of directions of connections that are followed; the first one beyond it is reported.
 const STREAMS_MAX: usize = 4_096;
 
-/// Most bytes of one direction that wait for a packet before them.
+/// Maximum number of bytes of one direction that are buffered until the data before them arrives.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum number of segments of one direction that are buffered until the data before them arrives.
 const EARLY_SEGMENTS_MAX: usize = 4_096;
 
-/// Kinds of packets (`LINKTYPE_*`).
+/// Link types that can carry TCP (`LINKTYPE_*`).
 mod link {
     pub(super) const NULL: u32 = 0;
     pub(super) const ETHERNET: u32 = 1;
@@ -50,11 +50,13 @@ pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
         link::RAW | link::IPV4 | link::IPV6 => LaxSlicedPacket::from_ip(packet).ok()?,
         _ => return None,
     };
+
     let (source, destination): (IpAddr, IpAddr) = match sliced.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
         LaxNetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
         LaxNetSlice::Arp(_) => return None,
     };
+
     let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };
 
     // SYN takes up one sequence number before the data
@@ -68,26 +70,29 @@ pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
     })
 }
 
-/// One direction of a connection, put in order.
+/// The reassembled data of one direction of a connection.
 #[derive(Default)]
 struct Stream {
-    /// The number of the byte that comes next.
+    /// Sequence number of the next byte; `None` before the first segment.
     next: Option<u32>,
+    /// Segments that arrived before the data in front of them, by sequence number.
     early: BTreeMap<u32, Vec<u8>>,
+    /// Sum of the lengths in `early`.
     early_bytes: usize,
     frames: FrameBuffer,
+    /// Whether an error was reported; the direction is ignored from then on.
     failed: bool,
 }
 
-/// What a capture says: a message, or that a direction cannot be followed further.
+/// A message of a connection, or the reason why a direction cannot be followed any further.
 pub(super) enum Event<'e> {
-    /// A message.
+    /// A complete message with its source and destination.
     Message(SocketAddr, SocketAddr, &'e [u8]),
-    /// What is wrong.
+    /// An error with the direction's source and destination. No more events follow for that direction.
     Failed(SocketAddr, SocketAddr, String),
 }
 
-/// The connections of a capture.
+/// The connections of a capture, followed in both directions.
 #[derive(Default)]
 pub(super) struct Streams {
     streams: HashMap<(SocketAddr, SocketAddr), Stream>,
@@ -96,7 +101,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Takes a segment, and hands out the messages that are complete with it.
+    /// Adds a segment and calls `then` for each message that it completes.
     pub(super) fn take<E>(
         &mut self,
         segment: &Segment<'_>,
@@ -106,6 +111,7 @@ impl Streams {
         if segment.data.is_empty() && !segment.starts {
             return Ok(());
         }
+
         if !self.streams.contains_key(&key) && self.streams.len() >= STREAMS_MAX {
             if std::mem::replace(&mut self.is_full, true) {
                 return Ok(());
@@ -115,6 +121,7 @@ impl Streams {
             );
             return then(Event::Failed(segment.from, segment.to, error));
         }
+
         let stream = self.streams.entry(key).or_default();
         if segment.starts {
             *stream = Stream { next: Some(segment.sequence), ..Stream::default() };
@@ -122,6 +129,7 @@ impl Streams {
         if stream.failed {
             return Ok(());
         }
+
         let error = stream.add(segment).err();
         loop {
             match stream.frames.next_frame() {
@@ -133,6 +141,7 @@ impl Streams {
                 }
             }
         }
+
         match error {
             Some(error) => {
                 *stream = Stream::failed();
@@ -149,8 +158,9 @@ impl Stream {
         Stream { failed: true, ..Stream::default() }
     }
 
+    /// Appends the segment, or buffers it until the data before it arrives.
     fn add(&mut self, segment: &Segment<'_>) -> Result<(), &'static str> {
-        // A capture may begin in the middle: what is seen first is held to start a message.
+        // a capture may begin in the middle of a connection: assume that its first segment starts a message
         let next = *self.next.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(next) as i32;
         if ahead > 0 {
@@ -165,6 +175,7 @@ impl Stream {
             let is_bounded = self.early_bytes <= EARLY_BYTES_MAX && self.early.len() <= EARLY_SEGMENTS_MAX;
             return if is_bounded { Ok(()) } else { Err("packets are missing in the capture") };
         }
+
         self.append(segment.sequence, segment.data);
         while let Some((sequence, data)) = self.ready() {
             self.append(sequence, &data);
@@ -172,7 +183,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The next of those that wait and need not any more.
+    /// Removes a buffered segment that can be appended now.
     fn ready(&mut self) -> Option<(u32, Vec<u8>)> {
         let next = self.next?;
         let sequence = self.early.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
@@ -181,7 +192,7 @@ impl Stream {
         Some((sequence, data))
     }
 
-    /// Appends what of `data` is new.
+    /// Appends the part of `data` that was not received before.
     fn append(&mut self, sequence: u32, data: &[u8]) {
         let Some(next) = self.next else { return };
         let known = next.wrapping_sub(sequence) as usize;
@@ -214,6 +225,7 @@ mod tests {
             });
             taken.unwrap();
         }
+
         (messages, errors)
     }
 
@@ -231,6 +243,7 @@ mod tests {
             part(first.wrapping_add(8), false, &HELLO),
             part(first.wrapping_add(16), false, &HELLO[..3]),
         ];
+
         assert_eq!(followed(&parts), (vec![HELLO.to_vec(), HELLO.to_vec()], vec![]));
     }
 
@@ -266,6 +279,7 @@ mod tests {
             part(5, false, &HELLO[4..]),
             part(1, false, &HELLO[..4]),
         ];
+
         assert_eq!(followed(&longer), (vec![HELLO.to_vec()], vec![]));
     }
 
@@ -284,6 +298,7 @@ mod tests {
             });
             taken.unwrap();
         }
+
         assert_eq!(
             errors,
             ["the capture has more than 4096 connections; this one and later ones are skipped"]
@@ -310,6 +325,7 @@ mod tests {
         sll.extend([8, 0]);
         let mut sll2 = vec![8, 0];
         sll2.extend([0; 18]);
+
         for (kind, packet) in [
             (link::ETHERNET, packet.clone()),
             (link::RAW, ip.to_vec()),
@@ -322,6 +338,7 @@ mod tests {
             assert_eq!((found.from.to_string(), found.to.port()), ("10.0.0.1:6653".into(), 40_000), "{kind}");
             assert_eq!((found.sequence, found.starts, found.data), (7, false, &HELLO[..]), "{kind}");
         }
+
         assert!(segment(9_999, &packet).is_none());
     }
 

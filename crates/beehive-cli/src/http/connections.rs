@@ -1,4 +1,4 @@
-//! Who is connected: where the house is full, whoever came first and asks nothing right now has to go for who comes.
+//! Connection tracker: when the limit is reached, the oldest idle connection is evicted.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
-/// All that are connected, in the order in which they came.
+/// All open connections, in the order in which they were accepted.
 #[derive(Clone, Default)]
 pub(super) struct ConnectionTracker {
     connections: Arc<Mutex<Connections>>,
@@ -14,28 +14,30 @@ pub(super) struct ConnectionTracker {
 
 #[derive(Default)]
 struct Connections {
+    /// Number of the next connection.
     next: u64,
     by_number: BTreeMap<u64, Connection>,
 }
 
 struct Connection {
+    /// Whether a request is in flight.
     busy: Arc<AtomicBool>,
-    /// Dropped when it has to go.
+    /// Dropping it resolves the receiver that [`ConnectionTracker::track`] returned: the connection is evicted.
     _keep_open: oneshot::Sender<()>,
 }
 
-/// The place of one that is connected; free when dropped.
+/// Registration of a connection; ends when dropped.
 pub(super) struct TrackedConnection {
     tracker: ConnectionTracker,
     number: u64,
     busy: Arc<AtomicBool>,
 }
 
-/// Lasts while a request is being answered.
+/// Marks the connection as busy until it is dropped.
 pub(super) struct RequestInFlight(Arc<AtomicBool>);
 
 impl ConnectionTracker {
-    /// A place for one more, and what ends when it has to go.
+    /// Registers a connection. The receiver resolves when the connection is evicted.
     pub(super) fn track(&self) -> (TrackedConnection, oneshot::Receiver<()>) {
         let (keep_open, evicted) = oneshot::channel();
         let busy = Arc::<AtomicBool>::default();
@@ -47,7 +49,7 @@ impl ConnectionTracker {
         (TrackedConnection { tracker: self.clone(), number, busy }, evicted)
     }
 
-    /// Sends one away that asks nothing right now; false if there is none.
+    /// Evicts the oldest connection without a request in flight. Returns `false` if there is none.
     pub(super) fn evict_idle(&self) -> bool {
         let mut connections = self.connections.lock();
         let idle = |connection: &Connection| !connection.busy.load(Ordering::Acquire);
@@ -58,7 +60,7 @@ impl ConnectionTracker {
 }
 
 impl TrackedConnection {
-    /// A request has come.
+    /// Marks the connection as busy while the returned guard lives.
     pub(super) fn begin_request(&self) -> RequestInFlight {
         self.busy.store(true, Ordering::Release);
         RequestInFlight(self.busy.clone())
@@ -90,15 +92,17 @@ mod tests {
             let closed = oneshot::error::TryRecvError::Closed;
             all.iter_mut().map(|(_, over)| over.try_recv() == Err(closed.clone())).collect::<Vec<_>>()
         };
+
         assert!(tracker.evict_idle());
         assert_eq!(gone(&mut all), [false, true, false, false]);
         drop(asks);
         assert!(tracker.evict_idle());
         assert_eq!(gone(&mut all), [true, true, false, false]);
-        all.truncate(3); // one leaves by itself
+        all.truncate(3); // one connection ends by itself
         assert!(tracker.evict_idle() && !tracker.evict_idle(), "nobody is left");
         assert_eq!(gone(&mut all), [true; 3]);
         drop(all);
+
         assert!(tracker.connections.lock().by_number.is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! `/api/v1/dead-letters`: messages that could not be handled; they can be sent again, or thrown away.
+//! `/api/v1/dead-letters`: lists messages that could not be handled, and resends or discards them.
 
 use crate::api::{DeadLetters, Discarded, Failure, Letter, NotResent, Resent};
 use crate::http::Served;
@@ -10,14 +10,14 @@ use beehive_core::{Address, DeadLetter, ErrorKind, Hive, ResendError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Which letters are meant: one, or all.
+/// Selects one dead letter or all of them.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeadLettersQuery {
-    /// This one.
+    /// Number of the dead letter.
     number: Option<u64>,
-    /// All of them.
+    /// Select all dead letters.
     #[serde(default)]
     all: bool,
 }
@@ -49,6 +49,7 @@ fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
         (None, Address::App(_)) => "an app".to_string(),
         (None, Address::Outside) => "outside".to_string(),
     };
+
     Letter {
         number: letter.number,
         seconds_ago: hive.now().since(letter.at).as_secs(),
@@ -66,7 +67,7 @@ fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
     }
 }
 
-/// Messages that could not be handled, as far as they are kept.
+/// Lists the dead letters that are stored.
 #[utoipa::path(get, path = "/api/v1/dead-letters", responses((status = 200, body = DeadLetters), Failure))]
 pub(super) async fn list(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
     let letters = hive.dead_letters().into_iter().map(|letter| to_api(&hive, letter)).collect();
@@ -74,7 +75,7 @@ pub(super) async fn list(State(Served { hive, .. }): State<Served>) -> Json<Dead
     Json(DeadLetters { letters, total: status.dead_letters, dropped: status.dead_letters_dropped })
 }
 
-/// Has messages handled that could not be before.
+/// Resends dead letters to the apps that failed to handle them.
 #[utoipa::path(post, path = "/api/v1/dead-letters/resend", params(DeadLettersQuery), responses((status = 200, body = Resent), Failure))]
 pub(super) async fn resend(
     State(Served { hive, .. }): State<Served>,
@@ -87,15 +88,16 @@ pub(super) async fn resend(
             Ok(()) => answer.resent.push(number),
             Err(ResendError::Unavailable) => return Err(Failure::unavailable(ResendError::Unavailable)),
             Err(why @ ResendError::Unknown { .. }) if !which.all => return Err(Failure::unknown_letter(why)),
-            // of all, one may be gone by now
+            // evicted since the list was made
             Err(ResendError::Unknown { .. }) => {}
             Err(why) => answer.not_resent.push(NotResent { number, why: why.to_string() }),
         }
     }
+
     Ok(Json(answer))
 }
 
-/// Throws letters away.
+/// Discards dead letters.
 #[utoipa::path(delete, path = "/api/v1/dead-letters", params(DeadLettersQuery), responses((status = 200, body = Discarded), Failure))]
 pub(super) async fn discard(
     State(Served { hive, .. }): State<Served>,
@@ -151,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Asks as the commands do.
+    /// Sends a request as the commands do.
     async fn ask(http: &str, request: Request) -> (u16, serde_json::Value) {
         let controller = Endpoint { http: http.to_string(), http_token_file: None };
         let asked = move || request.send(&controller, Duration::from_secs(10), 1 << 20).expect("answers");
@@ -179,7 +181,8 @@ mod tests {
             assert_eq!((&first["number"], &first["app"]), (&1.into(), &"fragile".into()));
             assert_eq!((&first["words"], &first["error"]), (&"{\"number\":1}".into(), &"stung".into()));
             assert_eq!(first["chain"].as_str().map(str::len), Some(16));
-            // one, which does well now; one that is thrown away; all that is left
+
+            // resend one, which succeeds now; discard one; resend the rest
             MENDED.store(true, Ordering::Release);
             let again = |which, value| {
                 Request::new(Method::Post, "/api/v1/dead-letters/resend").with(which, Some(value))
@@ -194,6 +197,7 @@ mod tests {
                 let (status, failed) = ask(&http, request).await;
                 assert_eq!((status, &failed["error"]["code"]), (404, &"unknown_letter".into()));
             }
+
             assert_eq!(ask(&http, Request::new(Method::Delete, path)).await.0, 400, "which one?");
             assert_eq!(ask(&http, again("all", "true")).await.1["resent"], serde_json::json!([3]));
             hive.idle().await;
@@ -202,6 +206,7 @@ mod tests {
             assert_eq!((&listed["letters"], &listed["total"]), (&serde_json::json!([]), &3.into()));
             drop(over);
             serving.await.expect("ends");
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }

@@ -1,4 +1,4 @@
-//! Requests that fail: a status, a code for programs, words for people.
+//! Error responses: an HTTP status, a code for programs and a message for people.
 
 use crate::api::{Failed, Failure, FailureCode};
 use axum::Json;
@@ -28,7 +28,7 @@ impl Failure {
     }
 }
 
-/// How every endpoint fails, for its description.
+/// The error responses of every endpoint, for the OpenAPI description.
 impl IntoResponses for Failure {
     fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
         let statuses = [
@@ -46,6 +46,7 @@ impl IntoResponses for Failure {
         let content = || Content::new(Some(Ref::from_schema_name("Failed")));
         let response =
             |words| ResponseBuilder::new().description(words).content("application/json", content());
+
         statuses.into_iter().map(|(status, words)| (status.into(), response(words).build().into())).collect()
     }
 }
@@ -67,6 +68,7 @@ impl IntoResponse for Failure {
             FailureCode::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
             FailureCode::Unavailable | FailureCode::Busy => StatusCode::SERVICE_UNAVAILABLE,
         };
+
         (status, Json(Failed { error: self })).into_response()
     }
 }

@@ -1,4 +1,4 @@
-//! Asking many switches: some at the same time, and whoever is silent keeps none of the others waiting.
+//! Queries many switches with bounded concurrency. Switches that do not answer do not block the queries of others.
 
 use crate::api::Failure;
 use beehive_nom::object::NodeId;
@@ -9,19 +9,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Switches that tell at the same time: what they tell is in memory.
+/// Maximum number of switches whose answers are in memory at the same time.
 const CONCURRENT_MAX: usize = 16;
-/// How long a switch may be silent before the next one is asked, too. It is listened to nevertheless.
+/// Time without an answer after which a switch gives up its slot, so that the next one can be queried. Its answer still counts.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
-/// Pause between two looks at whether a switch has told its flows.
+/// Interval of polling whether a switch has reported its flows.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// The same, at one that has been silent.
+/// The same for a switch that has given up its slot.
 const POLL_INTERVAL_SILENT: Duration = Duration::from_millis(200);
 
-/// What is asked of switches, and comes as they answer.
+/// Queries in flight. Dropping the set cancels them.
 pub(super) type Queries<T> = JoinSet<(NodeId, Result<T, Failure>)>;
 
-/// Asks each of `nodes`; ends with the set that is returned.
+/// Starts a query for each of `nodes`. `ask` must acquire the slot before it queries its switch.
 pub(super) fn query_each<T, F>(nodes: Vec<NodeId>, ask: impl Fn(NodeId, QuerySlot) -> F) -> Queries<T>
 where
     T: Send + 'static,
@@ -36,14 +36,14 @@ where
     queries
 }
 
-/// What one of them answers, whoever is first; none: all have.
+/// Returns the answer of the next switch that completes, or `None` after the last one.
 pub(super) async fn next<T: 'static>(queries: &mut Queries<T>) -> Result<Option<(NodeId, T)>, Failure> {
     let Some(answered) = queries.join_next().await else { return Ok(None) };
     let (node, answer) = answered.map_err(Failure::unavailable)?;
     Ok(Some((node, answer?)))
 }
 
-/// A switch's turn to tell. Over when dropped, and earlier if the switch is silent.
+/// Permit to query one switch. It is released when dropped, and earlier if the switch does not answer.
 #[derive(Debug)]
 pub(super) struct QuerySlot {
     slots: Arc<Semaphore>,
@@ -52,15 +52,15 @@ pub(super) struct QuerySlot {
 }
 
 impl QuerySlot {
-    /// Waits for it.
+    /// Waits for a permit.
     pub(super) async fn acquire(&mut self) {
-        // nobody closes it
+        // the semaphore is never closed
         self.permit = self.slots.clone().acquire_owned().await.ok();
         self.acquired = Instant::now();
     }
 
-    /// What comes first, until `deadline`. The turn is another one's if nothing has come for long; whoever speaks then waits
-    /// for a turn again, so that no more than have one are kept in memory.
+    /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer, and acquires it again
+    /// before it returns a late one: the number of answers in memory stays bounded.
     pub(super) async fn receive_or_release<T>(
         &mut self,
         deadline: Instant,
@@ -71,13 +71,14 @@ impl QuerySlot {
         if let Ok(received) = tokio::time::timeout_at(silent, &mut receive).await {
             return Some(received);
         }
+
         self.permit = None;
         let received = tokio::time::timeout_at(deadline, receive).await.ok()?;
         tokio::time::timeout_at(deadline, self.acquire()).await.ok()?;
         Some(received)
     }
 
-    /// How long to wait before one looks again. The turn is another one's as soon as it takes long.
+    /// Returns the time until the next poll. Releases the permit once the query has taken longer than [`SILENCE_MAX`].
     pub(super) fn poll_interval(&mut self) -> Duration {
         if self.acquired.elapsed() < SILENCE_MAX {
             return POLL_INTERVAL;

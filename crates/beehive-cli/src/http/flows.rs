@@ -1,5 +1,4 @@
-//! `/api/v1/flows`: what switches have and what they should have, side by side; and `/flows/verify`, which has them put
-//! right at once.
+//! `/api/v1/flows` compares the flows of switches with the intended ones; `/api/v1/flows/verify` reconciles them at once.
 
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
@@ -21,26 +20,26 @@ use std::time::Duration;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// Flows that are told at once; beyond that one switch at a time has to be asked for.
+/// Maximum number of flows in an answer. Clients query single switches for more.
 const FLOWS_MAX: usize = 100_000;
-/// How long the switches may take, all together.
+/// Time that all switches together have to report their flows.
 const SWITCHES_TIMEOUT: Duration = Duration::from_secs(8);
-/// FlowsQuery flows are asked about.
+/// The query parameters of `/api/v1/flows`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlowsQuery {
-    /// Those of this switch; none: of all.
+    /// Datapath id of a switch. Default: all switches.
     switch: Option<String>,
-    /// Only those where what is there and what should be there differ, and those of others.
+    /// Return only flows that differ from the intended ones, and flows of other controllers.
     #[serde(default)]
     drift: bool,
-    /// Also write each flow in the syntax of `ovs-ofctl`.
+    /// Also return each flow in the syntax of `ovs-ofctl`.
     #[serde(default)]
     ofctl: bool,
 }
 
-/// The flows of the switches: what is there, what should be there, which app wants it and what for.
+/// Lists the flows of the switches: installed and intended ones, with their apps and causes.
 #[utoipa::path(get, path = "/api/v1/flows", params(FlowsQuery), responses((status = 200, body = Flows), Failure))]
 pub(super) async fn flows(
     State(served): State<Served>,
@@ -51,6 +50,7 @@ pub(super) async fn flows(
     let names = Names::of(&served.hive);
     let versions = if ofctl { versions(&served) } else { HashMap::new() };
     let mut answer = Flows::default();
+
     let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, mut slot| {
         let hive = served.hive.clone();
         async move {
@@ -63,15 +63,18 @@ pub(super) async fn flows(
                 }
                 None => None,
             };
-            // with its turn: what waits to be compared is bounded, too
+
+            // the slot is held until the flows are compared, which bounds the number of lists in memory
             Ok(Some((described, found, slot)))
         }
     });
+
     while let Some((node, told)) = next(&mut queries).await? {
         let Some((described, found, _slot)) = told else { continue };
         if found.is_none() {
             answer.unread.push(node.to_string())
         }
+
         let now = served.hive.now();
         answer.refused.extend(described.failures.iter().map(|failure| Refused {
             switch: node.to_string(),
@@ -82,6 +85,7 @@ pub(super) async fn flows(
             matching: failure.flow.as_ref().map(|(_, matching)| match_text(matching, None)),
             why: failure.why.clone(),
         }));
+
         let version = versions.get(&node).copied();
         let mut compared = match found {
             Some(CollectedFlows { flows, truncated, .. }) => {
@@ -92,6 +96,7 @@ pub(super) async fn flows(
                 described.flows.into_iter().map(|intended| unknown(node, intended, &names, version)).collect()
             }
         };
+
         compared.retain(|flow| !drift || !flow.state.is_wanted());
         answer.flows.append(&mut compared);
         if answer.flows.len() > FLOWS_MAX {
@@ -100,14 +105,15 @@ pub(super) async fn flows(
             break;
         }
     }
-    // each came when its switch had told it; within one they are in order
+
+    // switches answer in any order; the flows of one switch are sorted already
     answer.flows.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.refused.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.unread.sort();
     Ok(Json(answer))
 }
 
-/// Has flows put right at once.
+/// Reconciles the flows of switches at once.
 #[utoipa::path(post, path = "/api/v1/flows/verify", params(SwitchQuery), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
@@ -119,6 +125,7 @@ pub(super) async fn verify(
     let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, slot| {
         verify_switch(served.hive.clone(), node, slot, deadline)
     });
+
     while let Some((node, put_right)) = next(&mut queries).await? {
         let switch = node.to_string();
         match put_right {
@@ -134,20 +141,23 @@ pub(super) async fn verify(
             }),
         }
     }
+
     answer.switches.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.unread.sort();
     Ok(Json(answer))
 }
 
-/// What became of the flows of one switch.
+/// Outcome of reconciling one switch.
 enum Verification {
-    /// It is not there.
+    /// The switch is not connected.
     Disconnected,
-    /// It does not tell its flows, or has left meanwhile.
+    /// The switch did not report its flows in time, or disconnected meanwhile.
     Unread,
+    /// The flows were compared and corrected.
     Done(beehive_nom::object::Reading),
 }
 
+/// Starts a reconciliation and polls the node app until it is complete.
 async fn verify_switch(
     hive: Hive,
     node: NodeId,
@@ -161,6 +171,7 @@ async fn verify_switch(
         Err(RequestError::Handler(_)) => return Ok(Verification::Unread),
         Err(error) => return Err(Failure::unavailable(error)),
     }
+
     loop {
         match describe(&hive, node).await? {
             Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
@@ -172,7 +183,7 @@ async fn verify_switch(
     }
 }
 
-/// The OpenFlow version of each connected switch.
+/// Returns the OpenFlow version of each connected switch.
 fn versions(served: &Served) -> HashMap<NodeId, Version> {
     let status = served.directory.status(served.hive.now()).into_iter().filter(|status| !status.auxiliary);
     status
@@ -180,7 +191,7 @@ fn versions(served: &Served) -> HashMap<NodeId, Version> {
         .collect()
 }
 
-/// The switches that are meant.
+/// Returns the switch with this datapath id, or all connected switches.
 fn nodes(served: &Served, switch: Option<&str>) -> Result<Vec<NodeId>, Failure> {
     if let Some(text) = switch {
         let node = node(text)?;
@@ -190,11 +201,13 @@ fn nodes(served: &Served, switch: Option<&str>) -> Result<Vec<NodeId>, Failure> 
             Err(Failure::unknown_switch(node))
         };
     }
+
     let status = served.directory.status(served.hive.now());
     let main = status.iter().filter(|status| status.ready && !status.auxiliary);
     Ok(main.filter_map(|status| node(status.node.as_deref()?).ok()).collect())
 }
 
+/// Asks the node app about a switch. Returns `None` if the app does not know it.
 async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, Failure> {
     match hive.request(DescribeNode { node }).await {
         Ok(described) => Ok(Some(described)),
@@ -203,7 +216,7 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
     }
 }
 
-/// What the switch has, by way of its driver; none: it does not tell in time.
+/// Reads the flows of a switch through its driver. Returns `None` if the switch does not report them by `deadline`.
 async fn found(
     hive: &Hive,
     driver: Address,
@@ -215,12 +228,14 @@ async fn found(
     let asker = io.address();
     io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
+
     loop {
         let mail = match collected.flows.is_empty() {
             true => slot.receive_or_release(deadline, io.receive()).await?,
-            // it keeps its turn: what it has told is in memory
+            // the slot is kept, because the flows received so far are in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
+
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
             collected.take(&part.flows);
             if part.last {
@@ -230,16 +245,18 @@ async fn found(
     }
 }
 
-/// What a switch has told, as far as it is kept.
+/// The flows that a switch has reported, up to a limit.
 struct CollectedFlows {
-    /// The first flows, and of the others those that should be there: they must not seem to be missing.
+    /// The first [`FLOWS_MAX`] flows, and all intended ones: those must not be reported as missing.
     flows: Vec<FoundFlow>,
+    /// Intended flows that the switch has not reported yet.
     intended: HashSet<FlowKey>,
-    /// Whether there are more.
+    /// Whether flows were left out.
     truncated: bool,
 }
 
 impl CollectedFlows {
+    /// Returns an empty collection that keeps the `intended` flows beyond the limit.
     fn keeping(intended: HashSet<FlowKey>) -> CollectedFlows {
         CollectedFlows { flows: Vec::new(), intended, truncated: false }
     }
@@ -255,7 +272,7 @@ impl CollectedFlows {
     }
 }
 
-/// Names of what switches keep numbers of.
+/// The apps and messages behind the numbers in cookies.
 struct Names {
     apps: HashMap<Owner, &'static str>,
     messages: HashMap<Cause, &'static str>,
@@ -271,18 +288,19 @@ impl Names {
         Names { apps, messages }
     }
 
-    /// The app; its number if it does not run.
+    /// Returns the name of the app, or its number if the app does not run.
     fn app(&self, owner: Owner) -> Option<String> {
         Some(self.apps.get(&owner).map_or_else(|| format!("#{:08x}", owner.number()), ToString::to_string))
     }
 
-    /// The message; its number if no app that runs handles it.
+    /// Returns the name of the message type, or its number if no running app handles it.
     fn cause(&self, cause: Cause) -> Option<String> {
         let name = self.messages.get(&cause).map(ToString::to_string);
         name.or_else(|| (cause != Cause::UNKNOWN).then(|| format!("#{:04x}", cause.number())))
     }
 }
 
+/// Compares the installed flows with the intended ones.
 fn compare(
     node: NodeId,
     described: NodeDescription,
@@ -294,7 +312,7 @@ fn compare(
         described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
     let mut list = Vec::with_capacity(found.len());
     for found in found {
-        // what is in another table, or cannot be said here, is not in the place of one of ours
+        // intended flows are in table 0 and have nothing that network objects cannot express
         let comparable = found.table == 0 && found.more.is_none();
         let intended = if comparable { wanted.remove(&found.key()) } else { None };
         let (state, why) = match (&intended, found.ours()) {
@@ -304,6 +322,7 @@ fn compare(
             (None, Some(_)) => (FlowState::Stray, None),
             (None, None) => (FlowState::Foreign, None),
         };
+
         list.push(api::Flow {
             switch: node.to_string(),
             state,
@@ -323,6 +342,7 @@ fn compare(
             ofctl: version.and_then(|version| ofctl::found(&found, version)),
         })
     }
+
     let missing = |IntendedFlow { flow, state }| {
         intended_only(node, FlowState::Missing, flow, state_text(&state), names, version)
     };
@@ -331,10 +351,11 @@ fn compare(
         let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
         by_priority.then_with(|| a.matching.cmp(&b.matching))
     });
+
     list
 }
 
-/// A flow that should be in a switch which has not told what it has.
+/// Describes an intended flow of a switch that has not reported its flows.
 fn unknown(
     node: NodeId,
     IntendedFlow { flow, state }: IntendedFlow,
@@ -348,7 +369,7 @@ fn unknown(
     intended_only(node, FlowState::Unknown, flow, why, names, version)
 }
 
-/// A flow as it should be.
+/// Describes an intended flow that is not known to be installed.
 fn intended_only(
     node: NodeId,
     state: FlowState,
@@ -397,6 +418,7 @@ fn match_text(m: &FlowMatch, more: Option<&str>) -> String {
         Tag::Untagged => "vlan=none".to_string(),
         Tag::Id(vlan) => format!("vlan={}", vlan.0),
     });
+
     let spoken = m.conversation.as_deref();
     let fields = [
         m.port.map(|port| format!("in_port={port}")),
@@ -408,6 +430,7 @@ fn match_text(m: &FlowMatch, more: Option<&str>) -> String {
         spoken.map(|c| format!("port_src={},port_dst={}", c.source_port, c.destination_port)),
         more.map(ToString::to_string),
     ];
+
     fields.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
@@ -419,6 +442,7 @@ fn actions_text(actions: &Actions) -> String {
         Action::PopTag => "pop_vlan".to_string(),
         other => format!("{other:?}"),
     };
+
     let words: Vec<String> = actions.as_slice().iter().map(word).collect();
     if words.is_empty() { "drop".into() } else { words.join(",") }
 }
@@ -451,11 +475,13 @@ mod tests {
         let (priority, matching) = found(last).key();
         let mut collected = CollectedFlows::keeping([(priority, matching.clone())].into());
         let all: Vec<_> = (1..=last).map(found).collect();
-        // a switch may say anything twice
+
+        // the last part is reported twice
         all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| collected.take(part));
         assert_eq!((collected.truncated, collected.flows.len()), (true, FLOWS_MAX + 1));
         let flow =
             beehive_nom::object::AddFlow::new(NodeId(1), Owner::named("x"), matching, Actions::None).flow;
+
         let flow = Flow { priority, ..flow };
         let described = NodeDescription {
             driver: None,
@@ -463,6 +489,7 @@ mod tests {
             flows: vec![IntendedFlow { flow, state: IntendedState::Confirmed }],
             failures: Vec::new(),
         };
+
         let names = Names { apps: HashMap::new(), messages: HashMap::new() };
         let compared = compare(NodeId(1), described, collected.flows, &names, None);
         assert!(compared.iter().all(|flow| !matches!(flow.state, FlowState::Missing)));

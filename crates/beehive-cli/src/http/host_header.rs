@@ -1,17 +1,19 @@
-//! The host that a request is for: a web page may make a browser ask, under the page's own name.
+//! Checks the `Host` header, against DNS rebinding: a web page whose name resolves to this machine must not reach the API.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whether `host`, the header's value, is localhost, a plain address, or one of `names`.
+/// Returns whether the value of a `Host` header is localhost, an IP address, or one of `names`. The port is ignored.
 pub(super) fn is_allowed(host: &str, names: &[String]) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
         _ => host,
     };
+
     let name = name.trim_end_matches('.');
     if let Some(inner) = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')) {
         return inner.parse::<Ipv6Addr>().is_ok();
     }
+
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
         || names.iter().any(|allowed| name.eq_ignore_ascii_case(allowed))
@@ -35,6 +37,7 @@ mod tests {
         ] {
             assert!(is_allowed(good, &names), "{good}");
         }
+
         for bad in [
             "",
             "evil.example",

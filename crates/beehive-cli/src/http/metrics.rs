@@ -1,4 +1,7 @@
-//! `/metrics`: the same as the status, in Prometheus' text format (0.0.4).
+//! `/metrics`: the counters of the status in the text format of Prometheus (0.0.4).
+//!
+//! Written by hand, because `prometheus-client` supports OpenMetrics only. There, the gauge `beehive_dead_letters` and the
+//! counter `beehive_dead_letters_total` would have the same name.
 
 use crate::api::Failure;
 use crate::http::Served;
@@ -7,18 +10,19 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use std::fmt::Write;
 
-/// A page of metrics.
+/// The text of the answer.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
-    /// Starts a metric; its samples follow.
+    /// Writes the head of a metric. Its samples must follow directly.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // writing to a string cannot fail
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
+    /// Writes one sample.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
         self.0.push_str(name);
         for (at, (label, text)) in labels.iter().enumerate() {
@@ -28,13 +32,14 @@ impl Page {
         let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
     }
 
+    /// Writes a metric with a single sample and no labels.
     fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
         self.metric(name, kind, help);
         self.sample(name, &[], value);
     }
 }
 
-/// What is counted, in Prometheus' text format.
+/// Returns all metrics in the text format of Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -49,12 +54,14 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     let status = hive.status();
     page.single("beehive_uptime_seconds", "gauge", "Time since the hive started.", status.uptime_seconds);
     page.single("beehive_switches", "gauge", "Switches that are set up.", directory.nodes() as u64);
+
     page.single(
         "beehive_connections",
         "gauge",
         "Connections of switches, set up or not.",
         directory.len() as u64,
     );
+
     let (ended, refused) = directory.ended();
     page.single(
         "beehive_connections_ended_total",
@@ -63,6 +70,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         ended,
     );
     page.single("beehive_duplicates_refused_total", "counter", "Connections refused as duplicates.", refused);
+
     page.single(
         "beehive_addresses_refused_total",
         "counter",
@@ -74,18 +82,21 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     }
     page.single("beehive_io_bees", "gauge", "Sockets and other things outside.", status.io_bees as u64);
     page.single("beehive_timers", "gauge", "Timers that wait.", status.timers as u64);
+
     page.single(
         "beehive_dead_letters_total",
         "counter",
         "Messages that could not be handled.",
         status.dead_letters,
     );
+
     page.single(
         "beehive_dead_letters",
         "gauge",
         "Messages that could not be handled and are kept, to be looked at and sent again.",
         status.dead_letters_kept as u64,
     );
+
     page.single(
         "beehive_stuck",
         "gauge",
@@ -103,6 +114,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         page.sample("beehive_bees_merged_total", &[("app", app.name)], app.bees_merged);
     }
     type Count = fn(&beehive_core::HandlerStatus) -> u64;
+
     let counts: [(&str, &str, Count); 5] = [
         ("beehive_messages_total", "Messages handled, failures included.", |h| h.messages),
         ("beehive_messages_dropped_total", "Messages that a map dropped.", |h| h.dropped),
@@ -110,6 +122,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         ("beehive_panics_total", "Messages at which a handler panicked or broke a rule.", |h| h.panics),
         ("beehive_stuck_total", "Messages that held a handler for too long.", |h| h.stuck),
     ];
+
     for (name, help, count) in counts {
         page.metric(name, "counter", help);
         for app in &status.apps {
@@ -119,12 +132,14 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
             }
         }
     }
+
     page.metric("beehive_emits_total", "counter", "Messages that a handler emitted.");
     for emit in &status.emits {
         let labels =
             [("app", emit.app), ("handler", emit.handler), ("upon", emit.upon), ("message", emit.message)];
         page.sample("beehive_emits_total", &labels, emit.count);
     }
+
     page
 }
 
@@ -135,7 +150,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    /// What a scraper relies on: each metric has one head, directly before its samples, and counters end in `_total`.
+    /// Scrapers expect one head per metric, directly before its samples, and names of counters that end in `_total`.
     #[test]
     fn the_page_is_well_formed() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -143,6 +158,7 @@ mod tests {
             let hive = Hive::builder().app::<beehive_nom::apps::Hub>().start().expect("starts");
             page(&Served { hive, directory: Arc::default(), reloader: None }).0
         });
+
         let (mut names, mut name) = (BTreeSet::new(), "");
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
@@ -158,6 +174,7 @@ mod tests {
                 assert!(value.parse::<u64>().is_ok(), "{line}");
             }
         }
+
         assert!(names.len() > 20, "{names:?}");
     }
 

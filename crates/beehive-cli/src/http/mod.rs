@@ -1,7 +1,10 @@
-//! HTTP for people and their tools: health, metrics, status, switches and their flows, links, hosts, and dead letters.
+//! The HTTP interface of the controller: health, metrics, status, switches, flows, links, hosts and dead letters.
 //!
-//! It changes nothing but that flows are put right at once which would be within the minute, that messages which could
-//! not be handled are sent again or thrown away, and that the configuration file is read again.
+//! It is read-only with three exceptions: it starts a reconciliation of flows that would otherwise start within a minute,
+//! resends or discards dead letters, and reloads the configuration file. It cannot install flows or change settings.
+//!
+//! A request passes [`server`] (connection limits and timeouts), [`guard`] (host name, origin, token, number of requests) and
+//! then reaches the endpoint.
 
 mod connections;
 mod dead_letters;
@@ -38,23 +41,23 @@ use utoipa::openapi::OpenApi as OpenApiDocument;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What is told about.
+/// What the endpoints need to answer requests.
 #[derive(Clone)]
 pub(crate) struct Served {
-    /// The hive.
+    /// The hive that runs the apps.
     pub(crate) hive: Hive,
-    /// Its switches.
+    /// The connections of switches.
     pub(crate) directory: Arc<Directory>,
-    /// Who reads the configuration file again; none where there is no file.
+    /// Reloads the configuration file; `None` if the controller was started without one.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
-/// Serves HTTP on `socket` until `stopped` says so, for those whom `guard` lets in.
+/// Serves HTTP on `socket` until the sender of `stopped` is dropped. `guard` decides which requests are admitted.
 pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, stopped: watch::Receiver<()>) {
     server::serve(socket, router(served, guard), stopped).await
 }
 
-/// The description of the interface for programs; paths and types are added from the handlers.
+/// The OpenAPI description. Paths and types are collected from the handlers.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -67,6 +70,7 @@ pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, sto
 )]
 struct Description;
 
+/// Returns the router together with its OpenAPI description.
 fn described() -> OpenApiRouter<Served> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(status::status))
@@ -100,17 +104,17 @@ fn failed(code: FailureCode, message: &str) -> Failure {
     Failure { code, message: message.to_string() }
 }
 
-/// This description, as OpenAPI 3.1.
+/// Returns this description as OpenAPI 3.1.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, body = Object), Failure))]
 async fn openapi() -> Json<OpenApiDocument> {
     Json(described().into_openapi())
 }
 
-/// What is told to those who ask for something else.
+/// The message for requests to unknown paths.
 const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows, \
     flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) and openapi.json, which describes them";
 
-/// Whether the controller runs.
+/// Checks whether the controller runs.
 #[utoipa::path(get, path = "/health", responses((status = 200, body = String, content_type = "text/plain"), Failure))]
 async fn health() -> &'static str {
     "ok\n"

@@ -24,6 +24,7 @@ pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
     if found.more.is_some() {
         return None;
     }
+
     let flow = Flow {
         owner: found.owner.unwrap_or(Owner::from_number(0)),
         cause: found.cause,
@@ -33,6 +34,7 @@ pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
         idle_s: found.idle_s,
         hard_s: found.hard_s,
     };
+
     render(&flow, version, |flow_mod| {
         flow_mod.cookie = found.cookie;
         flow_mod.table_id = TableId(found.table);
@@ -98,6 +100,7 @@ mod tests {
             packets: 2,
             bytes: 3,
         };
+
         let text = "cookie=0x77,table=3,idle_timeout=9,priority=100,in_port=1,dl_vlan=7 actions=output:2";
         assert_eq!(found(&foreign, Version::V1_3).as_deref(), Some(text));
         assert_eq!(found(&FoundFlow { more: Some("ip_dscp=4".into()), ..foreign }, Version::V1_3), None);

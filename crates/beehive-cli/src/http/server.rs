@@ -1,4 +1,6 @@
-//! The connections that HTTP is spoken over: so many, and none for ever, whatever the other side does or leaves undone.
+//! The HTTP server: limits the number, the lifetime and the header time of connections, whatever clients do.
+//!
+//! `axum::serve` has none of these limits.
 
 use super::connections::ConnectionTracker;
 use axum::Router;
@@ -11,18 +13,18 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// Connections at the same time; for one more, one that asks nothing right now has to go.
+/// Maximum number of connections. When it is reached, a new connection evicts an idle one.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a request's head may take to come, from when the connection is there or the answer before it has gone.
+/// Time to receive the head of a request, from the start of the connection or the end of the previous answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may last. Who reads slowly, or asks again and again, comes back.
+/// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(120);
-/// How long requests may take to end when the program stops.
+/// Time to finish requests in flight when the program stops or the lifetime of a connection ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of a request's head.
+/// Maximum length of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Serves `router` on `socket` until the other end of `stopped` is dropped.
+/// Serves `router` on `socket` until the sender of `stopped` is dropped, then waits for requests in flight.
 pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watch::Receiver<()>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (over, tracker) = (stopped.clone(), ConnectionTracker::default());
@@ -41,26 +43,29 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
                     });
                 }
                 Err(error) => {
-                    // no descriptors or memory: the rest of the program may give some back
+                    // out of descriptors or memory: retry when others may have been released
                     tracing::debug!(%error, "an HTTP connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await
                 }
             }
         }
     };
+
     tokio::select! {
         () = accept => {}
         () = dropped(&mut stopped) => {}
     }
+
     let all = connections.acquire_many(CONNECTIONS_MAX as u32);
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-/// Waits until the other end is dropped.
+/// Waits until the sender is dropped.
 async fn dropped(stopped: &mut watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
+/// Serves one connection until it ends, is evicted or reaches its maximum lifetime.
 async fn serve_connection(
     stream: TcpStream,
     router: Router,
@@ -77,22 +82,25 @@ async fn serve_connection(
             answer
         }
     });
+
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), answers);
     tokio::pin!(connection);
+
     let done = tokio::select! {
         done = &mut connection => Some(done),
         () = dropped(&mut stopped) => None,
         _ = evicted => return,
         () = tokio::time::sleep(CONNECTION_LIFETIME_MAX) => None,
     };
+
     let done = match done {
         Some(done) => done,
         None => {
-            // what is being answered is answered to the end
+            // finish the request in flight, accept no further one
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(DRAIN_TIMEOUT, connection).await {
                 Ok(done) => done,
@@ -100,6 +108,7 @@ async fn serve_connection(
             }
         }
     };
+
     if let Err(error) = done {
         tracing::debug!(%error, "an HTTP connection is over")
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/links` and `/api/v1/hosts`: how switches are wired, and who is where, as the apps have found out.
+//! `/api/v1/links` and `/api/v1/hosts`: the links and hosts that the apps have discovered.
 
 use crate::api::{Failure, FailureCode, Host, Hosts, Link, Links};
 use crate::http::Served;
@@ -9,10 +9,10 @@ use axum::extract::{Query, State};
 use beehive_core::{Hive, Message, RequestError};
 use beehive_nom::object::{FindHost, KnownLink, ListHosts, ListLinks, NodeId, Vlan};
 
-/// Hosts that are told at once; beyond that one switch at a time has to be asked for.
+/// Maximum number of hosts in an answer. Clients query single switches for more.
 const HOSTS_MAX: usize = 10_000;
 
-/// The links between switches, as discovery has found them.
+/// Lists the links between switches that discovery has found.
 #[utoipa::path(get, path = "/api/v1/links", params(SwitchQuery), responses((status = 200, body = Links), Failure))]
 pub(super) async fn links(
     State(served): State<Served>,
@@ -23,6 +23,7 @@ pub(super) async fn links(
     let known: Vec<KnownLink> = request(&served.hive, ListLinks).await?.unwrap_or_default();
     let at = |known: &KnownLink, node: NodeId| known.link.from.node == node || known.link.to.node == node;
     let links = known.into_iter().filter(|known| wanted.is_none_or(|node| at(known, node)));
+
     let to_api = |KnownLink { link, both_ways, in_tree }| Link {
         switch: link.from.node.to_string(),
         port: link.from.port.to_string(),
@@ -31,10 +32,11 @@ pub(super) async fn links(
         both_ways,
         flooded: in_tree,
     };
+
     Ok(Json(Links { links: links.map(to_api).collect() }))
 }
 
-/// The hosts: where they are, and which addresses they say to have.
+/// Lists the hosts with their locations and announced IP addresses.
 #[utoipa::path(get, path = "/api/v1/hosts", params(SwitchQuery), responses((status = 200, body = Hosts), Failure))]
 pub(super) async fn hosts(
     State(served): State<Served>,
@@ -46,6 +48,7 @@ pub(super) async fn hosts(
     {
         return Err(Failure::unknown_switch(node));
     }
+
     require_app(&served.hive, "hosts", "hosts are tracked by the app `hosts`: --app hosts,learning-switch")?;
     let mut answer = Hosts::default();
     let status = served.directory.status(served.hive.now());
@@ -57,7 +60,8 @@ pub(super) async fn hosts(
                 answer.truncated = true;
                 return Ok(Json(answer));
             }
-            // it may have gone, or be believed elsewhere
+
+            // the host may have left or moved since the list was made
             let Some(host) = request(&served.hive, FindHost(station)).await? else { continue };
             if (host.at.node, host.at.port) == (node, port) {
                 answer.hosts.push(Host {
@@ -70,10 +74,11 @@ pub(super) async fn hosts(
             }
         }
     }
+
     Ok(Json(answer))
 }
 
-/// Refuses with what to do where an app does not run that knows.
+/// Fails with a remedy if an app does not run.
 fn require_app(hive: &Hive, app: &str, remedy: &str) -> Result<(), Failure> {
     if hive.status().apps.iter().any(|running| running.name == app) {
         return Ok(());
@@ -81,7 +86,7 @@ fn require_app(hive: &Hive, app: &str, remedy: &str) -> Result<(), Failure> {
     Err(Failure { code: FailureCode::AppNotRunning, message: remedy.to_string() })
 }
 
-/// What an app answers; none: it has nothing to say about that.
+/// Sends a request to the apps. Returns `None` if no handler answers.
 async fn request<M: Message>(hive: &Hive, message: M) -> Result<Option<M::Reply>, Failure> {
     match hive.request(message).await {
         Ok(answer) => Ok(Some(answer)),

@@ -1,4 +1,4 @@
-//! `beehive provenance`: which message causes which.
+//! `beehive provenance`: shows which message causes which.
 
 use super::Source;
 use super::status::Status;
@@ -14,35 +14,35 @@ pub(crate) struct ProvenanceArgs {
     pub(super) source: Source,
 }
 
-/// What is shown.
+/// The messages that handlers produced, and what caused them.
 #[derive(Serialize)]
 pub(super) struct Provenance {
     seconds: u64,
     causes: Vec<Cause>,
 }
 
-/// One handler that makes one type of message.
+/// One handler that produces one type of message.
 #[derive(Clone, Serialize)]
 struct Cause {
-    /// What is made.
+    /// Type of the message that the handler produces.
     message: String,
-    /// Whether it is the handler's answer; else it is emitted.
+    /// Whether the message is the handler's answer; otherwise the handler emits it.
     answer: bool,
     app: String,
     handler: String,
     upon: String,
     count: u64,
-    /// Of all messages of that type, from wherever.
+    /// Number of messages of that type from all handlers.
     of: u64,
 }
 
-/// The type without its crate and modules.
+/// Returns a type name without its crate and modules.
 fn short(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
 impl Provenance {
-    /// What made most comes first, by the type of what is made.
+    /// Collects the causes from a status. The most frequent message type comes first, and within it the most frequent cause.
     pub(super) fn of(status: &Status) -> Provenance {
         let emitted = status.emits.iter().map(|e| Cause {
             message: short(&e.message).into(),
@@ -78,7 +78,7 @@ impl Provenance {
         Provenance { seconds: status.uptime_seconds, causes }
     }
 
-    /// A sentence for each type of message, and the table.
+    /// Renders one sentence per message type, then the table.
     pub(super) fn text(&self) -> String {
         if self.causes.is_empty() {
             return format!("in {} s no handler emitted or answered anything\n", self.seconds);
@@ -128,6 +128,7 @@ mod tests {
             answered: 90,
             ..Handler::default()
         };
+
         let emit = |handler: &str, upon: &str, message: &str, count| Emit {
             app: "hosts".into(),
             handler: handler.into(),
@@ -135,6 +136,7 @@ mod tests {
             message: message.into(),
             count,
         };
+
         let status = Status {
             apps: vec![App { name: "switch".into(), handlers: vec![handler], ..App::default() }],
             emits: vec![
@@ -144,6 +146,7 @@ mod tests {
             ],
             ..Status::default()
         };
+
         let text = Provenance::of(&status).text();
         let want = "\
 most PacketOut come from switch upon PacketIn

@@ -1,4 +1,4 @@
-//! `beehive top`: which bees have most to do, what merges them, and who exchanges most with whom.
+//! `beehive top`: shows the busiest bees, which handlers merge bees, and which bees exchange most messages.
 
 use super::Source;
 use super::status::{Bee, Peer, Status};
@@ -7,25 +7,25 @@ use clap::Args;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Shows which bees have most to do, and who exchanges most with whom
+/// Shows the busiest bees, and which of them exchange most messages
 ///
-/// An app whose busiest bee has most of its messages does not spread over cores: `beehive maps` says which line makes it so. A
-/// handler whose messages often wait for one owner merges bees.
+/// An app whose busiest bee handles most of its messages does not scale over cores: `beehive maps` names the source line that
+/// causes it. A handler whose messages often wait to merge combines the owners of its cells into one bee.
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Rows of bees and of pairs to show
+    /// Maximum number of bees and of pairs to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) most: usize,
 
-    /// Also show the bytes of each bee's state; each of them is encoded for that, and its messages wait meanwhile
+    /// Also show the encoded size of each bee's state, in bytes; each bee is blocked while its state is encoded
     #[arg(long)]
     pub(super) sizes: bool,
 }
 
-/// What is shown.
+/// The busiest apps, handlers, bees and pairs of bees.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Top {
     hive: u32,
@@ -44,7 +44,7 @@ pub(crate) struct AppRow {
     bees: u64,
     bees_merged: u64,
     messages: u64,
-    /// Messages of its busiest bee.
+    /// Number of messages that its busiest bee handled.
     busiest_messages: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct PairRow {
 }
 
 impl Top {
-    /// The `most` busiest of each kind.
+    /// Collects all apps and handlers, and the `most` busiest bees and pairs.
     pub(crate) fn of(status: &Status, most: usize) -> Top {
         let mut top = Top {
             hive: status.hive,
@@ -101,6 +101,7 @@ impl Top {
                 messages: app.handlers.iter().map(|h| h.messages).sum(),
                 busiest_messages: app.busiest.iter().map(|b| b.messages).max().unwrap_or(0),
             });
+
             top.handlers.extend(app.handlers.iter().map(|h| HandlerRow {
                 app: app.name.clone(),
                 handler: h.name.clone(),
@@ -111,6 +112,7 @@ impl Top {
                 panics: h.panics,
                 waited: h.waited,
             }));
+
             for known in &app.busiest {
                 let (Bee { bee, from, .. }, app) = (known.clone(), app.name.clone());
                 let pair = |peer: &Peer| PairRow {
@@ -120,6 +122,7 @@ impl Top {
                     to_app: app.clone(),
                     messages: peer.messages,
                 };
+
                 top.pairs.extend(from.iter().filter(|p| p.messages > 0).map(pair));
                 top.bees.push(BeeRow {
                     bee,
@@ -140,7 +143,7 @@ impl Top {
         top
     }
 
-    /// Tables.
+    /// Renders the tables.
     pub(super) fn text(&self) -> String {
         let text = |t: &str| t.to_string();
         let number = |n: u64| n.to_string();
@@ -226,6 +229,7 @@ mod tests {
             from,
             ..Bee::default()
         };
+
         let from = |bee, app: Option<&str>, messages| Peer { bee, app: app.map(String::from), messages };
         let app = |name: &str, busiest| App {
             name: name.into(),
@@ -239,6 +243,7 @@ mod tests {
             busiest,
             ..App::default()
         };
+
         let status = Status {
             hive: 1,
             uptime_seconds: 5,
@@ -248,6 +253,7 @@ mod tests {
             ],
             ..Status::default()
         };
+
         let want = "\
 hive 1, 5 s: 0 IO bees, 0 dead letters
 

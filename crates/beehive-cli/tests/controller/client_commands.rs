@@ -1,4 +1,4 @@
-//! The commands that ask a running controller.
+//! Tests the commands that query a running controller.
 
 use crate::daemon::{Daemon, Folder, answer_flow_requests, connect_switch, run, run_client, status_and_body};
 use rustix::process::Signal;
@@ -11,7 +11,8 @@ fn top_and_provenance_tell_what_a_running_controller_does() {
     let controller = Daemon::start(&[]);
     let load = ["bench", "openflow", "--controller", &controller.switches, "--switches", "2", "--macs", "10"];
     let load = [&load[..], &["--mode", "throughput", "--of", "1.3", "--seconds"]].concat();
-    // bees end with their switches: asked while there are some
+
+    // query while the load is running, because bees end with their switches
     let mut going_on = Command::new(env!("CARGO_BIN_EXE_beehive"));
     let going_on = going_on.args(&load).arg("60").stdout(Stdio::null()).stderr(Stdio::null());
     let mut going_on = going_on.spawn().expect("starts");
@@ -28,6 +29,7 @@ fn top_and_provenance_tell_what_a_running_controller_does() {
         assert!(Instant::now() < limit, "{top}");
         std::thread::sleep(Duration::from_millis(50))
     }
+
     let (done, top, words) = run(&["top", "--http", &controller.http]);
     assert!(done, "{words}");
     assert!(top.contains("learning-switch::packet_in") && top.contains("outside"), "{top}");
@@ -36,13 +38,15 @@ fn top_and_provenance_tell_what_a_running_controller_does() {
     let (done, causes, words) = run(&["provenance", "--http", &controller.http]);
     assert!(done, "{words}");
     assert!(causes.contains("all PacketOut come from learning-switch upon PacketIn"), "{causes}");
-    // the load has ended: nothing happens while it is watched
+
+    // the load has ended, so no handler runs during the measured second
     let (done, causes, _) = run(&["provenance", "--http", &controller.http, "--seconds", "1", "--json"]);
     let causes: serde_json::Value = serde_json::from_str(&causes).expect("JSON");
     assert!(
         done && causes["causes"].as_array().is_some_and(|all| all.iter().all(|c| c["answer"] == false)),
         "{causes}"
     );
+
     assert!(controller.end(Signal::TERM).0);
 }
 
@@ -74,18 +78,21 @@ fn a_proxy_of_the_environment_is_not_asked() {
     let controller = Daemon::start(&[]);
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     proxy.set_nonblocking(true).expect("a socket");
+
     let place = format!("http://{}", proxy.local_addr().expect("an address"));
     for name in ["http_proxy", "HTTP_PROXY", "ALL_PROXY"] {
         let mut asker = Command::new(env!("CARGO_BIN_EXE_beehive"));
         asker.args(["switches", "--http", &controller.http]).env(name, &place);
-        // a proxy would be waited for
+        // in a thread, because a request through the proxy would not return
         let asked = std::thread::spawn(move || asker.output());
+
         let began = std::time::Instant::now();
         while !asked.is_finished() {
             assert!(proxy.accept().is_err(), "{name}: it sees the question, and the token");
             assert!(began.elapsed() < std::time::Duration::from_secs(20), "{name}: no answer");
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
+
         let Output { status, stderr, .. } = asked.join().expect("no panic").expect("starts");
         assert!(status.success(), "{name}: {}", String::from_utf8_lossy(&stderr));
     }
@@ -103,6 +110,7 @@ fn what_is_not_a_controller_is_said_in_a_line() {
         let head = format!("HTTP/1.1 404 Not Found\r\nContent-Length: {}\r\n\r\n", page.len());
         let _ = stream.write_all((head + &page).as_bytes());
     });
+
     let (done, _, words) = run(&["switches", "--http", &address]);
     answering.join().expect("answered");
     let says = format!("what serves HTTP at {address} is not Beehive: it answers with status 404");
@@ -141,6 +149,7 @@ fn switches_and_ports_are_listed() {
     assert_eq!(switches, ["000000000000002c"; 2]);
     let (code, _, words) = run_client(&controller, &["ports", "--switch", "2b"]);
     assert_eq!(code, Some(1));
+
     assert!(words.contains("there is no switch 000000000000002b"), "{words}");
 }
 
@@ -187,6 +196,7 @@ fn flows_are_listed_in_the_syntax_of_ovs_ofctl() {
         json["flows"][0]["ofctl"].as_str().is_some_and(|flow| flow.starts_with("cookie=0xbee1")),
         "{json}"
     );
+
     let (_, json, _) = run_client(&controller, &["flows", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(json["flows"][0]["ofctl"].is_null(), "{json}");
@@ -195,10 +205,11 @@ fn flows_are_listed_in_the_syntax_of_ovs_ofctl() {
 #[test]
 fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let folder = Folder::new("silent");
-    // they stay, though they do not say that they are there
+    // switches that answer no echo requests stay connected
     let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
     let controller = Daemon::start(&["--config", &file]);
-    // more than are asked at the same time
+
+    // more than are queried concurrently
     let silent: Vec<_> = (1..=20).map(|datapath| connect_switch(&controller.switches, datapath)).collect();
     for datapath in [0xa1, 0xa2] {
         answer_flow_requests(connect_switch(&controller.switches, datapath));
@@ -208,7 +219,8 @@ fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let names: Vec<_> = (1..=20).map(|datapath: u64| format!("{datapath:016x}")).collect();
     assert_eq!(flows["unread"], serde_json::json!(names));
-    // nothing is known to be wrong with their flows, nor to be right
+
+    // whether their flows are right is unknown, and that counts as drift
     assert_eq!(run_client(&controller, &["flows", "--drift", "--switch", "1"]).0, Some(3));
     let (code, text, _) = run_client(&controller, &["flows", "--drift", "--json", "--switch", "a1"]);
     let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -219,6 +231,7 @@ fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let switches = verified["switches"].as_array().expect("switches");
     let verified: Vec<_> = switches.iter().filter_map(|switch| switch["switch"].as_str()).collect();
     assert_eq!(verified, ["00000000000000a1", "00000000000000a2"]);
+
     drop(silent);
 }
 
@@ -241,6 +254,7 @@ fn whoever_watches_goes_on_when_the_controller_comes() {
     let told: Vec<_> = lines.take(2).map(|line| line.expect("words")).collect();
     assert_eq!(told, ["{\"switches\":[]}"; 2]);
     watching.kill().and_then(|()| watching.wait()).expect("was running");
+
     assert!(controller.end(Signal::TERM).0);
 }
 

@@ -1,5 +1,4 @@
-//! The controller as a program: it starts without a flag too many, says what is wrong, answers who asks, and ends when told
-//! to.
+//! Tests the controller as a process: start, configuration errors, HTTP interface, client commands and shutdown.
 
 mod client_commands;
 mod daemon;
@@ -37,6 +36,7 @@ fn a_connection_without_a_word_is_a_debug_line() {
     let controller = Daemon::start(&["--log", "debug"]);
     drop(TcpStream::connect(&controller.switches).expect("connects"));
     std::thread::sleep(Duration::from_millis(200));
+
     let (_, _, log) = controller.end(Signal::TERM);
     assert!(log.contains("without a word"), "{log}");
 }
@@ -65,6 +65,7 @@ fn what_is_not_known_is_refused() {
             "off",
         ])
     };
+
     assert!(with("[controller]\nlissten = []\n").contains("did you mean `listen`?"));
     assert!(with("[apps.learning-swich]\n").contains("did you mean `learning-switch`?"));
     let place = format!("{}: [apps.learning-switch]: ", file.display());
@@ -85,16 +86,19 @@ fn what_is_not_known_is_refused() {
     let words = with(&("#".repeat(1 << 20) + "\n["));
     assert!(words.contains("more than a configuration has"), "{words}");
     std::fs::remove_file(&file).expect("was written");
+
     for name in ["", "sdn.example:8653", "http://sdn.example", "sdn example"] {
-        // else it would run: this is looked at later
+        // `--log ==` keeps the controller from starting if the name is accepted
         let words = start_refused(&["--http-host", name, "--log", "=="]);
         assert!(words.contains("no name of a host; write sdn.example"), "{words}");
     }
+
     let words = start_refused(&["--listen", "127.0.0.1:9", "--http", "127.0.0.1:9"]);
     assert!(words.contains("127.0.0.1:9 is named twice"), "{words}");
     assert!(start_refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
     assert!(start_refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
     assert!(start_refused(&["--log", "=="]).contains("--log"));
+
     assert!(start_refused(&["--log", "warning"]).contains("--log warning: there is no such level"));
 }
 
@@ -108,6 +112,7 @@ fn tls_and_lists_are_refused_in_words_where_they_make_no_sense() {
     assert!(
         start_refused(&["--switch-allow", "xyz"]).contains("--switch-allow `xyz` is no datapath identifier")
     );
+
     assert!(
         start_refused(&["--switch-allow-from", "10.0.0.0/33"])
             .contains("`10.0.0.0/33` is neither an address")
@@ -120,7 +125,8 @@ fn a_configuration_is_as_long_as_it_is_and_not_as_it_says() {
     let pipe = folder.0.join("beehive.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
     let path = pipe.clone();
-    // it is told to be too long while it is said
+
+    // the controller stops reading at the maximum length, so writing the rest fails
     let saying = std::thread::spawn(move || std::fs::write(path, "#".repeat(2 << 20) + "\n["));
     let words = start_refused(&["--config", pipe.to_str().expect("a name")]);
     assert!(words.contains("more than a configuration has"), "{words}");
@@ -135,17 +141,19 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     let file = folder.file("beehive.toml", text, 0o600);
     let controller = Daemon::start(&["--config", &file, "--app", "learning-switch"]);
     let mut switch = connect_switch(&controller.switches, 7);
-    // by default it would be asked whether it is there after a second
+
+    // with the default setting an echo request arrives after a second
     switch.set_read_timeout(Some(Duration::from_millis(2500))).expect("a time");
     let asked = switch.read(&mut [0; 64]);
     assert!(asked.is_err(), "a setting of the file has no effect: {asked:?}");
     let (_, _, log) = controller.end(Signal::TERM);
     assert!(log.contains("[apps.hosts] has no effect"), "{log}");
+
     let words = with_environment(&["--config", &file, "--listen", "nowhere too"]);
     assert!(words.contains("--listen nowhere too"), "{words}");
 }
 
-/// What a controller says that refuses `arguments`, with apps and a place for HTTP in its environment.
+/// Starts a controller with settings in its environment and invalid `arguments`. Returns its error message.
 fn with_environment(arguments: &[&str]) -> String {
     let mut command = daemon::beehive(arguments);
     command
@@ -165,9 +173,10 @@ fn lists_of_switches_and_addresses_are_heeded() {
         let metrics = controller.get("/metrics", "localhost");
         assert!(metrics.contains(&format!("\nbeehive_switch_unlisted_total {count}\n")), "{metrics}");
     };
+
     unlisted(0);
     let mut stranger = connect_greeted(&controller.switches);
-    // the features of switch 3: it has no ports
+    // features reply of switch 3, which has no ports
     let features = [&[1, 6, 0, 32, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3][..], &[0; 16]].concat();
     stranger.write_all(&features).expect("says who it is");
     let _ = stranger.read_to_end(&mut Vec::new());
@@ -175,11 +184,13 @@ fn lists_of_switches_and_addresses_are_heeded() {
     let elsewhere = Daemon::start(&["--switch-allow-from", "192.0.2.7"]);
     let mut stream = TcpStream::connect(&elsewhere.switches).expect("connects");
     let mut answer = Vec::new();
-    // a reset is as good as an end
+
+    // the connection may be closed or reset
     let _ = stream.read_to_end(&mut answer);
     assert_eq!(answer, b"");
     let metrics = elsewhere.get("/metrics", "localhost");
     assert!(metrics.contains("\nbeehive_addresses_refused_total 1\n"), "{metrics}");
+
     let (_, _, log) = elsewhere.end(Signal::TERM);
     assert!(log.contains("its address is not one of those that may"), "{log}");
 }

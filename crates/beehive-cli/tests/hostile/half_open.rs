@@ -1,4 +1,4 @@
-//! Connections that are never set up: thousands that say nothing, and some that say a byte at a time.
+//! Tests connections without a complete handshake: thousands that send nothing, and some that send one byte at a time.
 
 use crate::bystander::Bystander;
 use crate::daemon::Daemon;
@@ -8,7 +8,7 @@ use crate::{exclusive, is_long};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
-/// Half-open connections that are kept by default; with one more, the one that waits for longest goes.
+/// Default maximum number of half-open connections. A further one evicts the oldest.
 const HALF_OPEN_MAX: u64 = 512;
 
 fn raise_descriptors() {
@@ -24,13 +24,15 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
     daemon.watch_memory();
+
     let count = if is_long() { 10_000 } else { 1_500 };
     let (mut open, mut slowest) = (Vec::new(), Duration::ZERO);
     for number in 0..count {
         let mut switch = Switch::connect(daemon.switches, V1_0);
-        // some say a part of a hello, and some a whole one
+        // nothing, part of a hello, or a whole one
         switch.send(&wire::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
         open.push(switch);
+
         if number % 500 == 499 {
             let began = Instant::now();
             drop(Switch::connect_ready(daemon.switches, V1_3, number as u64));
@@ -39,6 +41,7 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
             assert!(connections <= HALF_OPEN_MAX + 8, "{connections} connections after {number}");
         }
     }
+
     bystander.end("half-open connections");
     let (grown, first) = daemon.memory_growth();
     println!(
@@ -46,7 +49,8 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
     );
     assert!(slowest < Duration::from_secs(1), "a newcomer waited for {slowest:?}");
     assert!(grown < 64 << 20, "memory grew by {grown}");
-    // those that are left are given up when their time is over
+
+    // the remaining ones are closed by the handshake timeout
     daemon.until("they are gone", Duration::from_secs(8), |daemon| daemon.metric("beehive_connections") == 0);
     drop(open);
     daemon.end()
@@ -58,6 +62,7 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
     let daemon = Daemon::with("handshake_ms = 1000");
     let bystander = Bystander::start(daemon.switches);
     let began = Instant::now();
+
     let drips: Vec<_> = (0..40u64)
         .map(|number| {
             let controller = daemon.switches;
@@ -69,12 +74,14 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
                         (switch, wire::features(V1_3, number, xid))
                     }
                 };
+
                 for byte in message {
                     if !switch.send(&[byte]) {
                         return true;
                     }
                     std::thread::sleep(Duration::from_millis(100))
                 }
+
                 loop {
                     match switch.receive() {
                         Received::End { .. } => return true,
@@ -90,15 +97,17 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
     }
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     bystander.end("drips");
+
     daemon.end()
 }
 
-/// Connections for HTTP that never end their question take nothing from switches, and are given up.
+/// HTTP connections that never complete their request take no resources from switches and are closed.
 #[test]
 fn half_asked_questions_keep_nobody_out() {
     use std::io::{Read, Write};
     let _exclusive = exclusive();
     raise_descriptors();
+
     let daemon = Daemon::start();
     let mut open = Vec::new();
     for _ in 0..600 {
@@ -106,16 +115,19 @@ fn half_asked_questions_keep_nobody_out() {
         stream.write_all(b"GET /hea").expect("is there");
         open.push(stream)
     }
+
     std::thread::sleep(Duration::from_millis(200));
     let descriptors = daemon.descriptors();
     assert!(descriptors < 200, "{descriptors} descriptors are open");
     drop(Switch::connect_ready(daemon.switches, V1_3, 7));
-    // the first are let go after their ten seconds
+
+    // the first connection was evicted, or its header timeout closes it
     let mut first = open.remove(0);
     first.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     let mut rest = Vec::new();
     let _ = first.read_to_end(&mut rest);
     drop(open);
     assert!(daemon.metric("beehive_connections") <= 1);
+
     daemon.end()
 }

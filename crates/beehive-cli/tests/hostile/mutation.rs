@@ -1,4 +1,4 @@
-//! Every truncation and every changed byte of every message that a switch sends; lengths that lie within them.
+//! Tests every truncation and every changed byte of every message of a switch, and lengths of zero in nested structures.
 
 use crate::bystander::Bystander;
 use crate::daemon::Daemon;
@@ -8,12 +8,12 @@ use crate::{exclusive, is_long};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Longest time until a broken message is answered with an error and the end, or passed over.
+/// Maximum time until the controller answers a broken message with an error and closes, or ignores it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// More than is taken by way of memory for connections that come and go.
+/// Maximum growth of memory, in bytes; connections that come and go need less.
 const GROWTH_MAX: u64 = 64 << 20;
 
-/// The values that a byte is changed to.
+/// Returns the values that replace a byte.
 fn changes(was: u8) -> Vec<u8> {
     match is_long() {
         true => (0..=255).filter(|to| *to != was).collect(),
@@ -21,8 +21,8 @@ fn changes(was: u8) -> Vec<u8> {
     }
 }
 
-/// A message with a byte changed, and, if it says to be longer now, with as many bytes as it says. If it says to be shorter,
-/// its rest is the start of another message, which may say to be of any length: that one gets what it asks for, too.
+/// Returns the message with one byte changed. If its length field grew, zeros are appended up to that length. If it shrank, the
+/// rest becomes the start of another message, and zeros are appended for its longest possible length.
 fn changed(message: &[u8], at: usize, to: u8) -> Vec<u8> {
     let mut bytes = message.to_vec();
     bytes[at] = to;
@@ -32,18 +32,21 @@ fn changed(message: &[u8], at: usize, to: u8) -> Vec<u8> {
     bytes
 }
 
-/// What became of a switch that sent something broken.
+/// How the controller treated a switch that sent a broken message.
 #[derive(PartialEq, Eq, Debug)]
 enum Outcome {
+    /// The connection stayed open.
     Served,
-    /// With an error message before the end, or none.
+    /// The connection was closed.
     Closed {
+        /// Whether an error message arrived before the end.
         told: bool,
+        /// Whether it ended with a reset.
         reset: bool,
     },
 }
 
-/// Reads until an answer that `is_served`, or the end; at once.
+/// Reads until a message satisfies `is_served` or the connection ends. Panics after [`RESPONSE_TIMEOUT`].
 fn outcome(switch: &mut Switch, what: &dyn Fn() -> String, is_served: impl Fn(&[u8]) -> bool) -> Outcome {
     let began = Instant::now();
     let mut told = false;
@@ -65,7 +68,7 @@ fn outcome(switch: &mut Switch, what: &dyn Fn() -> String, is_served: impl Fn(&[
 struct Tally {
     served: u64,
     closed: u64,
-    /// Closed by a reset: what was still under way to it was more than it wanted to read.
+    /// Closed by a reset, because unread data was still in flight to the controller.
     reset: u64,
 }
 
@@ -82,7 +85,7 @@ impl Tally {
     }
 }
 
-/// A switch that is set up, made anew when the last one was closed.
+/// A connected switch, replaced by a new one when its connection was closed.
 struct Joined {
     controller: SocketAddr,
     version: u8,
@@ -99,6 +102,7 @@ impl Joined {
             self.node += 1;
             Switch::connect_ready(controller, version, self.node)
         });
+
         self.echo += 1;
         let mark = [b"mark".as_slice(), &self.echo.to_be_bytes()].concat();
         let echo = wire::message(version, wire::ECHO_REQUEST, self.echo, &mark);
@@ -106,6 +110,7 @@ impl Joined {
         let outcome =
             outcome(&mut switch, what, |heard| heard[1] == wire::ECHO_REPLY && heard.get(8..) == Some(&mark));
         self.tally.count(&outcome, what);
+
         if outcome == Outcome::Served {
             self.switch = Some(switch)
         }
@@ -118,6 +123,7 @@ fn every_changed_byte_of_a_switch_that_is_set_up() {
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
     daemon.watch_memory();
+
     let mut cases = 0u64;
     for version in [V1_0, V1_3] {
         let mut joined = Joined {
@@ -128,6 +134,7 @@ fn every_changed_byte_of_a_switch_that_is_set_up() {
             echo: 0,
             tally: Tally::default(),
         };
+
         for (name, message) in wire::all(version) {
             for at in 0..message.len() {
                 for to in changes(message[at]) {
@@ -135,7 +142,8 @@ fn every_changed_byte_of_a_switch_that_is_set_up() {
                     joined.send(&changed(&message, at, to), &what);
                     cases += 1;
                 }
-                // cut off here, and the header says so
+
+                // truncated here, with a matching length field
                 if at >= 8 {
                     let mut bytes = message[..at].to_vec();
                     bytes[2..4].copy_from_slice(&(at as u16).to_be_bytes());
@@ -143,13 +151,16 @@ fn every_changed_byte_of_a_switch_that_is_set_up() {
                     cases += 1;
                 }
             }
-            // whole, it is taken
+
+            // the unchanged message is accepted
             joined.send(&message, &|| format!("{name} of version {version}, whole"));
             assert!(joined.switch.is_some(), "{name} of version {version} ends the connection");
         }
+
         println!("version {version}: {:?}", joined.tally);
         assert!(joined.tally.closed > 100 && joined.tally.served > 100, "{:?}", joined.tally);
     }
+
     bystander.end("changed bytes");
     let (grown, first) = daemon.memory_growth();
     println!("changed bytes: {cases} cases, memory of {first} grew by {grown}");
@@ -163,6 +174,7 @@ fn every_changed_byte_of_the_handshake() {
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
     daemon.watch_memory();
+
     let (mut tally, mut node) = (Tally::default(), 0u64);
     for version in [V1_0, V1_3] {
         let hello = wire::hello(version);
@@ -172,24 +184,27 @@ fn every_changed_byte_of_the_handshake() {
                 let mut switch = Switch::connect(daemon.switches, version);
                 switch.send(&changed(&hello, at, to));
                 let outcome = outcome(&mut switch, &what, |heard| heard[1] == wire::FEATURES_REQUEST);
-                // an error is not answered with an error
+                // errors are not answered with errors
                 if (at, to) != (1, wire::ERROR) {
                     tally.count(&outcome, &what)
                 }
             }
         }
+
         let length = wire::features(version, 0, 0).len();
         for at in 0..length {
             let was = wire::features(version, 0, 0)[at];
-            // the number of the switch is anything
+            // any datapath id is valid
             let values = if (8..16).contains(&at) { vec![0xff] } else { changes(was) };
             let mut cases: Vec<Option<u8>> = values.into_iter().map(Some).collect();
-            // cut off here, and the header says so
+
+            // truncated here, with a matching length field
             cases.extend((at >= 8).then_some(None));
             for to in cases {
                 let what = || format!("features of version {version}, byte {at} is {to:x?}");
                 let (mut switch, xid) = Switch::connect_greeted(daemon.switches, version);
                 node += 1;
+
                 let features = wire::features(version, (u64::from(version) << 48) + node, xid);
                 let sent = match to {
                     Some(to) => changed(&features, at, to),
@@ -199,7 +214,8 @@ fn every_changed_byte_of_the_handshake() {
                         sent
                     }
                 };
-                // a switch that has said something else is asked no more, but answered
+
+                // if the handshake goes on, the echo request is answered
                 let echo = wire::message(version, wire::ECHO_REQUEST, 1, b"mark");
                 switch.send(&[sent, echo].concat());
                 let outcome = outcome(&mut switch, &what, |heard| heard[1] == wire::ECHO_REPLY);
@@ -209,12 +225,14 @@ fn every_changed_byte_of_the_handshake() {
             }
         }
     }
+
     println!("handshake: {tally:?}");
     assert!(tally.closed > 50 && tally.served > 50);
     bystander.end("changed bytes of the handshake");
     let (grown, _) = daemon.memory_growth();
     println!("handshake: memory grew by {grown}");
     assert!(grown < GROWTH_MAX, "memory grew by {grown}");
+
     daemon.end()
 }
 
@@ -224,6 +242,7 @@ fn every_connection_that_ends_within_a_message() {
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
     daemon.watch_memory();
+
     let mut node = 0x7000;
     for version in [V1_0, V1_3] {
         for (_, message) in wire::all(version) {
@@ -232,17 +251,19 @@ fn every_connection_that_ends_within_a_message() {
                 let mut switch = Switch::connect_ready(daemon.switches, version, node);
                 switch.send(&message[..at]);
                 if at % 2 == 0 {
-                    // a reset, not an end
+                    // close by a reset
                     socket2::SockRef::from(&switch.stream).set_linger(Some(Duration::ZERO)).expect("lingers");
                 }
             }
         }
     }
+
     daemon.until("they are gone", TIMEOUT, |daemon| daemon.metric("beehive_connections") == 1);
     bystander.end("connections that end");
     let (grown, _) = daemon.memory_growth();
     println!("{} connections ended within a message, memory grew by {grown}", node - 0x7000);
     assert!(grown < GROWTH_MAX, "memory grew by {grown}");
+
     daemon.end()
 }
 
@@ -256,6 +277,7 @@ fn lengths_of_zero_within_messages() {
     };
     let statistics =
         |kind: u8, entry: &[u8]| wire::message(V1_0, 17, 1, &[&[0, kind, 0, 0][..], entry].concat());
+
     let cases = [
         ("a match", V1_3, wire::message(V1_3, wire::PACKET_IN, 0, &[0; 64])),
         ("a field of a match", V1_3, {
@@ -287,6 +309,7 @@ fn lengths_of_zero_within_messages() {
             wire::message(V1_0, 21, 1, &[&[0, 1, 0, 0, 0, 0, 0, 0][..], &[0; 8]].concat()),
         ),
     ];
+
     for (at, (name, version, message)) in cases.iter().enumerate() {
         let mut joined = Joined {
             controller: daemon.switches,
@@ -298,10 +321,12 @@ fn lengths_of_zero_within_messages() {
         };
         joined.send(message, &|| format!("{name} of length zero"))
     }
+
     let mut stranger = Switch::connect(daemon.switches, V1_3);
     stranger.send(&wire::message(V1_3, wire::HELLO, 1, &[0, 1, 0, 0]));
     let ended = outcome(&mut stranger, &|| "an element of hello of length zero".into(), |_| false);
     assert_eq!(ended, Outcome::Closed { told: true, reset: false });
     bystander.end("lengths of zero");
+
     daemon.end()
 }

@@ -1,4 +1,4 @@
-//! Random bytes, at every stage of a connection: bare, and behind headers that are right.
+//! Tests random bytes at every stage of a connection, with and without valid headers.
 
 use crate::bystander::Bystander;
 use crate::daemon::Daemon;
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// Connections until `end`; how many, and how many bytes.
+/// Opens connections that send random data until `end`. Returns the numbers of connections and of bytes.
 fn send_random(controller: SocketAddr, seed: u64, end: Instant) -> (u64, u64) {
     let mut random = Random(seed | 1);
     let (mut connections, mut bytes) = (0, 0);
@@ -41,6 +41,7 @@ fn send_random(controller: SocketAddr, seed: u64, end: Instant) -> (u64, u64) {
             1 => Switch::connect_greeted(controller, version).0,
             _ => Switch::connect_ready(controller, version, (seed << 32) + connections),
         };
+
         for _ in 0..1 + random.below(20) {
             let sent = match random.below(3) {
                 0 => {
@@ -49,12 +50,14 @@ fn send_random(controller: SocketAddr, seed: u64, end: Instant) -> (u64, u64) {
                 }
                 _ => random.message(version),
             };
+
             bytes += sent.len() as u64;
             if !switch.send(&sent) {
                 break;
             }
         }
     }
+
     (connections, bytes)
 }
 
@@ -68,16 +71,19 @@ fn random_bytes_harm_nobody_else() {
     let controller = daemon.switches;
     let makers: Vec<_> =
         (1..=3).map(|seed| std::thread::spawn(move || send_random(controller, seed, end))).collect();
+
     let (mut connections, mut bytes) = (0, 0);
     for maker in makers {
         let (some, sent) = maker.join().expect("is served until it makes noise");
         connections += some;
         bytes += sent;
     }
+
     bystander.end("random bytes");
     daemon.until("they are gone", Duration::from_secs(8), |daemon| daemon.metric("beehive_connections") == 0);
     let (grown, first) = daemon.memory_growth();
     println!("random bytes: {connections} connections, {bytes} bytes, memory of {first} grew by {grown}");
     assert!(connections > 50 && grown < 64 << 20, "{connections} connections, memory grew by {grown}");
+
     daemon.end()
 }

@@ -1,4 +1,4 @@
-//! A switch at this end of a TCP connection, well behaved until it is told otherwise.
+//! A switch over TCP that behaves well unless a test sends something else.
 
 use crate::wire::{self, V1_3};
 use socket2::{Domain, Socket, Type};
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest time that anything may take.
+/// Timeout of reads and writes, and of waiting for a message.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Switch {
@@ -16,19 +16,19 @@ pub(crate) struct Switch {
     pub(crate) version: u8,
 }
 
-/// What came next.
+/// Result of waiting for a message.
 #[derive(Debug)]
 pub(crate) enum Received {
     Message(Vec<u8>),
-    /// The end of the connection, and whether it was a reset.
+    /// The connection ended, by a reset or not.
     End {
         reset: bool,
     },
-    /// Nothing, for as long as it was waited for.
+    /// Nothing arrived before the timeout.
     Nothing,
 }
 
-/// A connection from one of many addresses, so that there are ports enough for many connections in a row.
+/// Connects from one of many loopback addresses, so that many connections in a row do not exhaust the ports.
 fn connect(controller: SocketAddr) -> TcpStream {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -40,16 +40,17 @@ fn connect(controller: SocketAddr) -> TcpStream {
     stream.set_nodelay(true).expect("nodelay");
     stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
     stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
+
     stream
 }
 
 impl Switch {
-    /// A connection on which nothing was said.
+    /// Connects and sends nothing.
     pub(crate) fn connect(controller: SocketAddr, version: u8) -> Switch {
         Switch { stream: connect(controller), received: Vec::new(), version }
     }
 
-    /// One that has said hello and been asked for its features; the number of that question.
+    /// Connects and exchanges hello. Returns the transaction id of the features request.
     pub(crate) fn connect_greeted(controller: SocketAddr, version: u8) -> (Switch, u32) {
         let mut switch = Switch::connect(controller, version);
         switch.send(&wire::hello(version));
@@ -59,21 +60,22 @@ impl Switch {
         (switch, xid.expect("a whole header"))
     }
 
-    /// One that is set up.
+    /// Connects and completes the handshake.
     pub(crate) fn connect_ready(controller: SocketAddr, version: u8, node: u64) -> Switch {
         let (mut switch, xid) = Switch::connect_greeted(controller, version);
         switch.send(&wire::features(version, node, xid));
-        // its driver is known where flows are kept: the first thing to come from there is the question which it has
+        // the flow statistics request comes from the node app, so the driver is registered now
         let question = switch.until(|m| wire::asks_for_flows(version, m)).expect("is let in");
         switch.answer(&question);
         switch
     }
 
-    /// Whether it could be sent; the other side may have closed, which is seen when reading.
+    /// Sends bytes. Returns `false` if the connection is closed; reading tells how it ended.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
+    /// Waits for the next message.
     pub(crate) fn receive(&mut self) -> Received {
         loop {
             if let Some(length) =
@@ -83,6 +85,7 @@ impl Switch {
                 let rest = self.received.split_off(usize::from(length));
                 return Received::Message(std::mem::replace(&mut self.received, rest));
             }
+
             let mut chunk = [0; 16 * 1024];
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Received::End { reset: false },
@@ -96,7 +99,7 @@ impl Switch {
         }
     }
 
-    /// Answers what a controller asks, until something comes that is wanted; none: the connection ended, or nothing came.
+    /// Answers requests until a `wanted` message arrives. Returns `None` if the connection ends or the timeout passes.
     pub(crate) fn until(&mut self, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
         let began = Instant::now();
         while began.elapsed() < TIMEOUT {
@@ -106,9 +109,11 @@ impl Switch {
             }
             self.answer(&heard)
         }
+
         None
     }
 
+    /// Answers echo, barrier, flow statistics and port description requests, and ignores other messages.
     pub(crate) fn answer(&mut self, heard: &[u8]) {
         let (version, xid) =
             (self.version, heard[4..8].first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid)));
@@ -119,6 +124,7 @@ impl Switch {
             18 if version == V1_3 && heard.get(8..10) == Some(&[0, 13]) => wire::port_description(xid),
             _ => return,
         };
+
         self.send(&answer);
     }
 }

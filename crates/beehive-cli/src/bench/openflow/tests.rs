@@ -1,4 +1,4 @@
-//! End to end: the generator, with sockets and threads, against small controllers written here.
+//! End-to-end tests of the load generator, with sockets and threads, against small controllers defined here.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,30 +15,30 @@ struct CommandLine {
     openflow: OpenflowArgs,
 }
 
-/// How a controller answers packet-ins.
+/// How a test controller behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Behavior {
-    /// A flow-mod, and a packet-out to the destination's port.
+    /// Answers with a flow-mod and a packet-out to the port of the destination.
     Learning,
-    /// A flow-mod that releases the buffer.
+    /// Answers with a flow-mod that releases the buffer.
     Releasing,
-    /// Packet-outs to all ports.
+    /// Answers with a packet-out to all ports.
     Flooding,
-    /// Every packet-out twice.
+    /// Sends every packet-out twice.
     Twice,
-    /// Only every second packet-in.
+    /// Answers every second packet-in only.
     Lazy,
-    /// Not at all.
+    /// Does not answer.
     Silent,
-    /// As it should for this many packets, then the connection is closed.
+    /// Answers this number of packet-ins, then closes the connection.
     Leaving(u32),
-    /// After the handshake comes something else.
+    /// Sends something other than OpenFlow after the handshake.
     Babbling,
-    /// HELLO, and nothing more.
+    /// Sends only a HELLO.
     Stuck,
 }
 
-/// Listens, and serves every connection in a thread of its own until it ends.
+/// Starts a controller that serves each connection in its own thread. Returns its address.
 fn controller(version: u8, behavior: Behavior) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -54,9 +54,10 @@ fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
     socket.set_nodelay(true).ok()?;
     socket.write_all(&[version, kind::HELLO, 0, 8, 0, 0, 0, 0]).ok()?;
     if behavior == Behavior::Stuck {
-        // until the other side gives up
+        // until the other side closes the connection
         return std::io::copy(&mut socket, &mut std::io::sink()).map(drop).ok();
     }
+
     let mut input = Vec::new();
     let mut chunk = [0; 65_536];
     let mut answered = 0;
@@ -90,12 +91,13 @@ fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
                 _ => {}
             }
         }
+
         input.drain(..used);
         socket.write_all(&out).ok()?;
     }
 }
 
-/// A 1.3 flow of priority 0 that matches everything and has no instructions.
+/// A flow-mod of OpenFlow 1.3 with priority 0, an empty match and no instructions.
 fn table_miss() -> Vec<u8> {
     let mut flow = vec![0; 56];
     flow[..4].copy_from_slice(&[4, kind::FLOW_MOD, 0, 56]);
@@ -109,12 +111,14 @@ fn answer(version: u8, behavior: Behavior, number: u32, message: &[u8], out: &mu
         1 => (u32::from(u16_at(message, 14).unwrap()), &message[18..]),
         _ => (u32_at(message, 32).unwrap(), &message[42..]),
     };
+
     assert!(in_port > 0 && frame.len() == frame::FRAME_BYTES);
     let buffer = &message[8..12];
-    // the generator's hosts are at port number modulo 16, plus 1; the controllers here know that instead of learning it
+    // host `n` is at port `n % 16 + 1`; the test controllers compute the port instead of learning it
     let broadcast = frame[0] & 1 == 1;
     let port =
         if broadcast || behavior == Behavior::Flooding { 0xffff_fffb } else { u32::from(frame[5] % 16) + 1 };
+
     let packet_out = packet_out(version, in_port, port, frame);
     match behavior {
         _ if broadcast => out.extend(packet_out),
@@ -139,6 +143,7 @@ fn flow_mod(version: u8, buffer: &[u8]) -> Vec<u8> {
         flow[30..32].copy_from_slice(&[0, 9]);
         flow[48..52].copy_from_slice(&[0, 1, 0, 4]);
     }
+
     flow
 }
 
@@ -155,6 +160,7 @@ fn packet_out(version: u8, in_port: u32, port: u32, frame: &[u8]) -> Vec<u8> {
         out.extend(port.to_be_bytes());
         out.extend([0; 8]);
     }
+
     out.extend_from_slice(frame);
     out[3] = out.len() as u8;
     out
@@ -168,6 +174,7 @@ fn measure_at(address: SocketAddr, words: &str) -> Result<Report, Failure> {
             line += &format!(" {option} {value}");
         }
     }
+
     let args = CommandLine::try_parse_from(line.split(' ').filter(|word| !word.is_empty())).unwrap().openflow;
     measure(&args, &mut io::sink())
 }
@@ -183,8 +190,8 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
             let report = measure_against(
                 version,
                 Behavior::Learning,
-                // patient: on a machine that stalls, an answer that is late would be asked for twice, and a thread may
-                // begin to measure late
+                // long timeouts: on a machine that stalls, late answers would count as lost, and a thread may start its
+                // measurement late
                 &format!("--of {of} --mode {mode} --switches 3 --threads 2 --timeout 10 --seconds 1"),
             );
             let context = format!("{version} {of} {mode}: {report:?}");
@@ -211,6 +218,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
                 fair.slowest_per_second <= share * 1.001 && share <= fair.fastest_per_second * 1.001,
                 "{context}"
             );
+
             let counted = report.rate_per_second.mean * report.seconds;
             assert!(
                 (counted / report.answered as f64 - 1.0).abs() < 0.1 && report.seconds >= 0.35,
@@ -252,10 +260,10 @@ fn flooding_is_noticed() {
 #[test]
 fn what_was_answered_before_measuring_does_not_count() {
     let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
-    // switches and threads are counted apart, and both from the moment that measuring begins
+    // the counters per switch and per thread start with the measurement and must agree
     let (mean, only) = (report.rate_per_second.mean, report.fairness.slowest_per_second);
     assert!(mean > 0.0 && (mean / only - 1.0).abs() < 1e-9, "{report:?}");
-    // the conductor's rate of single seconds goes on counting where the warm-up ended
+    // the rate of single seconds does not include answers of the warm-up
     assert!(report.rate_per_second.min > mean / 5.0, "{report:?}");
 }
 

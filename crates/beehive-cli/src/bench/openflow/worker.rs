@@ -1,4 +1,4 @@
-//! A thread of the generator: some of the switches, their sockets, one poll loop.
+//! A worker thread of the load generator: the sockets and the poll loop of some of the switches.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,64 +17,66 @@ use super::switch::{Fault, Switch};
 use super::tally::Tally;
 use super::wire::Version;
 
-/// How long a worker sleeps at most before it looks at the stage of the run.
+/// Maximum time that a worker sleeps before it checks the stage of the run.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long announcements wait before they are repeated.
+/// Time after which an unanswered announcement is repeated.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a worker brings home.
+/// The measurement of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerResult {
-    /// What was counted while measuring, and what was lost of it until the end.
+    /// Counters of the measurement, including packet-ins of it that were lost during the drain.
     pub(super) tally: Tally,
-    /// How long this worker measured.
+    /// Duration of the measurement.
     pub(super) measured: Duration,
-    /// Packet-ins answered while measuring, of each switch.
+    /// Number of packet-ins answered during the measurement, by switch.
     pub(super) answered: Vec<u64>,
-    /// Switches that spoke 1.0 in the end.
+    /// Number of switches that negotiated OpenFlow 1.0.
     pub(super) on_v10: u32,
-    /// Switches that have a table-miss flow, or need none.
+    /// Number of switches that have a table-miss flow or need none.
     pub(super) table_miss: u32,
 }
 
-/// A switch with its connection.
+/// A switch and its connection.
 struct Connection {
     index: u32,
     switch: Switch,
     socket: Option<TcpStream>,
-    /// Read, but not yet a whole message.
+    /// Received bytes of an incomplete message.
     partial: Vec<u8>,
-    /// Not taken by the socket yet.
+    /// Bytes that the socket has not accepted yet.
     unsent: Vec<u8>,
     was_ready: bool,
     was_announced: bool,
     had_table_miss: bool,
 }
 
-/// One worker thread's state.
+/// State of a worker thread.
 pub(super) struct Worker {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     number: usize,
     poll: Poll,
     connections: Vec<Connection>,
+    /// Indices of switches that have not started to connect.
     to_connect: VecDeque<usize>,
+    /// Number of handshakes in flight.
     handshaking: usize,
-    /// First the place for a partial message's bytes, then what is read.
+    /// Read buffer. Its first [`MESSAGE_BYTES_MAX`] bytes are reserved for an incomplete message from an earlier read.
     input: Vec<u8>,
-    /// What one switch sends in this turn.
+    /// Bytes that one switch sends in reaction to one event.
     output: Vec<u8>,
     tally: Tally,
-    /// Answers counted in earlier tallies.
+    /// Number of answers in earlier tallies.
     answered_before: u64,
     clock: Instant,
 }
 
 impl Worker {
-    /// A worker for these switches.
+    /// Creates a worker for these switches.
     ///
     /// # Errors
-    /// When the system has no poll for it.
+    /// The system refuses a poll instance.
     pub(super) fn new(
         plan: Arc<Plan>,
         shared: Arc<Shared>,
@@ -94,6 +96,7 @@ impl Worker {
                 had_table_miss: false,
             })
             .collect();
+
         Ok(Self {
             poll: Poll::new()?,
             to_connect: (0..connections.len()).collect(),
@@ -110,10 +113,10 @@ impl Worker {
         })
     }
 
-    /// Follows the stages of the run to its end.
+    /// Runs until the stage [`Stage::Stop`].
     ///
     /// # Errors
-    /// When polling fails; nothing that a controller does is an error here.
+    /// Polling fails. Nothing that a controller does is an error here.
     pub(super) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Events::with_capacity(1_024);
         let mut stage = Stage::Connect;
@@ -126,6 +129,7 @@ impl Worker {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
+
             let next = self.shared.stage();
             if next != stage {
                 if next == Stage::Measure {
@@ -135,12 +139,15 @@ impl Worker {
                 } else if stage == Stage::Measure {
                     measured = Some((self.take_tally(), measuring_since.elapsed(), self.take_answered()));
                 }
+
                 stage = next;
                 if stage == Stage::Stop {
                     break;
                 }
+
                 (0..self.connections.len()).for_each(|at| self.offer(at, stage));
             }
+
             for event in &events {
                 self.on_event(event, stage);
             }
@@ -151,15 +158,18 @@ impl Worker {
                 swept = Instant::now();
                 self.sweep(stage);
             }
+
             let progress = self.shared.progress(self.number);
             progress.answered.store(self.answered_before + self.tally.counts.answered, Ordering::Relaxed);
         }
+
         let waiting: usize =
             self.connections.iter().filter(|l| l.socket.is_some()).map(|l| l.switch.outstanding()).sum();
         let lost_late = self.tally.counts.unanswered + waiting as u64;
         let (mut tally, measured, answered) =
             measured.unwrap_or_else(|| (self.take_tally(), Duration::ZERO, self.take_answered()));
         tally.counts.unanswered += lost_late;
+
         Ok(WorkerResult {
             tally,
             measured,
@@ -170,6 +180,7 @@ impl Worker {
         })
     }
 
+    /// Returns the counters and starts new ones.
     fn take_tally(&mut self) -> Tally {
         self.answered_before += self.tally.counts.answered;
         std::mem::replace(&mut self.tally, Tally::new())
@@ -183,7 +194,7 @@ impl Worker {
         self.clock.elapsed().as_nanos() as u64
     }
 
-    /// Connects the next switches, a few at a time so that the controller's listen backlog is not run over.
+    /// Connects the next switches, a few at a time so that the accept queue of the controller does not overflow.
     fn connect_more(&mut self) {
         while self.handshaking < HANDSHAKES_AT_ONCE_MAX
             && let Some(at) = self.to_connect.pop_front()
@@ -197,11 +208,12 @@ impl Worker {
                 )?;
                 Ok(socket)
             });
+
             let Some(connection) = self.connections.get_mut(at) else { continue };
             match connected {
                 Ok(socket) => {
                     connection.socket = Some(socket);
-                    // goes out with the first event, which says that the connection stands
+                    // sent with the first writable event, which says that the connection is established
                     let mut hello = Vec::new();
                     connection.switch.send_hello(&self.plan, &mut hello);
                     connection.unsent = hello;
@@ -218,6 +230,7 @@ impl Worker {
         {
             return self.fail(at, &fault);
         }
+
         if (event.is_readable() || event.is_error())
             && let Err(fault) = self.on_readable(at, stage)
         {
@@ -237,12 +250,13 @@ impl Worker {
         if !connection.was_ready {
             socket.set_nodelay(true).map_err(Fault::Broken)?;
         }
+
         let sent = write(socket, &connection.unsent)?;
         connection.unsent.drain(..sent);
         Ok(())
     }
 
-    /// Reads until the socket is empty: events come once per change. Windows bound how much a switch can have waiting.
+    /// Reads until the socket is empty, because events are edge-triggered. The window bounds the number of answers to read.
     fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
         loop {
             let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
@@ -255,27 +269,31 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Fault::Broken(error)),
             };
-            // a partial message is shorter than a whole one, so it fits before what was read
+
+            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits before the bytes that were read
             let start = MESSAGE_BYTES_MAX - connection.partial.len();
             before[start..].copy_from_slice(&connection.partial);
             let bytes = &self.input[start..MESSAGE_BYTES_MAX + read];
             let now_ns = self.clock.elapsed().as_nanos() as u64;
             let received =
                 connection.switch.receive(&self.plan, bytes, now_ns, &mut self.output, &mut self.tally);
+
             let used = match received {
                 Ok(used) => used,
                 Err(fault) => {
-                    // a last word (an OpenFlow error) is sent if the socket takes it
+                    // send an OpenFlow error if the socket accepts it
                     let _ = socket.write(&self.output);
                     self.output.clear();
                     return Err(fault);
                 }
             };
+
             connection.partial.clear();
             connection.partial.extend_from_slice(&bytes[used..]);
             if stage <= Stage::Announce {
                 self.note_progress(at);
             }
+
             self.offer(at, stage);
             if read < READ_BYTES {
                 return Ok(());
@@ -283,7 +301,7 @@ impl Worker {
         }
     }
 
-    /// Has the switch send what it may, and writes all that waits for the socket.
+    /// Lets the switch fill its window and writes its output to the socket.
     fn offer(&mut self, at: usize, stage: Stage) {
         let now_ns = self.now_ns();
         let Some(connection) = self.connections.get_mut(at) else { return };
@@ -292,6 +310,7 @@ impl Worker {
         if self.output.is_empty() {
             return;
         }
+
         let sent = if connection.unsent.is_empty() { write(socket, &self.output) } else { Ok(0) };
         let fault = match sent {
             Ok(sent) => {
@@ -300,12 +319,14 @@ impl Worker {
             }
             Err(fault) => Some(fault),
         };
+
         self.output.clear();
         if let Some(fault) = fault {
             self.fail(at, &fault);
         }
     }
 
+    /// Updates the shared progress after a change of the switch.
     fn note_progress(&mut self, at: usize) {
         let Some(connection) = self.connections.get_mut(at) else { return };
         let progress = self.shared.progress(self.number);
@@ -314,17 +335,19 @@ impl Worker {
             self.handshaking = self.handshaking.saturating_sub(1);
             progress.ready.fetch_add(1, Ordering::Relaxed);
         }
+
         if !connection.had_table_miss && connection.was_ready && connection.switch.has_table_miss() {
             connection.had_table_miss = true;
             progress.table_miss.fetch_add(1, Ordering::Relaxed);
         }
+
         if !connection.was_announced && connection.switch.is_announced(&self.plan) {
             connection.was_announced = true;
             progress.announced.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Gives up what is too old, and lets switches that lost answers send to_repeat.
+    /// Removes timed-out packet-ins and lets the switches refill their windows.
     fn sweep(&mut self, stage: Stage) {
         let timeout = if stage == Stage::Announce { ANNOUNCEMENT_TIMEOUT } else { self.plan.timeout };
         let oldest_ns = self.now_ns().saturating_sub(timeout.as_nanos() as u64);
@@ -339,26 +362,30 @@ impl Worker {
             self.note_progress(at);
             self.offer(at, stage);
         }
+
         self.shared.progress(self.number).outstanding.store(outstanding, Ordering::Relaxed);
     }
 
+    /// Closes the connection of a switch and records the reason.
     fn fail(&mut self, at: usize, fault: &Fault) {
         let Some(connection) = self.connections.get_mut(at) else { return };
         if let Some(mut socket) = connection.socket.take() {
-            // the socket is closed with its drop, whatever deregistering says
+            // dropping the socket closes it, even if it cannot be deregistered
             let _ = self.poll.registry().deregister(&mut socket);
         }
+
         if !connection.was_ready {
             self.handshaking = self.handshaking.saturating_sub(1);
         }
         if matches!(self.shared.stage(), Stage::WarmUp | Stage::Measure | Stage::Drain) {
             self.tally.counts.unanswered += connection.switch.outstanding() as u64;
         }
+
         self.shared.fail(connection.index, fault.to_string());
     }
 }
 
-/// Writes what the socket takes.
+/// Writes as much as the socket accepts. Returns the number of bytes.
 fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
     let mut sent = 0;
     while let Some(rest) = bytes.get(sent..)
@@ -374,5 +401,6 @@ fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
             },
         }
     }
+
     Ok(sent)
 }

@@ -1,4 +1,4 @@
-//! Tests of the emulated switch, fed with bytes.
+//! Tests the emulated switch with bytes from a controller, without sockets.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn plan(words: &[&str]) -> Plan {
     Plan::new(&line.openflow, ([127, 0, 0, 1], 1).into(), 0x5eed_5eed)
 }
 
-/// A switch with its plan and its counters, at a standing clock.
+/// A switch with its plan and counters; time does not advance.
 struct Fixture {
     plan: Plan,
     switch: Switch,
@@ -31,7 +31,7 @@ impl Fixture {
         Self { switch: Switch::new(&plan, 3), plan, tally: Tally::new() }
     }
 
-    /// One that has been greeted with this HELLO and asked for its features.
+    /// Returns a switch that has completed the handshake after this HELLO.
     fn ready(words: &[&str], hello: &[u8]) -> Self {
         let mut bench = Self::new(words);
         bench.feed(hello).unwrap();
@@ -42,6 +42,7 @@ impl Fixture {
             (version, 6, &[0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4][..])
         );
         assert!(bench.switch.is_ready());
+
         bench
     }
 
@@ -73,7 +74,7 @@ fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 const HELLO_13: &[u8] = &[4, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x12];
 const HELLO_10: &[u8] = &[1, 0, 0, 8, 0, 0, 0, 1];
 
-/// The packet-out that sends this 1.0 packet-in's frame to a port.
+/// Returns the packet-out of OpenFlow 1.0 that sends the frame of a packet-in to a port.
 fn packet_out_v10(packet_in: &[u8], port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
     let frame = &packet_in[18..];
@@ -104,6 +105,7 @@ fn packet_out_v10(packet_in: &[u8], port: u16) -> Vec<u8> {
         0,
     ];
     out.extend_from_slice(frame);
+
     out
 }
 
@@ -129,6 +131,7 @@ fn requests_of_1_3_are_answered_with_their_transaction() {
         (&multipart(8), kind::V13_MULTIPART_REPLY, 16 + 40),
         (&multipart(13), kind::V13_MULTIPART_REPLY, 16 + 16 * 64),
     ];
+
     for (request, kind, bytes) in cases {
         let reply = bench.feed(request).unwrap();
         assert_eq!(split(&reply).len(), 1, "{request:02x?}");
@@ -138,6 +141,7 @@ fn requests_of_1_3_are_answered_with_their_transaction() {
             "{request:02x?}"
         );
     }
+
     assert_eq!(
         bench.feed(&[4, 2, 0, 10, 0, 0, 0, 7, 0xab, 0xcd]).unwrap()[8..],
         [0xab, 0xcd],
@@ -145,6 +149,7 @@ fn requests_of_1_3_are_answered_with_their_transaction() {
     );
     assert_eq!(bench.tally.counts.unknown, 0);
     assert!(bench.feed(&[4, 4, 0, 8, 0, 0, 0, 7]).unwrap().is_empty());
+
     assert_eq!(bench.tally.counts.unknown, 1, "an experimenter message is counted, not answered");
 }
 
@@ -159,6 +164,7 @@ fn requests_of_1_0_are_answered_with_their_transaction() {
         (&statistics(0), kind::V10_STATS_REPLY, 12 + 1056),
         (&statistics(4), kind::V10_STATS_REPLY, 12 + 16 * 104),
     ];
+
     for (request, kind, bytes) in cases {
         let reply = bench.feed(request).unwrap();
         assert_eq!(
@@ -187,7 +193,8 @@ fn an_answer_counts_once_and_makes_room_for_one_more() {
     assert_eq!(sent.len(), 2);
     assert!(bench.offer(Load::Traffic).is_empty());
     let right = bench.switch.window.answer_port(&sent[0]);
-    // a flow-mod without buffer, the packet-out, the packet-out again
+
+    // a flow-mod without a buffer, the packet-out, and the packet-out again
     let flow_mod = [&[1, 14, 0, 72][..], &[0; 60], &[255; 4], &[0; 4]].concat();
     let answer = packet_out_v10(&sent[0], right);
     bench.feed(&[&flow_mod[..], &answer, &answer].concat()).unwrap();
@@ -195,11 +202,12 @@ fn an_answer_counts_once_and_makes_room_for_one_more() {
     assert_eq!((counts.answered, counts.repeated, counts.flow_mods, counts.packet_outs), (1, 1, 1, 2));
     assert_eq!((counts.misdirected, counts.flooded), (0, 0));
     assert_eq!(bench.tally.latencies().max(), 600);
+
     assert_eq!(bench.offer(Load::Traffic).len(), 1);
 }
 
 impl Window {
-    /// The port that the destination of this 1.0 packet-in is at.
+    /// Returns the port of the destination of a packet-in of OpenFlow 1.0.
     fn answer_port(&self, packet_in: &[u8]) -> u16 {
         let [high, low] = packet_in[22..24] else { panic!("two bytes") };
         u16::from_be_bytes([high, low]) % 16 + 1
@@ -214,9 +222,10 @@ fn answers_that_flood_or_go_astray_are_told_apart() {
     bench.feed(&packet_out_v10(&sent[0], 0xfffb)).unwrap();
     bench.feed(&packet_out_v10(&sent[1], wrong)).unwrap();
     let mut other_switch = packet_out_v10(&sent[2], 1);
-    other_switch[24 + 49] ^= 1; // the stamp's switch number
+    other_switch[24 + 49] ^= 1; // the switch number in the stamp
     bench.feed(&other_switch).unwrap();
-    bench.feed(&packet_out_v10(&[0; 82], 1)).unwrap(); // a probe of the controller's own
+    bench.feed(&packet_out_v10(&[0; 82], 1)).unwrap(); // a packet that the controller made itself
+
     let counts = bench.tally.counts;
     assert_eq!((counts.answered, counts.flooded, counts.misdirected, counts.foreign), (2, 1, 1, 2));
 }
@@ -241,6 +250,7 @@ fn hosts_are_announced_again_when_nobody_answers_and_at_last_taken_as_announced(
         rounds += 1;
         bench.switch.expire(Duration::MAX.as_nanos() as u64, &mut bench.tally);
     }
+
     assert_eq!(rounds, usize::from(limits::ANNOUNCEMENTS_MAX) + 1);
     assert_eq!(bench.tally.counts.unanswered, 0, "announcements are not measured");
 }
@@ -256,6 +266,7 @@ fn messages_may_come_in_pieces() {
         let used = bench.switch.receive(&bench.plan, &kept, 1_000, &mut out, &mut bench.tally).unwrap();
         kept.drain(..used);
     }
+
     assert_eq!((bench.tally.counts.answered, kept.len()), (2, 0));
 }
 
@@ -282,6 +293,7 @@ fn no_truncation_and_no_changed_byte_panics() {
     corpus.push(vec![1, 16, 0, 12, 0, 0, 0, 7, 0, 4, 0, 0]);
     corpus.push(vec![1, 4, 0, 20, 0, 0, 0, 7, 0, 0, 0x23, 0x20, 0, 0, 0, 10, 0, 0, 0, 1]);
     corpus.push(HELLO_13.to_vec());
+
     let mut cases = 0;
     let mut bench = Fixture::new(&["--of", "1.0", "--window", "2", "--macs", "4"]);
     for message in &corpus {
@@ -290,11 +302,13 @@ fn no_truncation_and_no_changed_byte_panics() {
             if let Some(length) = shorter.get_mut(3) {
                 *length = at as u8;
             }
+
             let changes = (0..=255).map(|byte| {
                 let mut changed = message.clone();
                 changed[at] = byte;
                 changed
             });
+
             for input in changes.chain([shorter]) {
                 bench.switch = Switch::new(&bench.plan, 3);
                 bench.feed(&[HELLO_10, &[1, 5, 0, 8, 0, 0, 0, 9]].concat()).unwrap();
@@ -306,5 +320,6 @@ fn no_truncation_and_no_changed_byte_panics() {
             }
         }
     }
+
     assert!(cases > 40_000);
 }
