@@ -76,7 +76,7 @@ mod tests {
 
     /// In the list of commands every line starts with a verb and has no full stop.
     #[test]
-    fn commands_are_told_in_one_manner() {
+    fn commands_are_described_in_one_style() {
         let arguments = Arguments::command();
         for command in arguments.get_subcommands() {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();

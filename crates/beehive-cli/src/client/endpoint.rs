@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_and_a_port_and_nothing_else() {
+    fn addresses_need_a_port() {
         for (text, read) in [
             ("127.0.0.1:8653", "127.0.0.1:8653"),
             ("sdn.example:80", "sdn.example:80"),

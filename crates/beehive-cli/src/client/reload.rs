@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_said_and_nothing_that_is_not() {
+    fn only_changes_are_listed() {
         let none = Reloaded::default();
         assert_eq!(text(&none), "no settings of apps have changed\n");
         let words = |word: &str| vec![word.to_string()];

@@ -238,7 +238,7 @@ mod tests {
     use crate::api::FlowState;
 
     #[test]
-    fn tables_of_a_switch_are_told_apart_where_there_are_several() {
+    fn the_table_column_is_shown_if_there_are_several() {
         let flow = |table| Flow {
             switch: "1".into(),
             state: FlowState::Foreign,
@@ -309,7 +309,7 @@ priority=5,in_port=1 actions=drop  # intended, hosts
     }
 
     #[test]
-    fn dead_letters_are_a_line_each_however_long_they_are() {
+    fn dead_letters_take_one_line_each() {
         let letter = crate::api::Letter {
             number: 7,
             seconds_ago: 61,

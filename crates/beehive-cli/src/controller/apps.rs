@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn impossible_orders_are_refused() {
         assert!(check(&[Discovery, Hosts, Firewall, Forwarding]).is_ok());
         assert!(check(&[Firewall, LearningSwitch]).is_ok() && check(&[Discovery, LearningSwitch]).is_ok());
         let wrong: [&[AppChoice]; 4] = [
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_have_been_meant_is_said() {
+    fn probable_mistakes_cause_warnings() {
         let said = |apps: &[AppChoice], settings: &str| {
             let settings = settings.parse().unwrap();
             warnings(apps, &settings).collect::<Vec<_>>().join("\n")
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_differ_and_give_way_to_those_that_are_set() {
+    fn generated_secrets_differ_and_do_not_replace_configured_ones() {
         let made = || {
             let mut settings = toml::Table::new();
             fill_defaults(&mut settings, &[Discovery], None).unwrap();

@@ -272,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_said_with_its_place_and_without_its_line() {
+    fn syntax_errors_have_a_position_and_do_not_show_the_line() {
         assert!(refusal("[controller\n").contains("no TOML at line 1, column 12: "));
         let words = refusal("[controller]\nlog = \"info\"\n[apps.discovery]\nsecret = \"hush, hush\n");
         assert!(words.contains("no TOML at line 4, column ") && !words.contains("hush"), "{words}");
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_range_and_the_key() {
+    fn values_out_of_range_are_refused_with_the_range_and_the_key() {
         let (mut allowed, range) = (
             String::from("[controller]\n"),
             [

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_in_every_dress() {
+    fn prefixes_and_white_space_are_ignored() {
         for line in ["01ab02", "0x01AB02", "01 ab 02\r\n", "\t0x01 0Xab 0x02 ", "0 1 a b 0 2"] {
             assert_eq!(parse(line.as_bytes()), Ok(vec![1, 0xab, 2]), "{line:?}");
         }

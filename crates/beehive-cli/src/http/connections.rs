@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_came_first_and_asks_nothing_has_to_go() {
+    fn the_oldest_idle_connection_is_evicted() {
         let tracker = ConnectionTracker::default();
         let mut all: Vec<_> = (0..4).map(|_| tracker.track()).collect();
         let asks = all[0].0.begin_request();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_being_answered_stays() {
+    fn a_connection_with_a_request_in_flight_is_not_evicted() {
         let tracker = ConnectionTracker::default();
         let (place, _over) = tracker.track();
         let _asks = place.begin_request();

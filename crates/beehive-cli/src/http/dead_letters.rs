@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_listed_sent_again_and_thrown_away_over_http() {
+    fn dead_letters_are_listed_resent_and_discarded_over_http() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let hive = Hive::builder().app::<Fragile>().start().expect("starts");

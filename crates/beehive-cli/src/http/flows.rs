@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_be_there_is_found_among_however_many() {
+    fn intended_flows_beyond_the_limit_are_not_missing() {
         let last = FLOWS_MAX as u32 + 500;
         let (priority, matching) = found(last).key();
         let mut collected = CollectedFlows::keeping([(priority, matching.clone())].into());

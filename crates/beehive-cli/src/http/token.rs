@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_token_is_one() {
+    fn only_the_whole_token_authorizes() {
         let token = Token::new("0123456789abcdef");
         let shows = |value: &str| {
             let mut headers = HeaderMap::new();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_token_is_refused_in_words() {
+    fn files_without_a_valid_token_are_refused_with_a_reason() {
         let file = std::env::temp_dir().join(format!("beehive-token-{}", std::process::id()));
         let with = |text: &str, mode: u32| {
             std::fs::write(&file, text).expect("writes");

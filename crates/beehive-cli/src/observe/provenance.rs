@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_emitted_messages_are_told_by_type() {
+    fn answers_and_emitted_messages_are_grouped_by_type() {
         let handler = Handler {
             name: "packet_in".into(),
             message: "PacketIn".into(),

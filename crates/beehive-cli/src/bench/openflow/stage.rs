@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_reasons_are_told_once_and_kept_within_bounds() {
+    fn equal_reasons_are_reported_once_and_their_number_is_bounded() {
         let shared = Shared::new(1);
         (0..3).for_each(|switch| shared.fail(switch, "refused".into()));
         shared.fail(9, "reset".into());

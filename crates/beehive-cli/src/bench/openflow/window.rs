@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_ones_make_room() {
+    fn timed_out_packet_ins_free_their_slots() {
         let mut window = Window::new(2);
         let (place, sequence) = window.take(sent(10)).unwrap();
         window.take(sent(20)).unwrap();
