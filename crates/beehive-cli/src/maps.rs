@@ -72,7 +72,7 @@ fn text(arguments: &MapsArgs) -> Result<String, String> {
     let mut apps = apps();
     let names: Vec<&str> = apps.iter().map(|a| a.app).collect();
     if let Some(unknown) = arguments.app.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(format!("there is no app `{unknown}`; there are {}", names.join(", ")));
+        return Err(format!("unknown app `{unknown}` (expected {})", names.join(", ")));
     }
 
     apps.retain(|a| arguments.app.is_empty() || arguments.app.iter().any(|name| name == a.app));

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: NewArgs) -> ExitCode {
     match make(&arguments) {
         Ok(()) => {
             let folder = arguments.folder.display();
-            println!("{folder} is there: `cd {folder} && cargo run`, and its app is in src/main.rs");
+            println!("created {folder}; run it with `cd {folder} && cargo run`, its app is in src/main.rs");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -42,13 +42,13 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !is_package_name(name) {
         return Err(format!(
-            "`{}` does not end with a package's name: a letter, then letters, digits, `-` and `_`",
+            "the last component of `{}` is not a package name (expected a letter, then letters, digits, `-` or `_`)",
             folder.display()
         ));
     }
 
     if folder.exists() {
-        return Err(format!("{} is there already", folder.display()));
+        return Err(format!("{} already exists", folder.display()));
     }
 
     let source = match beehive {
@@ -79,7 +79,7 @@ fn source_of(path: &Path) -> Result<PathBuf, String> {
     if manifest.contains("name = \"beehive-runtime\"") {
         Ok(full)
     } else {
-        Err(format!("--beehive {}: that is not Beehive's source", path.display()))
+        Err(format!("--beehive {}: not Beehive's source (no package `beehive-runtime`)", path.display()))
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         assert!(Path::new(path).join("crates").is_dir(), "{path}");
         let program = fs::read_to_string(place.join("my-controller").join("src").join("main.rs")).unwrap();
         assert_eq!(program, MAIN);
-        assert!(make(&arguments).unwrap_err().contains("there already"));
+        assert!(make(&arguments).unwrap_err().contains("already exists"));
 
         fs::remove_dir_all(place).unwrap();
     }

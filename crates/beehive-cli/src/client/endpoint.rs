@@ -39,7 +39,8 @@ fn parse_address(text: &str) -> Result<String, String> {
         return Ok(address.to_string());
     }
 
-    Err("not an address with a port; write 127.0.0.1:8653, as the controller says when it starts".into())
+    Err("expected an address with a port, such as 127.0.0.1:8653; the controller prints it when it starts"
+        .into())
 }
 
 #[cfg(test)]

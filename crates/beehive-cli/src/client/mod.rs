@@ -140,7 +140,9 @@ impl std::str::FromStr for Selection {
     fn from_str(text: &str) -> Result<Selection, String> {
         match text {
             "all" => Ok(Selection::All),
-            number => number.parse().map(Selection::One).map_err(|_| "a number, or `all`".to_string()),
+            number => {
+                number.parse().map(Selection::One).map_err(|_| "expected a number or `all`".to_string())
+            }
         }
     }
 }
@@ -234,7 +236,7 @@ pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
 
         if let Some(selection) = discard {
             let discarded: Discarded = fetch(common, &selection.of(Request::new(Method::Delete, path)))?;
-            eprintln!("{} thrown away", discarded.discarded.len())
+            eprintln!("{} discarded", discarded.discarded.len())
         }
 
         let answer: DeadLetters = fetch(common, &list)?;

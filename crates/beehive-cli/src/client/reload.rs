@@ -35,14 +35,14 @@ fn text(answer: &Reloaded) -> String {
     let Reloaded { apps, at_next_start, without_effect } = answer;
     let mut text = match apps[..] {
         [] => "no settings of apps have changed\n".to_string(),
-        _ => format!("other settings are in force: {}\n", apps.join(", ")),
+        _ => format!("settings changed: {}\n", apps.join(", ")),
     };
 
     if !at_next_start.is_empty() {
-        text += &format!("when the controller starts again: {}\n", at_next_start.join(", "));
+        text += &format!("take effect at the next start: {}\n", at_next_start.join(", "));
     }
     if !without_effect.is_empty() {
-        text += &format!("of apps that do not run: {}\n", without_effect.join(", "));
+        text += &format!("ignored, because the apps do not run: {}\n", without_effect.join(", "));
     }
 
     text
@@ -63,8 +63,8 @@ mod tests {
             without_effect: words("firewall"),
         };
 
-        let expected = "other settings are in force: hosts\nwhen the controller starts again: listen\n\
-            of apps that do not run: firewall\n";
+        let expected = "settings changed: hosts\ntake effect at the next start: listen\n\
+            ignored, because the apps do not run: firewall\n";
         assert_eq!(text(&all), expected);
     }
 }

@@ -52,7 +52,7 @@ impl Request {
         let (status, body) = self.send(controller, limit, bytes_max)?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                format!("what serves HTTP at {address} is not this version of Beehive: {error}")
+                format!("the HTTP server at {address} is not this version of Beehive: {error}")
             });
         }
 
@@ -62,7 +62,7 @@ impl Request {
                 let start =
                     body.trim_ascii().get(..EXCERPT_BYTES_MAX).unwrap_or(body.trim_ascii()).escape_ascii();
                 format!(
-                    "what serves HTTP at {address} is not Beehive: it answers with status {status} and `{start}`"
+                    "the HTTP server at {address} is not Beehive: it answers with status {status} and `{start}`"
                 )
             }
         })
@@ -92,7 +92,7 @@ impl Request {
         };
 
         let mut answer = answer.map_err(|error| {
-            format!("no controller answers at {address}: {error} (is it running? --http says where it serves HTTP)")
+            format!("no controller answers at {address}: {error} (is it running? set its HTTP address with --http)")
         })?;
 
         let body = answer.body_mut().with_config().limit(bytes_max).read_to_vec();

@@ -26,7 +26,7 @@ pub(super) fn switches(answer: &Switches) -> String {
     ]);
     for s in &answer.switches {
         let state = match (s.ready, s.auxiliary) {
-            (false, _) => "greeting",
+            (false, _) => "handshake",
             (true, true) => "auxiliary",
             (true, false) => "ready",
         };
@@ -78,7 +78,7 @@ pub(super) fn hosts(answer: &Hosts) -> String {
     }
     let mut text = table.text();
     if answer.truncated {
-        text.push_str("there are more hosts than are listed: ask for one switch (--switch)\n")
+        text.push_str("the list of hosts is incomplete: query one switch (--switch)\n")
     }
     text
 }
@@ -100,10 +100,10 @@ pub(super) fn flows(answer: &Flows) -> String {
         let _ = write!(text, "\n{}", table.text());
     }
     for switch in &answer.unread {
-        let _ = writeln!(text, "{switch} did not tell its flows in time");
+        let _ = writeln!(text, "{switch} did not report its flows in time");
     }
     if answer.truncated {
-        text.push_str("there are more flows than are listed: ask for one switch (--switch)\n")
+        text.push_str("the list of flows is incomplete: query one switch (--switch)\n")
     }
     text
 }
@@ -130,10 +130,10 @@ pub(super) fn ofctl(answer: &Flows) -> String {
         };
     }
     for switch in &answer.unread {
-        let _ = writeln!(text, "# {switch} did not tell its flows in time");
+        let _ = writeln!(text, "# {switch} did not report its flows in time");
     }
     if answer.truncated {
-        text.push_str("# there are more flows than are listed: ask for one switch (--switch)\n")
+        text.push_str("# the list of flows is incomplete: query one switch (--switch)\n")
     }
     text
 }
@@ -175,12 +175,12 @@ pub(super) fn verified(answer: &Verified) -> String {
     for r in &answer.switches {
         let _ = writeln!(
             text,
-            "{}: {} kept, {} put in place, {} withdrawn, {} soft, {} foreign",
+            "{}: {} kept, {} installed, {} removed, {} soft, {} foreign",
             r.switch, r.kept, r.installed, r.withdrawn, r.adopted, r.foreign
         );
     }
     for switch in &answer.unread {
-        let _ = writeln!(text, "{switch} did not tell its flows in time");
+        let _ = writeln!(text, "{switch} did not report its flows in time");
     }
     text
 }
@@ -202,7 +202,7 @@ pub(super) fn dead_letters(answer: &DeadLetters) -> String {
     let mut table = Table::new(head);
     for letter in &answer.letters {
         let name = letter.message.rsplit("::").next().unwrap_or(&letter.message);
-        let kept = if letter.can_be_sent_again { "" } else { " (not kept)" };
+        let kept = if letter.can_be_sent_again { "" } else { " (not stored)" };
         table.row([
             letter.number.to_string(),
             letter.seconds_ago.to_string(),
@@ -215,19 +215,19 @@ pub(super) fn dead_letters(answer: &DeadLetters) -> String {
     }
     let mut text = if answer.letters.is_empty() { String::new() } else { table.text() };
     let _ = match (answer.total, answer.dropped) {
-        (0, _) => writeln!(text, "no message has failed since the start"),
+        (0, _) => writeln!(text, "no dead letters since the start"),
         (total, 0) => writeln!(text, "{} of {total} since the start", answer.letters.len()),
         (total, dropped) => {
-            writeln!(text, "{} of {total} since the start; {dropped} had to make room", answer.letters.len())
+            writeln!(text, "{} of {total} since the start; {dropped} were evicted", answer.letters.len())
         }
     };
     text
 }
 
 pub(super) fn resent(answer: &Resent) -> String {
-    let mut text = format!("{} sent again\n", answer.resent.len());
+    let mut text = format!("{} resent\n", answer.resent.len());
     for failed in &answer.not_resent {
-        let _ = writeln!(text, "{} cannot be sent again: {}", failed.number, failed.why);
+        let _ = writeln!(text, "{} cannot be resent: {}", failed.number, failed.why);
     }
     text
 }
@@ -303,7 +303,7 @@ priority=5,in_port=1 actions=drop  # intended, hosts
 # not expressible: table=0,priority=5,in_port=1,ip_dscp=4 actions=drop  # intended, hosts
 # switch 2
 priority=5,in_port=1 actions=drop  # intended, hosts
-# 3 did not tell its flows in time
+# 3 did not report its flows in time
 ";
         assert_eq!(listed, expected);
     }
@@ -327,11 +327,11 @@ priority=5,in_port=1 actions=drop  # intended, hosts
         };
 
         let text = dead_letters(&DeadLetters { letters: vec![letter], total: 9, dropped: 8 });
-        let message = format!("HostSeen {}… (not kept)", "x".repeat(60));
+        let message = format!("HostSeen {}… (not stored)", "x".repeat(60));
         let row = format!("     7   61  hosts  seen     {message}  panicked: two?lines  00000000000000ff");
         assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
-        assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 had to make room"));
+        assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 were evicted"));
 
-        assert_eq!(dead_letters(&DeadLetters::default()), "no message has failed since the start\n");
+        assert_eq!(dead_letters(&DeadLetters::default()), "no dead letters since the start\n");
     }
 }

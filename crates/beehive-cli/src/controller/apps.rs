@@ -58,15 +58,13 @@ impl AppChoice {
         let all: Vec<_> = custom.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
         if name.is_empty() {
-            return Err(
-                format!("--app, or BEEHIVE_APP, names nothing; there are {}", names.join(", ")).into()
-            );
+            return Err(format!("--app or BEEHIVE_APP is empty (expected {})", names.join(", ")).into());
         }
 
         let found = all.iter().find(|(known, _)| *known == name);
         found.map(|(_, app)| *app).ok_or_else(|| match nearest_name(name, &names) {
-            Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
-            None => format!("there is no app `{name}`; there are {}", names.join(", ")).into(),
+            Some(near) => format!("unknown app `{name}`; did you mean `{near}`?").into(),
+            None => format!("unknown app `{name}` (expected {})", names.join(", ")).into(),
         })
     }
 
@@ -121,14 +119,14 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
     let somebody = apps.iter().any(|app| is_forwarder(app) || matches!(app, AppChoice::Custom(_)));
     let nobody = (!somebody).then(|| {
         let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
-        format!("no app forwards packets; one that does comes last: --app {}", names.join(","))
+        format!("no app forwards packets; add one at the end: --app {}", names.join(","))
     });
 
     let firewall = settings.get(AppChoice::Firewall.name()).and_then(toml::Value::as_table);
     let has_rules =
         firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
     let closed = (apps.contains(&AppChoice::Firewall) && !has_rules).then(|| {
-        "the firewall has no rules, and denies everything: write [[apps.firewall.rules]] in a file for --config"
+        "the firewall has no rules and denies everything; add [[apps.firewall.rules]] to a configuration file (--config)"
             .to_string()
     });
 
@@ -142,19 +140,22 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);
     if place(AppChoice::Discovery).is_some_and(|place| place != 0) {
-        return Err("discovery goes before all other apps: --app discovery,..".into());
+        return Err("discovery must be the first app: --app discovery,..".into());
     }
 
     let all = [AppChoice::Discovery, AppChoice::Hosts].map(place);
     if place(AppChoice::Forwarding).is_some() && all.contains(&None) {
-        return Err("forwarding needs to know links and hosts: --app discovery,hosts,forwarding".into());
+        return Err("forwarding needs discovery and hosts: --app discovery,hosts,forwarding".into());
     }
 
     if let (Some(firewall), Some(forwarder)) =
         (place(AppChoice::Firewall), apps.iter().position(is_forwarder))
         && forwarder < firewall
     {
-        return Err("a firewall stands in front of what forwards: --app firewall,learning-switch".into());
+        return Err(
+            "the firewall must come before the app that forwards packets: --app firewall,learning-switch"
+                .into(),
+        );
     }
 
     Ok(())
@@ -175,8 +176,8 @@ pub(super) fn fill_defaults(
     } else if apps.contains(&AppChoice::Discovery) {
         let mut secret = [0u8; SECRET_BYTES];
         let given = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
-        if given.map_err(|error| format!("the system gives no chance: {error}"))? < SECRET_BYTES {
-            return Err("the system gives too little chance".into());
+        if given.map_err(|error| format!("cannot generate a secret: {error}"))? < SECRET_BYTES {
+            return Err("cannot generate a secret: too few random bytes".into());
         }
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         set_default(settings, discovery, "secret", secret.into());

@@ -114,10 +114,9 @@ impl Configuration {
 
         for (key, list) in lists {
             if list.as_ref().is_some_and(Vec::is_empty) {
-                return Err(format!(
-                    "[controller]: {key} = [] names none: leave `{key}` out for what is usual"
-                )
-                .into());
+                return Err(
+                    format!("[controller]: {key} = [] is empty: remove `{key}` to use the default").into()
+                );
             }
         }
 
@@ -176,7 +175,7 @@ pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, 
     let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
     let length = begun.and_then(|mut begun| begun.read_to_string(&mut text));
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
-        return Err(format!("{name}: {LENGTH_MAX} bytes, and more, are more than a configuration has").into());
+        return Err(format!("{name}: the configuration file is too long (at most {LENGTH_MAX} bytes)").into());
     }
 
     parse(&text, custom).map_err(|error| format!("{name}: {error}").into())
@@ -195,13 +194,13 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
             controller.check()?;
             controller
         }
-        Some(_) => return Err("`controller` is a table: [controller]".into()),
+        Some(_) => return Err("`controller` must be a table: [controller]".into()),
         None => Configuration::default(),
     };
 
     let apps = match file.remove("apps") {
         Some(toml::Value::Table(table)) => table,
-        Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
+        Some(_) => return Err("`apps` must be a table of tables: [apps.learning-switch]".into()),
         None => toml::Table::new(),
     };
 
@@ -214,7 +213,7 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
     let column = rest.chars().count() + 1;
-    format!("no TOML at line {line}, column {column}: {}", error.message().replace('\n', ", "))
+    format!("syntax error at line {line}, column {column}: {}", error.message().replace('\n', ", "))
 }
 
 /// Splits the settings into those of running apps and the names of the others.
@@ -273,9 +272,9 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_position_and_do_not_show_the_line() {
-        assert!(refusal("[controller\n").contains("no TOML at line 1, column 12: "));
+        assert!(refusal("[controller\n").contains("syntax error at line 1, column 12: "));
         let words = refusal("[controller]\nlog = \"info\"\n[apps.discovery]\nsecret = \"hush, hush\n");
-        assert!(words.contains("no TOML at line 4, column ") && !words.contains("hush"), "{words}");
+        assert!(words.contains("syntax error at line 4, column ") && !words.contains("hush"), "{words}");
     }
 
     #[test]

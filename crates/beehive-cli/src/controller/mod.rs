@@ -128,15 +128,15 @@ fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     if let Some(word) = options.log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
         return Err(format!(
-            "--log {word}: there is no such level; there are error, warn, info, debug, trace and off, for all or for a module: \
-             `warn,beehive_nom=debug`"
+            "--log: unknown log level `{word}` (expected error, warn, info, debug, trace or off; per module as in \
+             `warn,beehive_nom=debug`)"
         )
         .into());
     }
 
     let quiet = if custom.is_empty() { format!("{QUIET_TARGETS},") } else { String::new() };
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log).map_err(|error| {
-        format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
+        format!("--log {}: {error} (expected, for example, `info` or `warn,beehive_nom=debug`)", options.log)
     })?;
 
     tracing_subscriber::fmt()
@@ -170,7 +170,7 @@ async fn serve(
     }
     let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
     for app in &options.unused {
-        eprintln!("beehive controller: [apps.{app}] has no effect: `{app}` does not run (see --app)");
+        eprintln!("beehive controller: [apps.{app}] has no effect: the app does not run (see --app)");
     }
     let directory = Arc::new(Directory::default());
     let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
@@ -218,7 +218,7 @@ async fn serve(
         }
     };
 
-    tracing::info!(signal, switches = directory.nodes(), "the controller stops");
+    tracing::info!(signal, switches = directory.nodes(), "the controller is stopping");
     drop(stop);
     hive.stop(STOP_TIMEOUT).await;
     if let Some(server) = http_server {

@@ -146,7 +146,7 @@ impl Options {
         let (controller, settings) = match &arguments.config {
             // a pipe would be empty now, which would reset all settings
             Some(file) if running.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
-                return Err(format!("{}: it is no file that can be read twice", file.display()).into());
+                return Err(format!("{}: not a regular file; it cannot be reloaded", file.display()).into());
             }
             Some(file) => configuration::read(file, custom)?,
             None => Default::default(),
@@ -159,7 +159,7 @@ impl Options {
         for name in &names {
             let app = AppChoice::named(name, custom)?;
             if apps.contains(&app) {
-                return Err(format!("app `{name}` is named twice").into());
+                return Err(format!("app `{name}` is given twice").into());
             }
             apps.push(app)
         }
@@ -178,9 +178,11 @@ impl Options {
         let binds = arguments.switch_tls_bind || controller.switch_tls_bind.unwrap_or(false);
         let credentials = match folder {
             Some(folder) => Some(Arc::new(credentials(&folder, binds)?)),
-            None if binds => return Err("--switch-tls-bind is of no use without --switch-tls-dir".into()),
+            None if binds => return Err("--switch-tls-bind requires --switch-tls-dir".into()),
             None if !listen_plain.is_empty() => {
-                return Err("--listen-plain is of no use without --switch-tls-dir: --listen is plain".into());
+                return Err(
+                    "--listen-plain requires --switch-tls-dir: without it, --listen has no TLS either".into(),
+                );
             }
             None => None,
         };
@@ -205,9 +207,9 @@ impl Options {
             && !insecure
         {
             return Err(format!(
-                "--http {address} can be reached by others, and nothing protects it: whoever reaches it sees the \
-                 network. Use a loopback address (127.0.0.1:{}) and a tunnel or proxy in front, or ask for a token \
-                 (--http-token-file FILE), or say --http-insecure if the network around is trusted",
+                "--http {address} would let other machines query the controller without authentication. Use a loopback \
+                 address (127.0.0.1:{}) with a tunnel or proxy in front, require a token (--http-token-file FILE), or \
+                 pass --http-insecure if the network is trusted",
                 address.port()
             )
             .into());
@@ -215,9 +217,10 @@ impl Options {
 
         let http_hosts = first_of(arguments.http_host, controller.http_hosts.clone(), &[]);
         if let Some(name) = http_hosts.iter().find(|name| !is_host_name(name)) {
-            return Err(
-                format!("--http-host `{name}`: no name of a host; write sdn.example, and no port").into()
-            );
+            return Err(format!(
+                "--http-host `{name}`: not a host name (expected a name without a port, such as sdn.example)"
+            )
+            .into());
         }
 
         let places: Vec<_> =
@@ -225,7 +228,7 @@ impl Options {
         let twice = |(at, place): &(usize, &SocketAddr)| place.port() != 0 && places[..*at].contains(place);
         if let Some((_, place)) = places.iter().enumerate().find(twice) {
             return Err(format!(
-                "{place} is named twice: each --listen, --listen-plain and --http is another one"
+                "{place} is given twice: --listen, --listen-plain and --http need different addresses"
             )
             .into());
         }
@@ -321,7 +324,8 @@ impl Options {
 fn credentials(folder: &Path, binds: bool) -> Result<Credentials, Failure> {
     Credentials::read(folder, binds).map_err(|why| {
         let [own, key, ca] = [CERTIFICATE, KEY, SWITCHES_CA];
-        format!("--switch-tls-dir {}: {why}; it has {own}, {key} and {ca}, in PEM", folder.display()).into()
+        format!("--switch-tls-dir {}: {why} (expected the PEM files {own}, {key} and {ca})", folder.display())
+            .into()
     })
 }
 
@@ -332,7 +336,7 @@ fn token(file: &Path) -> Result<Token, Failure> {
 }
 
 fn node(text: &str) -> Result<NodeId, Failure> {
-    http::node(text).map_err(|failure| format!("--switch-allow {}", failure.message).into())
+    http::node(text).map_err(|failure| format!("--switch-allow: {}", failure.message).into())
 }
 
 fn network(text: &str) -> Result<IpNet, Failure> {
@@ -356,9 +360,9 @@ fn is_host_name(name: &str) -> bool {
 fn address(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         let instead = match flag {
-            "--http" => "127.0.0.1:8653, or `off`",
-            _ => "127.0.0.1:6653, 0.0.0.0:6653 or [::1]:6653",
+            "--http" => "for example 127.0.0.1:8653, or `off`",
+            _ => "for example 127.0.0.1:6653, 0.0.0.0:6653 or [::1]:6653",
         };
-        format!("{flag} {text}: not an address with a port (1 to 65535); write {instead}").into()
+        format!("{flag} {text}: not an address with a port (expected {instead})").into()
     })
 }

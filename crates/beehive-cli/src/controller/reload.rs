@@ -30,9 +30,9 @@ impl std::fmt::Display for ReloadError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ReloadError::NoFile => formatter
-                .write_str("there is no configuration file to be read again; start with --config FILE"),
+                .write_str("no configuration file to reload; start the controller with --config FILE"),
             ReloadError::Configuration(why) => formatter.write_str(why),
-            ReloadError::Stopped => formatter.write_str("the controller stops"),
+            ReloadError::Stopped => formatter.write_str("the controller is stopping"),
         }
     }
 }
@@ -57,15 +57,15 @@ impl Reloader {
         let outcome = self.reload_locked().await;
         match &outcome {
             Ok(Reloaded { apps, at_next_start, without_effect }) => {
-                tracing::info!(settings = ?apps, "the configuration was read again");
+                tracing::info!(settings = ?apps, "configuration reloaded");
                 if !at_next_start.is_empty() {
-                    tracing::warn!(keys = ?at_next_start, "these take effect when the controller starts again");
+                    tracing::warn!(keys = ?at_next_start, "changed keys take effect at the next start");
                 }
                 if !without_effect.is_empty() {
-                    tracing::warn!(apps = ?without_effect, "there are settings of apps that do not run");
+                    tracing::warn!(apps = ?without_effect, "settings of apps that do not run are ignored");
                 }
             }
-            Err(why) => tracing::error!(%why, "the configuration stays as it is"),
+            Err(why) => tracing::error!(%why, "configuration not reloaded"),
         }
 
         outcome

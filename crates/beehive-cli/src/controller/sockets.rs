@@ -18,7 +18,7 @@ pub(super) fn for_switches(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>,
         match listen(*address) {
             Ok(socket) => sockets.push(socket),
             Err(error) if is_optional(*address, addresses) && is_missing(&error) => {
-                tracing::debug!(%address, %error, "no IPv6 here");
+                tracing::debug!(%address, %error, "IPv6 is not available");
             }
             Err(error) => return Err(ListenError { address: *address, error }.into()),
         }

@@ -64,8 +64,8 @@ fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-const NOT_A_CAPTURE: CaptureError = CaptureError::Format("this is no capture of packets (pcap or pcapng)");
-const DAMAGED: CaptureError = CaptureError::Format("the capture is damaged");
+const NOT_A_CAPTURE: CaptureError = CaptureError::Format("not a packet capture (expected pcap or pcapng)");
+const DAMAGED: CaptureError = CaptureError::Format("the packet capture is damaged");
 
 impl<R: Read> Packets<R> {
     /// Reads the file header and detects the format.

@@ -23,10 +23,10 @@ impl fmt::Display for HexError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidDigit { byte, column } => {
-                write!(formatter, "'{}' at column {column} is no hexadecimal digit", byte.escape_ascii())
+                write!(formatter, "'{}' at column {column} is not a hexadecimal digit", byte.escape_ascii())
             }
             Self::OddLength { digits } => {
-                write!(formatter, "{digits} hexadecimal digits are no whole number of bytes")
+                write!(formatter, "odd number of hexadecimal digits ({digits})")
             }
         }
     }
@@ -80,6 +80,6 @@ mod tests {
         assert_eq!(parse(b"0x01 0y"), Err(HexError::InvalidDigit { byte: b'y', column: 7 }));
         assert_eq!(parse(b"01x2"), Err(HexError::InvalidDigit { byte: b'x', column: 3 }));
         assert_eq!(parse(b"012"), Err(HexError::OddLength { digits: 3 }));
-        assert_eq!(parse(b"\xff").unwrap_err().to_string(), "'\\xff' at column 1 is no hexadecimal digit");
+        assert_eq!(parse(b"\xff").unwrap_err().to_string(), "'\\xff' at column 1 is not a hexadecimal digit");
     }
 }

@@ -121,7 +121,7 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) ->
 
         if line.len() > line_length_max && line.last() != Some(&b'\n') {
             skip_line(&mut input)?;
-            let error = format!("longer than {line_length_max} characters, which no message is");
+            let error = format!("line too long (at most {line_length_max} characters)");
             write_error(error, number, &mut output, args)?;
             valid = false;
         } else if line.trim_ascii().is_empty() || line.trim_ascii_start().starts_with(b"#") {
@@ -411,8 +411,8 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "15 hexadecimal digits are no whole number of bytes",
-                "'z' at column 15 is no hexadecimal digit",
+                "odd number of hexadecimal digits (15)",
+                "'z' at column 15 is not a hexadecimal digit",
                 "valid",
                 "message is cut off at byte 1",
                 "message is cut off at byte 8",
@@ -425,7 +425,7 @@ mod tests {
         );
 
         let (_, lines) = decoded("zz", false);
-        assert_eq!(lines, ["error='z' at column 1 is no hexadecimal digit line=1"]);
+        assert_eq!(lines, ["error='z' at column 1 is not a hexadecimal digit line=1"]);
     }
 
     #[test]
@@ -435,7 +435,7 @@ mod tests {
         let (valid, lines) = decoded(&input, false);
         assert!(!valid);
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].contains("longer than 327675 characters"), "{}", lines[0]);
+        assert!(lines[0].contains("line too long (at most 327675 characters)"), "{}", lines[0]);
         assert!(lines[1].contains("type=hello"));
 
         let longest = format!("0402ffff00000001{}", "00".repeat(65_535 - 8));

@@ -27,7 +27,7 @@ impl DeadLettersQuery {
         match (self.number, self.all) {
             (Some(number), false) => Ok(vec![number]),
             (None, true) => Ok(hive.dead_letters().iter().map(|letter| letter.number).collect()),
-            _ => Err(Failure::bad_request("say which: `number=..`, or `all=true`")),
+            _ => Err(Failure::bad_request("specify `number=..` or `all=true`")),
         }
     }
 }
@@ -44,9 +44,9 @@ fn error_kind(kind: ErrorKind) -> &'static str {
 
 fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
     let sender = match (letter.cause.handler, letter.cause.sender) {
-        (Some((app, handler, upon)), _) => format!("{app}::{handler} upon {upon}"),
-        (None, Address::Io(..)) => "an IO bee".to_string(),
-        (None, Address::App(_)) => "an app".to_string(),
+        (Some((app, handler, upon)), _) => format!("{app}::{handler} on {upon}"),
+        (None, Address::Io(..)) => "IO bee".to_string(),
+        (None, Address::App(_)) => "app".to_string(),
         (None, Address::Outside) => "outside".to_string(),
     };
 

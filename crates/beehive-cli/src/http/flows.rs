@@ -363,7 +363,7 @@ fn unknown(
     version: Option<Version>,
 ) -> api::Flow {
     let why = match state {
-        IntendedState::Confirmed => "it was there; the switch does not tell its flows".to_string(),
+        IntendedState::Confirmed => "it was installed; the switch does not report its flows".to_string(),
         state => state_text(&state),
     };
     intended_only(node, FlowState::Unknown, flow, why, names, version)
@@ -405,9 +405,9 @@ fn intended_actions(intended: &IntendedFlow, names: &Names) -> String {
 
 fn state_text(state: &IntendedState) -> String {
     match state {
-        IntendedState::Waiting => "the switch has not been told yet".into(),
-        IntendedState::Sent => "the switch has been told, and has not confirmed it".into(),
-        IntendedState::Confirmed => "it was there, and has gone".into(),
+        IntendedState::Waiting => "not sent to the switch yet".into(),
+        IntendedState::Sent => "sent to the switch, which has not confirmed it".into(),
+        IntendedState::Confirmed => "it was installed and has been removed".into(),
         IntendedState::Refused { why, times } => format!("refused {times} times: {why}"),
         other => format!("{other:?}"),
     }

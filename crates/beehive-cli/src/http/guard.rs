@@ -36,26 +36,28 @@ impl Guard {
 
         let is_allowed = |host: &str| host_header::is_allowed(host, &self.hosts);
         if !names.next().flatten().is_some_and(is_allowed) || names.next().is_some() {
-            let why =
-                "this host name is not served; use localhost or an address, or start with --http-host NAME";
+            let why = "this host name is not served: use localhost or an IP address, or start the controller with --http-host NAME";
             return Some(failed(FailureCode::UnknownHost, why));
         }
 
         // a web page can make a browser send a request that changes something; browsers add `Origin` to those
         if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
-            return Some(failed(FailureCode::ForeignOrigin, "this is not for web pages"));
+            return Some(failed(
+                FailureCode::ForeignOrigin,
+                "requests from web pages (with an Origin header) are refused",
+            ));
         }
 
         // process supervisors check the health without a token
         let is_open = request.uri().path() == "/health";
         if !is_open && self.token.is_some_and(|token| !token.authorizes(headers)) {
-            let why = "show the token that this controller was started with: --http-token-file FILE, or \
+            let why = "this controller requires a token: use --http-token-file FILE, or send the header \
                 `Authorization: Bearer ..`";
             return Some(failed(FailureCode::Unauthorized, why));
         }
 
         if !request.body().is_end_stream() {
-            return Some(failed(FailureCode::UnexpectedBody, "no request has a body here"));
+            return Some(failed(FailureCode::UnexpectedBody, "requests must not have a body"));
         }
 
         None
@@ -74,7 +76,7 @@ pub(super) async fn admit(State(guard): State<Guard>, request: Request, next: Ne
     } else if let Ok(_permit) = guard.requests.try_acquire() {
         next.run(request).await
     } else {
-        failed(FailureCode::Busy, "too many requests at the same time").into_response()
+        failed(FailureCode::Busy, "too many requests in flight; try again later").into_response()
     };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

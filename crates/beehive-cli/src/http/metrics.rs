@@ -52,75 +52,85 @@ pub(super) async fn metrics(State(served): State<Served>) -> impl IntoResponse {
 fn page(Served { hive, directory, .. }: &Served) -> Page {
     let mut page = Page::default();
     let status = hive.status();
-    page.single("beehive_uptime_seconds", "gauge", "Time since the hive started.", status.uptime_seconds);
-    page.single("beehive_switches", "gauge", "Switches that are set up.", directory.nodes() as u64);
+    page.single("beehive_uptime_seconds", "gauge", "Seconds since the hive started.", status.uptime_seconds);
+    page.single(
+        "beehive_switches",
+        "gauge",
+        "Connected switches with a complete handshake.",
+        directory.nodes() as u64,
+    );
 
     page.single(
         "beehive_connections",
         "gauge",
-        "Connections of switches, set up or not.",
+        "Open connections of switches, with or without a complete handshake.",
         directory.len() as u64,
     );
 
     let (ended, refused) = directory.ended();
+    page.single("beehive_connections_ended_total", "counter", "Closed connections of switches.", ended);
     page.single(
-        "beehive_connections_ended_total",
+        "beehive_duplicates_refused_total",
         "counter",
-        "Connections of switches that are over.",
-        ended,
+        "Connections refused because the switch was connected already.",
+        refused,
     );
-    page.single("beehive_duplicates_refused_total", "counter", "Connections refused as duplicates.", refused);
 
     page.single(
         "beehive_addresses_refused_total",
         "counter",
-        "Connections refused because their address is not one of those that may connect.",
+        "Connections refused because of their IP address.",
         directory.addresses_refused(),
     );
     for (name, meaning, value) in directory.totals().named() {
         page.single(&format!("beehive_switch_{name}_total"), "counter", meaning, value);
     }
-    page.single("beehive_io_bees", "gauge", "Sockets and other things outside.", status.io_bees as u64);
-    page.single("beehive_timers", "gauge", "Timers that wait.", status.timers as u64);
+    page.single("beehive_io_bees", "gauge", "Registered IO bees.", status.io_bees as u64);
+    page.single("beehive_timers", "gauge", "Pending timers.", status.timers as u64);
 
     page.single(
         "beehive_dead_letters_total",
         "counter",
-        "Messages that could not be handled.",
+        "Dead letters since the start: messages that could not be handled.",
         status.dead_letters,
     );
 
     page.single(
         "beehive_dead_letters",
         "gauge",
-        "Messages that could not be handled and are kept, to be looked at and sent again.",
+        "Dead letters that are stored.",
         status.dead_letters_kept as u64,
     );
 
     page.single(
         "beehive_stuck",
         "gauge",
-        "Messages that hold their handlers for too long, now.",
+        "Messages whose handlers are running for too long now.",
         status.stuck.len() as u64,
     );
-    page.single("beehive_cycles_total", "counter", "Chains of messages that were cut off.", status.cycles);
+    page.single(
+        "beehive_cycles_total",
+        "counter",
+        "Messages dropped because the hop limit was reached.",
+        status.cycles,
+    );
 
-    page.metric("beehive_bees", "gauge", "Bees of an app.");
+    page.metric("beehive_bees", "gauge", "Bees by app.");
     for app in &status.apps {
         page.sample("beehive_bees", &[("app", app.name)], app.bees as u64);
     }
-    page.metric("beehive_bees_merged_total", "counter", "Bees of an app that merged into another.");
+    page.metric("beehive_bees_merged_total", "counter", "Bees that merged into another bee, by app.");
     for app in &status.apps {
         page.sample("beehive_bees_merged_total", &[("app", app.name)], app.bees_merged);
     }
     type Count = fn(&beehive_core::HandlerStatus) -> u64;
 
     let counts: [(&str, &str, Count); 5] = [
-        ("beehive_messages_total", "Messages handled, failures included.", |h| h.messages),
-        ("beehive_messages_dropped_total", "Messages that a map dropped.", |h| h.dropped),
-        ("beehive_errors_total", "Messages answered with an error.", |h| h.errors),
-        ("beehive_panics_total", "Messages at which a handler panicked or broke a rule.", |h| h.panics),
-        ("beehive_stuck_total", "Messages that held a handler for too long.", |h| h.stuck),
+        ("beehive_messages_total", "Messages handled, including failed ones, by handler.", |h| h.messages),
+        ("beehive_messages_dropped_total", "Messages dropped by the map of a handler.", |h| h.dropped),
+        ("beehive_errors_total", "Messages answered with an error, by handler.", |h| h.errors),
+        ("beehive_panics_total", "Messages whose handler panicked or broke a rule.", |h| h.panics),
+        ("beehive_stuck_total", "Messages whose handler ran for too long.", |h| h.stuck),
     ];
 
     for (name, help, count) in counts {
@@ -133,7 +143,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         }
     }
 
-    page.metric("beehive_emits_total", "counter", "Messages that a handler emitted.");
+    page.metric("beehive_emits_total", "counter", "Messages emitted, by handler and message type.");
     for emit in &status.emits {
         let labels =
             [("app", emit.app), ("handler", emit.handler), ("upon", emit.upon), ("message", emit.message)];

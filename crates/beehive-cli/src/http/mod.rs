@@ -62,9 +62,8 @@ pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, sto
 #[openapi(
     info(
         title = "Beehive controller",
-        description = "What a controller knows of its switches, and of itself. Nothing here changes the network, but for flows \
-            that are put right at once which would be within the minute, and for what the configuration file says when it is \
-            read again. Failures are objects with `error`."
+        description = "Status of a controller and its switches. The interface is read-only, except that it can reconcile flows, \
+            resend or discard dead letters, and reload the configuration file. Failures are objects with the key `error`."
     ),
     components(schemas(Failed))
 )]
@@ -93,7 +92,7 @@ fn router(served: Served, guard: Guard) -> Router {
     let (router, _) = described().split_for_parts();
     router
         .method_not_allowed_fallback(async || {
-            failed(FailureCode::WrongMethod, "this path is asked in another way")
+            failed(FailureCode::WrongMethod, "this path does not support this method")
         })
         .fallback(async || failed(FailureCode::UnknownPath, PATHS))
         .layer(middleware::from_fn_with_state(guard, guard::admit))
@@ -111,8 +110,8 @@ async fn openapi() -> Json<OpenApiDocument> {
 }
 
 /// The message for requests to unknown paths.
-const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows, \
-    flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) and openapi.json, which describes them";
+const PATHS: &str = "unknown path (expected /health, /metrics or, under /api/v1, status, switches, ports, links, hosts, \
+    flows, flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) or openapi.json)";
 
 /// Checks whether the controller runs.
 #[utoipa::path(get, path = "/health", responses((status = 200, body = String, content_type = "text/plain"), Failure))]

@@ -44,7 +44,7 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
                 }
                 Err(error) => {
                     // out of descriptors or memory: retry when others may have been released
-                    tracing::debug!(%error, "an HTTP connection could not be accepted");
+                    tracing::debug!(%error, "cannot accept an HTTP connection");
                     tokio::time::sleep(Duration::from_millis(100)).await
                 }
             }
@@ -110,6 +110,6 @@ async fn serve_connection(
     };
 
     if let Err(error) = done {
-        tracing::debug!(%error, "an HTTP connection is over")
+        tracing::debug!(%error, "an HTTP connection ended with an error")
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Status {
 /// Returns the status of the hive, its apps and bees, and of the connections of switches.
 ///
 /// With `?sizes` it also returns the encoded size of the state of the busiest bees.
-#[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also the bytes of the state of the busiest bees.")), responses((status = 200, body = Status), Failure))]
+#[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also return the encoded size of the state of the busiest bees, in bytes.")), responses((status = 200, body = Status), Failure))]
 pub(super) async fn status(State(Served { hive, directory, .. }): State<Served>, uri: Uri) -> Json<Status> {
     let (connections_ended, connections_refused) = directory.ended();
     Json(Status {

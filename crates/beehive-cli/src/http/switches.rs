@@ -32,7 +32,7 @@ pub(crate) fn node(text: &str) -> Result<NodeId, Failure> {
     match u64::from_str_radix(&digits, 16) {
         Ok(node) if number => Ok(NodeId(node)),
         _ => Err(Failure::bad_request(format!(
-            "`{text}` is no datapath identifier: up to 16 hexadecimal digits, such as 0000000000000001"
+            "invalid datapath id `{text}` (expected up to 16 hexadecimal digits, such as 0000000000000001)"
         ))),
     }
 }

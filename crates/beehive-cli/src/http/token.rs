@@ -25,14 +25,14 @@ pub(crate) fn read(file: &Path) -> Result<String, String> {
 
     let (mode, text) = open().map_err(|error| error.to_string())?;
     if mode & OTHERS != 0 {
-        return Err("anybody may read or change it: chmod o= it".into());
+        return Err("other users can read or change it; run `chmod o= FILE`".into());
     }
 
     let token = text.trim();
     if !LENGTH.contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let (least, most) = LENGTH.into_inner();
         return Err(format!(
-            "it has {least} to {most} printable characters and no space, on one line: `openssl rand -hex 32` makes some"
+            "not a token (expected {least} to {most} printable characters without spaces on one line); `openssl rand -hex 32` generates one"
         ));
     }
 

@@ -38,7 +38,9 @@ pub(super) async fn top(
 ) -> Result<Json<Top>, Failure> {
     let TopQuery { most, sizes } = query(parameters)?;
     if most > ROWS_MAX {
-        return Err(Failure::bad_request(format!("most={most}: {ROWS_MAX} rows are told at most")));
+        return Err(Failure::bad_request(format!(
+            "most={most} is out of range (expected at most {ROWS_MAX})"
+        )));
     }
     let status = if sizes { hive.status_with_sizes() } else { hive.status() };
     // the view is built from the JSON form, which the command `top` gets as well

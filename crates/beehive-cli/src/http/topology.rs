@@ -19,7 +19,11 @@ pub(super) async fn links(
     which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Links>, Failure> {
     let wanted = query(which)?.into_switch().as_deref().map(node).transpose()?;
-    require_app(&served.hive, "topology", "links are found by discovery: --app discovery,learning-switch")?;
+    require_app(
+        &served.hive,
+        "topology",
+        "the app `discovery`, which finds links, does not run: start the controller with --app discovery,learning-switch",
+    )?;
     let known: Vec<KnownLink> = request(&served.hive, ListLinks).await?.unwrap_or_default();
     let at = |known: &KnownLink, node: NodeId| known.link.from.node == node || known.link.to.node == node;
     let links = known.into_iter().filter(|known| wanted.is_none_or(|node| at(known, node)));
@@ -49,7 +53,11 @@ pub(super) async fn hosts(
         return Err(Failure::unknown_switch(node));
     }
 
-    require_app(&served.hive, "hosts", "hosts are tracked by the app `hosts`: --app hosts,learning-switch")?;
+    require_app(
+        &served.hive,
+        "hosts",
+        "the app `hosts`, which tracks hosts, does not run: start the controller with --app hosts,learning-switch",
+    )?;
     let mut answer = Hosts::default();
     let status = served.directory.status(served.hive.now());
     let main = status.iter().filter(|status| status.ready && !status.auxiliary);

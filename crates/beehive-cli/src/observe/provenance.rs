@@ -81,7 +81,7 @@ impl Provenance {
     /// Renders one sentence per message type, then the table.
     pub(super) fn text(&self) -> String {
         if self.causes.is_empty() {
-            return format!("in {} s no handler emitted or answered anything\n", self.seconds);
+            return format!("no handler emitted or answered anything in {} s\n", self.seconds);
         }
         let mut out = String::new();
         let mut last = None;
@@ -90,7 +90,7 @@ impl Provenance {
                 continue;
             }
             let some = if cause.count == cause.of { "all" } else { "most" };
-            out += &format!("{some} {} come from {} upon {}\n", cause.message, cause.app, cause.upon);
+            out += &format!("{some} {} come from {} on {}\n", cause.message, cause.app, cause.upon);
         }
         let rows: Vec<_> = self
             .causes
@@ -149,8 +149,8 @@ mod tests {
 
         let text = Provenance::of(&status).text();
         let want = "\
-most PacketOut come from switch upon PacketIn
-all HostSeen come from hosts upon PacketIn
+most PacketOut come from switch on PacketIn
+all HostSeen come from hosts on PacketIn
 
 message    as      made by            upon      count  share
 PacketOut  answer  switch::packet_in  PacketIn     90   90 %

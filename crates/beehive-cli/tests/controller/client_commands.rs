@@ -37,7 +37,7 @@ fn top_and_provenance_tell_what_a_running_controller_does() {
     going_on.wait().expect("ends");
     let (done, causes, words) = run(&["provenance", "--http", &controller.http]);
     assert!(done, "{words}");
-    assert!(causes.contains("all PacketOut come from learning-switch upon PacketIn"), "{causes}");
+    assert!(causes.contains("all PacketOut come from learning-switch on PacketIn"), "{causes}");
 
     // the load has ended, so no handler runs during the measured second
     let (done, causes, _) = run(&["provenance", "--http", &controller.http, "--seconds", "1", "--json"]);
@@ -113,7 +113,7 @@ fn what_is_not_a_controller_is_said_in_a_line() {
 
     let (done, _, words) = run(&["switches", "--http", &address]);
     answering.join().expect("answered");
-    let says = format!("what serves HTTP at {address} is not Beehive: it answers with status 404");
+    let says = format!("the HTTP server at {address} is not Beehive: it answers with status 404");
     assert!(!done && words.contains(&says) && words.len() < 400, "{words}");
 }
 
@@ -150,7 +150,7 @@ fn switches_and_ports_are_listed() {
     let (code, _, words) = run_client(&controller, &["ports", "--switch", "2b"]);
     assert_eq!(code, Some(1));
 
-    assert!(words.contains("there is no switch 000000000000002b"), "{words}");
+    assert!(words.contains("unknown switch 000000000000002b"), "{words}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_switch_that_does_not_tell_its_flows_is_named() {
     let _switch = connect_switch(&controller.switches, 7);
     let (code, table, words) = run_client(&controller, &["flows"]);
     assert_eq!(code, Some(0), "{words}");
-    assert!(table.contains("0000000000000007 did not tell its flows in time"), "{table}");
+    assert!(table.contains("0000000000000007 did not report its flows in time"), "{table}");
 }
 
 #[test]
@@ -264,6 +264,6 @@ fn nobody_there_is_said_with_the_address() {
     assert!(!done && words.contains("no controller answers at 127.0.0.1:1"), "{words}");
     for wrong in ["off", "127.0.0.1", "nonsense"] {
         let (done, _, words) = run(&["switches", "--http", wrong]);
-        assert!(!done && words.contains("write 127.0.0.1:8653"), "{words}");
+        assert!(!done && words.contains("such as 127.0.0.1:8653"), "{words}");
     }
 }

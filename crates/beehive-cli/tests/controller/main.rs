@@ -82,24 +82,27 @@ fn what_is_not_known_is_refused() {
     let words = with("[controller]\nidle_s = 5\napps = []\n");
     assert!(words.contains("there is no key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
-    assert!(words.contains(&format!("{}: [controller]: apps = [] names none", file.display())), "{words}");
+    assert!(words.contains(&format!("{}: [controller]: apps = [] is empty", file.display())), "{words}");
     let words = with(&("#".repeat(1 << 20) + "\n["));
-    assert!(words.contains("more than a configuration has"), "{words}");
+    assert!(words.contains("the configuration file is too long"), "{words}");
     std::fs::remove_file(&file).expect("was written");
 
     for name in ["", "sdn.example:8653", "http://sdn.example", "sdn example"] {
         // `--log ==` keeps the controller from starting if the name is accepted
         let words = start_refused(&["--http-host", name, "--log", "=="]);
-        assert!(words.contains("no name of a host; write sdn.example"), "{words}");
+        assert!(
+            words.contains("not a host name (expected a name without a port, such as sdn.example)"),
+            "{words}"
+        );
     }
 
     let words = start_refused(&["--listen", "127.0.0.1:9", "--http", "127.0.0.1:9"]);
-    assert!(words.contains("127.0.0.1:9 is named twice"), "{words}");
+    assert!(words.contains("127.0.0.1:9 is given twice"), "{words}");
     assert!(start_refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
     assert!(start_refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
     assert!(start_refused(&["--log", "=="]).contains("--log"));
 
-    assert!(start_refused(&["--log", "warning"]).contains("--log warning: there is no such level"));
+    assert!(start_refused(&["--log", "warning"]).contains("unknown log level `warning`"));
 }
 
 #[test]
@@ -109,9 +112,7 @@ fn tls_and_lists_are_refused_in_words_where_they_make_no_sense() {
     assert!(words.contains("cert.pem") && words.contains("No such file"), "{words}");
     assert!(start_refused(&["--switch-tls-bind"]).contains("--switch-tls-dir"));
     assert!(start_refused(&["--listen-plain", "127.0.0.1:0"]).contains("--switch-tls-dir"));
-    assert!(
-        start_refused(&["--switch-allow", "xyz"]).contains("--switch-allow `xyz` is no datapath identifier")
-    );
+    assert!(start_refused(&["--switch-allow", "xyz"]).contains("--switch-allow: invalid datapath id `xyz`"));
 
     assert!(
         start_refused(&["--switch-allow-from", "10.0.0.0/33"])
@@ -129,7 +130,7 @@ fn a_configuration_is_as_long_as_it_is_and_not_as_it_says() {
     // the controller stops reading at the maximum length, so writing the rest fails
     let saying = std::thread::spawn(move || std::fs::write(path, "#".repeat(2 << 20) + "\n["));
     let words = start_refused(&["--config", pipe.to_str().expect("a name")]);
-    assert!(words.contains("more than a configuration has"), "{words}");
+    assert!(words.contains("the configuration file is too long"), "{words}");
     let _ = saying.join().expect("no panic");
 }
 

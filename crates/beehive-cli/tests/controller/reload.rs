@@ -83,7 +83,7 @@ fn who_has_the_file_read_again_is_told_what_came_of_it() {
         ("[apps.learning-switch]\nages = 1\n", "[apps.learning-switch]", "did you mean `age_s`?"),
         ("[apps.learning-switch]\nage_s = 1\n", "[apps.learning-switch]", "1 is out of range"),
         ("[controller]\necho_misses = 0\n", "[controller]", "in `echo_misses`"),
-        ("[controller\n", "line 1", "no TOML"),
+        ("[controller\n", "line 1", "syntax error"),
         ("[controller]\nhttp_token_file = \"/nowhere/token\"\n", "/nowhere/token", "No such file"),
     ] {
         write(text);
@@ -105,7 +105,7 @@ fn who_has_the_file_read_again_is_told_what_came_of_it() {
     assert_eq!(reload(&controller).0, "422");
     write("[apps.learning-switch]\nage_s = 300\n");
     let (code, words, _) = run_client(&controller, &["reload"]);
-    assert_eq!((code, words.as_str()), (Some(0), "other settings are in force: learning-switch\n"));
+    assert_eq!((code, words.as_str()), (Some(0), "settings changed: learning-switch\n"));
     let (code, words, _) = run_client(&controller, &["reload", "--json"]);
     assert_eq!((code, serde_json::from_str(&words).ok()), (Some(0), Some(reloaded(&[], &[], &[]))));
     assert_eq!(version(&controller), 3);
@@ -131,7 +131,7 @@ fn a_pipe_is_not_read_again() {
     let poured = pour("");
     let (status, failed) = reload(&controller);
     let words = failed["error"]["message"].as_str().unwrap_or_default();
-    assert!(status == "422" && words.contains("no file that can be read twice"), "{status}: {failed}");
+    assert!(status == "422" && words.contains("not a regular file"), "{status}: {failed}");
     assert_eq!(version(&controller), 1);
     assert!(controller.end(Signal::TERM).0);
     assert_eq!(std::fs::read_to_string(&file).expect("is a pipe"), "");
@@ -164,5 +164,5 @@ fn without_a_file_nothing_can_be_read_again() {
     let (status, failed) = reload(&controller);
     assert_eq!((status.as_str(), &failed["error"]["code"]), ("409", &"no_configuration".into()));
     let (code, _, words) = run_client(&controller, &["reload"]);
-    assert!(code == Some(1) && words.contains("start with --config FILE"), "{words}");
+    assert!(code == Some(1) && words.contains("start the controller with --config FILE"), "{words}");
 }

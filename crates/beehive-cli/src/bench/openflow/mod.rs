@@ -53,7 +53,7 @@ impl fmt::Display for Failure {
             Self::Unreachable { controller, why } => {
                 return write!(
                     f,
-                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen there?"
+                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen at this address?"
                 );
             }
             Self::System(why) => return f.write_str(why),

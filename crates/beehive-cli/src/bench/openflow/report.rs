@@ -200,7 +200,7 @@ impl Report {
 
         warn(
             self.answered == 0,
-            "not one packet-in was answered: does the controller forward between learned hosts?".into(),
+            "no packet-in was answered: does the controller forward between learned hosts?".into(),
         );
         warn(
             args.of == OpenflowVersion::V13 && self.openflow != "1.3",
@@ -218,7 +218,7 @@ impl Report {
         warn(
             self.flooded * 100 > self.answered,
             format!(
-                "{} answers flooded packets whose destination was announced: it does not learn, or forgets",
+                "{} answers flooded packets whose destination was announced: the controller does not learn, or forgets",
                 self.flooded
             ),
         );

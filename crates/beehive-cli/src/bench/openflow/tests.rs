@@ -297,7 +297,7 @@ fn connections_that_end_are_told_with_their_reason() {
     let gone = measure_at(controller(1, Behavior::Leaving(300)), words).unwrap_err().to_string();
     assert!(gone.contains("all switches lost") && gone.contains("closed the connection"), "{gone}");
     let babble = measure_at(controller(1, Behavior::Babbling), words).unwrap_err().to_string();
-    assert!(babble.contains("no OpenFlow") && babble.contains("2b 4f 4b"), "{babble}");
+    assert!(babble.contains("other than OpenFlow") && babble.contains("2b 4f 4b"), "{babble}");
 }
 
 #[test]

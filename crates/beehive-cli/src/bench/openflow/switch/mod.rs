@@ -36,13 +36,13 @@ impl fmt::Display for Fault {
             Self::NoCommonVersion(theirs) => {
                 write!(
                     f,
-                    "the controller's HELLO (version byte {theirs}) offers no version that this run speaks; try the other --of"
+                    "the HELLO of the controller (version byte {theirs}) offers no version that the switches support; try the other --of"
                 )
             }
             Self::Refused(words) => write!(f, "the controller refused the HELLO: {words}"),
             Self::Overflow => write!(
                 f,
-                "the controller asks without reading the answers ({} MiB wait for it)",
+                "the controller sends requests without reading the answers ({} MiB are unsent)",
                 limits::UNSENT_BYTES_MAX >> 20
             ),
             Self::Closed => f.write_str("the controller closed the connection"),
@@ -166,7 +166,7 @@ impl Switch {
             if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
                 && !self.is_before_negotiation(version, kind)
             {
-                return Err(garbage(rest, "what is no OpenFlow, or another version than negotiated"));
+                return Err(garbage(rest, "something other than OpenFlow of the negotiated version"));
             }
 
             if length < wire::HEADER_BYTES {

@@ -273,8 +273,8 @@ fn messages_may_come_in_pieces() {
 #[test]
 fn what_is_no_openflow_is_said_to_be_so_at_once() {
     for (greeting, words) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no OpenFlow"),
-        (&[4, 10, 0, 8, 0, 0, 0, 0], "no OpenFlow"),
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "other than OpenFlow"),
+        (&[4, 10, 0, 8, 0, 0, 0, 0], "other than OpenFlow"),
         (&[4, 0, 0, 7, 0, 0, 0, 0], "shorter than its header"),
         (&[3, 0, 0, 8, 0, 0, 0, 1], "try the other --of"),
         (&[4, 1, 0, 15, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o', b'!'], "no!"),
