@@ -131,7 +131,7 @@ fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
     let list = different["flows"].as_array().expect("flows");
     assert!(list.iter().any(|flow| flow["state"] == "different" && flow["actions"] == "drop"), "{different}");
     let verified = lab.run(&[&program(lab), "flows", "--verify"], REPAIR_LIMIT);
-    assert!(verified.error.contains("1 put in place, 0 withdrawn"), "{}", verified.error);
+    assert!(verified.error.contains("1 installed, 0 removed"), "{}", verified.error);
     assert!(in_order(), "{:?}", flows(bridge));
 }
 
@@ -152,7 +152,7 @@ fn replaced_by_hand(test: &str, protocols: Protocols) {
     };
     replace();
     let verified = lab.run(&[&program(&lab), "flows", "--verify"], REPAIR_LIMIT);
-    assert!(verified.error.contains("1 put in place, 0 withdrawn"), "{}", verified.error);
+    assert!(verified.error.contains("1 installed, 0 removed"), "{}", verified.error);
     assert!(in_order(), "{:?}", flows(&bridge));
     if std::env::var_os("BEEHIVE_LONG").is_some() {
         replace();
@@ -194,7 +194,7 @@ fn the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3()
     bridge.wait_connected();
     // returns when the switch has been read once more
     let verified = lab.run(&[&program(&lab), "flows", "--verify"], REPAIR_LIMIT);
-    assert!(verified.error.contains(": 1 kept, 0 put in place, 0 withdrawn"), "{}", verified.error);
+    assert!(verified.error.contains(": 1 kept, 0 installed, 0 removed"), "{}", verified.error);
     let touched_after = away.elapsed();
     let flow = misses().expect("it is there");
     let age: f64 = field(&flow, "duration=").trim_end_matches('s').parse().expect("a duration");

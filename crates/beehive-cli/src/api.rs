@@ -1,5 +1,5 @@
-//! What `/api/v1` says of switches, ports, links, hosts, flows and dead letters: the same for who serves it and for who
-//! asks. Its description for programs (OpenAPI) is made of these types.
+//! The JSON types of `/api/v1`, shared by the controller that serves them and the commands that query it. The OpenAPI
+//! description is generated from their doc comments.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,156 +7,156 @@ use utoipa::ToSchema;
 /// The answer to `GET /api/v1/switches`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Switches {
-    /// Connections of switches, auxiliary ones included.
+    /// Connections of switches, including auxiliary ones.
     pub(crate) switches: Vec<Switch>,
 }
 
-/// A switch that is connected.
+/// A connection of a switch.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Switch {
-    /// Its datapath identifier, 16 hexadecimal digits; none before it has said.
+    /// Datapath id, 16 hexadecimal digits; `null` before the switch has reported it.
     pub(crate) switch: Option<String>,
-    /// Where it called from.
+    /// IP address and port that the switch connects from.
     pub(crate) address: String,
-    /// What it speaks.
+    /// Protocol and version, such as `OpenFlow 1.3`.
     pub(crate) protocol: String,
-    /// Whether this is one of its auxiliary connections.
+    /// Whether this is an auxiliary connection.
     pub(crate) auxiliary: bool,
-    /// Whether it is set up.
+    /// Whether the handshake is complete.
     pub(crate) ready: bool,
-    /// Seconds since it connected.
+    /// Seconds since the switch connected.
     pub(crate) connected_seconds: u64,
-    /// Its ports.
+    /// Number of ports.
     pub(crate) ports: usize,
-    /// Those of them that are up.
+    /// Number of ports that are up.
     pub(crate) ports_up: usize,
-    /// Packets that came up.
+    /// Number of packet-ins.
     pub(crate) packet_ins: u64,
-    /// Packets that came up and were dropped because the hive was behind.
+    /// Number of packet-ins that were dropped because the hive was overloaded.
     pub(crate) packet_ins_shed: u64,
-    /// Packets sent out.
+    /// Number of packet-outs.
     pub(crate) packet_outs: u64,
-    /// Flows that it was told of.
+    /// Number of flows that were sent to the switch.
     pub(crate) flows_installed: u64,
-    /// Errors that it reported.
+    /// Number of errors that the switch reported.
     pub(crate) errors: u64,
 }
 
 /// The answer to `GET /api/v1/ports`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Ports {
-    /// By switch and number.
+    /// Ports, sorted by switch and number.
     pub(crate) ports: Vec<Port>,
 }
 
 /// A port of a switch.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Port {
-    /// The switch.
+    /// Datapath id of the switch.
     pub(crate) switch: String,
-    /// Its number, or `local`.
+    /// Port number, or `local`.
     pub(crate) port: String,
-    /// Its name.
+    /// Name of the port.
     pub(crate) name: String,
-    /// Its Ethernet address.
+    /// MAC address of the port.
     pub(crate) address: String,
-    /// Whether it is switched on and has a link.
+    /// Whether the port is enabled and has a link.
     pub(crate) up: bool,
 }
 
 /// The answer to `GET /api/v1/links`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Links {
-    /// By switch and port.
+    /// Links, sorted by switch and port.
     pub(crate) links: Vec<Link>,
 }
 
-/// A cable between two switches.
+/// A link between two switches.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Link {
-    /// The switch at one end.
+    /// Datapath id of the switch at one end.
     pub(crate) switch: String,
-    /// Its port.
+    /// Port of that switch.
     pub(crate) port: String,
-    /// The switch at the other end.
+    /// Datapath id of the switch at the other end.
     pub(crate) other_switch: String,
-    /// Its port.
+    /// Port of that switch.
     pub(crate) other_port: String,
-    /// Whether it works in both directions; it is not used if it does not.
+    /// Whether probes arrive in both directions. Links that work in one direction only are not used.
     pub(crate) both_ways: bool,
-    /// Whether floods go over it; over some they do not, so that none runs in a circle.
+    /// Whether the link is part of the spanning tree that floods use.
     pub(crate) flooded: bool,
 }
 
 /// The answer to `GET /api/v1/hosts`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Hosts {
-    /// By switch, VLAN and address.
+    /// Hosts, sorted by switch, VLAN and MAC address.
     pub(crate) hosts: Vec<Host>,
-    /// Whether there are more than are told at once: ask for one switch.
+    /// Whether the list was cut off at its maximum length. Query one switch for the rest.
     pub(crate) truncated: bool,
 }
 
 /// A host.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Host {
-    /// Its Ethernet address.
+    /// MAC address.
     pub(crate) address: String,
-    /// Its VLAN; none: untagged.
+    /// VLAN id; `null` if untagged.
     pub(crate) vlan: Option<u16>,
-    /// The switch where it is.
+    /// Datapath id of the switch that the host is attached to.
     pub(crate) switch: String,
-    /// The port behind which it is.
+    /// Port of the switch that the host is attached to.
     pub(crate) port: String,
-    /// Its IP addresses, as it says; the latest is the last.
+    /// IP addresses that the host has announced, the most recent one last.
     pub(crate) internet_addresses: Vec<String>,
 }
 
 /// The answer to `GET /api/v1/flows`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Flows {
-    /// By switch, the highest priority first.
+    /// Flows, sorted by switch; within a switch the highest priority comes first.
     pub(crate) flows: Vec<Flow>,
-    /// Flows that were refused lately.
+    /// Flows that switches refused recently.
     pub(crate) refused: Vec<Refused>,
-    /// Switches that did not tell their flows in time.
+    /// Switches that did not report their flows in time.
     pub(crate) unread: Vec<String>,
-    /// Whether there are more flows than are told at once: ask for one switch.
+    /// Whether the list was cut off at its maximum length. Query one switch for the rest.
     pub(crate) truncated: bool,
 }
 
-/// How a flow that a switch has, and one that it should have, compare.
+/// Result of comparing an installed flow with the intended one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FlowState {
-    /// It is there as it should be.
+    /// Installed as intended.
     Intended,
-    /// It is there until it times out, and its app knows of it.
+    /// Installed with a timeout. Its app is responsible for it; it is not among the intended flows.
     Soft,
-    /// It should be there and is not.
+    /// Intended, but not installed.
     Missing,
-    /// Another one is in its place, which is what is shown.
+    /// Another flow is installed with this priority and match; that flow is shown.
     Different,
-    /// It is this system's, and should not be there.
+    /// Installed by this controller, but not intended any more.
     Stray,
-    /// It is somebody else's, and is left alone.
+    /// Installed by another controller; left alone.
     Foreign,
-    /// It should be there; the switch has not told whether it is.
+    /// Intended; the switch has not reported whether the flow is installed.
     Unknown,
 }
 
 impl FlowState {
-    /// Whether it is there because an app wants it.
+    /// Returns whether the flow is installed because an app wants it.
     pub(crate) fn is_wanted(self) -> bool {
         matches!(self, FlowState::Intended | FlowState::Soft)
     }
 
-    /// Whether what is there and what should be there differ. What others do with a switch is not for this system to say.
+    /// Returns whether installed and intended flow differ. Flows of other controllers are no drift.
     pub(crate) fn is_drift(self) -> bool {
         !self.is_wanted() && self != FlowState::Foreign
     }
 
-    /// As people read it.
+    /// Returns the name of the state for tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             FlowState::Intended => "intended",
@@ -170,210 +170,212 @@ impl FlowState {
     }
 }
 
-/// A flow.
+/// An installed or intended flow.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Flow {
-    /// The switch.
+    /// Datapath id of the switch.
     pub(crate) switch: String,
-    /// How it compares with what should be there.
+    /// Result of comparing the installed flow with the intended one.
     pub(crate) state: FlowState,
-    /// The app that wants it; none: not of this system.
+    /// App that installed the flow; `null` for flows of other controllers.
     pub(crate) app: Option<String>,
-    /// The message that it was made for, where that is known.
+    /// Type of the message that caused the flow, if known.
     pub(crate) cause: Option<String>,
-    /// The switch's table.
+    /// Number of the flow table.
     pub(crate) table: u8,
-    /// Which flow wins where several match: the highest.
+    /// Priority: among the flows that match a packet, the one with the highest priority wins.
     pub(crate) priority: u16,
-    /// Which packets: `in_port=1,eth_dst=02:00:00:00:00:01`; empty: every one.
+    /// Match, such as `in_port=1,eth_dst=02:00:00:00:00:01`; empty if the flow matches every packet.
     pub(crate) matching: String,
-    /// What is done with them: `output:2`; `drop`.
+    /// Actions, such as `output:2` or `drop`.
     pub(crate) actions: String,
-    /// Seconds without a packet after which it goes; 0 is never.
+    /// Idle timeout in seconds; 0 means none.
     pub(crate) idle_s: u16,
-    /// Seconds after which it goes; 0 is never.
+    /// Hard timeout in seconds; 0 means none.
     pub(crate) hard_s: u16,
-    /// Seconds that it has been there; none if it is missing.
+    /// Seconds since the flow was installed; `null` if it is not installed.
     pub(crate) age_s: Option<u32>,
-    /// Packets that it took.
+    /// Number of packets that matched.
     pub(crate) packets: u64,
-    /// Bytes that it took.
+    /// Number of bytes that matched.
     pub(crate) bytes: u64,
-    /// The switch's mark on it, in hexadecimal; none if it is missing.
+    /// Cookie in hexadecimal; `null` if the flow is not installed.
     pub(crate) cookie: Option<String>,
-    /// Of one that is missing or different: what became of it.
+    /// Reason why the flow is missing, different or unknown.
     pub(crate) why: Option<String>,
+    /// The flow in the syntax of `ovs-ofctl add-flow`; `null` if it was not requested or cannot be expressed.
+    pub(crate) ofctl: Option<String>,
 }
 
 /// A flow that a switch refused.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Refused {
-    /// The switch.
+    /// Datapath id of the switch.
     pub(crate) switch: String,
-    /// Seconds since then.
+    /// Age in seconds.
     pub(crate) seconds_ago: u64,
-    /// The app that wanted it.
+    /// App that wanted the flow.
     pub(crate) app: Option<String>,
-    /// The message that it was made for, where that is known.
+    /// Type of the message that caused the flow, if known.
     pub(crate) cause: Option<String>,
-    /// Its priority, if it is known which one it was.
+    /// Priority of the flow, if the refused flow is known.
     pub(crate) priority: Option<u16>,
-    /// Its match, if it is known which one it was.
+    /// Match of the flow, if the refused flow is known.
     pub(crate) matching: Option<String>,
-    /// Why, in the words of the switch's protocol: `flow_mod_failed: TABLE_FULL`.
+    /// OpenFlow error type and code, such as `flow_mod_failed: TABLE_FULL`.
     pub(crate) why: String,
 }
 
 /// The answer to `POST /api/v1/flows/verify`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Verified {
-    /// What was found, for each switch that told its flows.
+    /// Result of the comparison for each switch that reported its flows.
     pub(crate) switches: Vec<Reading>,
-    /// Switches that did not tell their flows in time.
+    /// Switches that did not report their flows in time.
     pub(crate) unread: Vec<String>,
 }
 
-/// A comparison of what a switch has with what it should have.
+/// Result of reconciling the flows of a switch.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Reading {
-    /// The switch.
+    /// Datapath id of the switch.
     pub(crate) switch: String,
-    /// Flows that were as they should be.
+    /// Number of flows that were installed as intended.
     pub(crate) kept: u64,
-    /// Soft flows that were left to the app that they belong to.
+    /// Number of soft flows that were left to their app.
     pub(crate) adopted: u64,
-    /// Flows that were missing or different, and were put in place.
+    /// Number of flows that were missing or different, and were installed.
     pub(crate) installed: u64,
-    /// Flows of this system that should not have been there, and were withdrawn.
+    /// Number of flows of this controller that were not intended, and were removed.
     pub(crate) withdrawn: u64,
-    /// Flows of others, which were left alone.
+    /// Number of flows of other controllers, which were left alone.
     pub(crate) foreign: u64,
 }
 
 /// The answer to `GET /api/v1/dead-letters`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DeadLetters {
-    /// Those that are kept, oldest first.
+    /// Dead letters that are stored, oldest first.
     pub(crate) letters: Vec<Letter>,
-    /// All there were since the start.
+    /// Number of dead letters since the start.
     pub(crate) total: u64,
-    /// Of these, letters that had to make room for later ones.
+    /// Number of dead letters that were evicted by later ones.
     pub(crate) dropped: u64,
 }
 
-/// A message that could not be handled.
+/// A dead letter: a message that could not be handled.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Letter {
-    /// Its number, by which it is sent again or thrown away.
+    /// Number that identifies the dead letter when it is resent or discarded.
     pub(crate) number: u64,
-    /// Seconds since then.
+    /// Age in seconds.
     pub(crate) seconds_ago: u64,
-    /// The app that could not handle it.
+    /// App that failed to handle the message.
     pub(crate) app: String,
-    /// Its handler.
+    /// Handler that failed.
     pub(crate) handler: String,
-    /// The type of the message.
+    /// Type of the message.
     pub(crate) message: String,
-    /// Whether the message itself was kept.
+    /// Whether the message was stored, so that it can be resent.
     pub(crate) can_be_sent_again: bool,
-    /// Bytes of the message, if it was kept.
+    /// Encoded length of the message in bytes; `null` if it was not stored.
     pub(crate) bytes: Option<usize>,
-    /// `panicked`, `unmapped` (a cell that is not in the map was touched), `limit`, or `aborted` (it ended the process).
+    /// `panicked`, `unmapped` (the handler accessed a cell outside its map), `limit`, or `aborted` (the message crashed the process).
     pub(crate) error_kind: String,
-    /// What happened.
+    /// Description of the error.
     pub(crate) error: String,
-    /// The chain of causes that it belongs to, 16 hexadecimal digits; log lines name it, too.
+    /// Id of the chain of causes, 16 hexadecimal digits; log lines name it, too.
     pub(crate) chain: String,
-    /// Messages between the one from outside that began the chain, and this.
+    /// Number of hops since the message from outside that started the chain.
     pub(crate) hops: u16,
-    /// Who sent it.
+    /// Sender of the message.
     pub(crate) sender: String,
-    /// The message as JSON; the first part of it, if it is long.
+    /// Message as JSON, truncated if it is long.
     pub(crate) words: String,
 }
 
 /// The answer to `POST /api/v1/dead-letters/resend`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Resent {
-    /// Letters whose message was sent again; they are gone.
+    /// Numbers of the dead letters that were resent and removed.
     pub(crate) resent: Vec<u64>,
-    /// Letters that cannot be sent again, and why; they are still there.
+    /// Dead letters that cannot be resent; they stay stored.
     pub(crate) not_resent: Vec<NotResent>,
 }
 
-/// A letter that cannot be sent again.
+/// A dead letter that cannot be resent.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct NotResent {
-    /// Its number.
+    /// Number of the dead letter.
     pub(crate) number: u64,
-    /// Why.
+    /// Reason.
     pub(crate) why: String,
 }
 
 /// The answer to `DELETE /api/v1/dead-letters`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Discarded {
-    /// Letters that were thrown away.
+    /// Numbers of the dead letters that were discarded.
     pub(crate) discarded: Vec<u64>,
 }
 
 /// The answer to `POST /api/v1/reload`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Reloaded {
-    /// Apps whose settings are others now.
+    /// Apps whose settings have changed.
     pub(crate) apps: Vec<String>,
-    /// Keys of `[controller]` that are others than those in force, and take effect when the controller starts again.
+    /// Keys of `[controller]` that differ from the values in use. They take effect at the next start.
     pub(crate) at_next_start: Vec<String>,
-    /// Apps that the file has settings of, and that do not run.
+    /// Apps with settings in the file that do not run.
     pub(crate) without_effect: Vec<String>,
 }
 
 /// The answer to a request that failed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Failed {
-    /// Why.
+    /// Error code and message.
     pub(crate) error: Failure,
 }
 
-/// Why a request failed.
+/// Reason why a request failed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Failure {
-    /// For programs.
+    /// Code for programs.
     pub(crate) code: FailureCode,
-    /// For people.
+    /// Message for people.
     pub(crate) message: String,
 }
 
-/// Why a request failed, for programs.
+/// Reason why a request failed, for programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FailureCode {
-    /// The request is wrong.
+    /// The parameters of the request are invalid.
     BadRequest,
-    /// There is no such switch.
+    /// The switch is not connected.
     UnknownSwitch,
-    /// There is no such dead letter.
+    /// No dead letter has this number.
     UnknownLetter,
-    /// The app that knows does not run.
+    /// The app that answers this query does not run.
     AppNotRunning,
-    /// The request came from a page on the web.
+    /// The request comes from a web page (it has an `Origin` header).
     ForeignOrigin,
-    /// The request does not show the token.
+    /// The request lacks the bearer token, or has a wrong one.
     Unauthorized,
-    /// The request has a body, and none has one here.
+    /// The request has a body. No endpoint accepts one.
     UnexpectedBody,
-    /// Something in the configuration file is wrong; all stays as it is.
+    /// The configuration file has an error. Nothing was changed.
     BadConfiguration,
-    /// The controller runs without a configuration file.
+    /// The controller was started without a configuration file.
     NoConfiguration,
-    /// There is no such path.
+    /// No endpoint has this path.
     UnknownPath,
-    /// The path is asked in another way.
+    /// The endpoint does not support this method.
     WrongMethod,
-    /// This host name is not served.
+    /// The `Host` header is not one of the names that the controller serves.
     UnknownHost,
-    /// Too many requests at the same time.
+    /// Too many requests are in flight.
     Busy,
-    /// The controller does not answer itself: it stops, or is far behind.
+    /// The controller is stopping or overloaded.
     Unavailable,
 }

@@ -1,7 +1,6 @@
-//! The `beehive` program: a controller, and the tools to measure and examine one. And the whole [`Controller`] for whoever
-//! has apps of their own.
+//! The `beehive` program, an SDN controller with tools around it, and [`Controller`], the same controller for apps of your own.
 
-// what derived code names
+// derived code refers to the crate as `beehive`
 #[cfg(test)]
 extern crate beehive_core as beehive;
 
@@ -14,15 +13,16 @@ mod http;
 mod maps;
 mod new;
 mod observe;
+mod table;
 
 pub use controller::Controller;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Beehive: an SDN controller, and tools around it.
+/// Beehive: an SDN controller and tools around it.
 ///
-/// `beehive controller` needs no flag: it runs a learning switch for every switch that connects, by OpenFlow 1.0 to 1.5.
+/// `beehive controller` needs no flags: it runs a learning switch for every switch that connects with OpenFlow 1.0 to 1.5.
 #[derive(Debug, Parser)]
 #[command(name = "beehive", version, arg_required_else_help = true)]
 struct Arguments {
@@ -39,7 +39,7 @@ enum Command {
     Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
     DeadLetters(client::DeadLettersArgs),
-    /// Measures something by putting load on it.
+    /// Measures a program by generating load.
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
     Maps(maps::MapsArgs),
@@ -49,7 +49,7 @@ enum Command {
     Top(observe::TopArgs),
 }
 
-/// What `beehive` does: reads the command line, and does as it says.
+/// Parses the command line and runs the subcommand it names.
 pub fn run() -> ExitCode {
     match Arguments::parse().command {
         Command::Controller(arguments) => controller::run(*arguments),
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// The list of commands reads as one: what each does, without a full stop.
+    /// In the list of commands every line starts with a verb and has no full stop.
     #[test]
-    fn commands_are_told_in_one_manner() {
+    fn commands_are_described_in_one_style() {
         let arguments = Arguments::command();
         for command in arguments.get_subcommands() {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();

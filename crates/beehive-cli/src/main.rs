@@ -1,7 +1,7 @@
-//! The `beehive` program. All of it is in the library beside it.
+//! The `beehive` program; the library `beehive_cli` implements it.
 
-// batches of packets are larger than what the system's allocator keeps at hand: it would give their pages back and take
-// new ones for every read
+// glibc's allocator returns buffers as large as a batch of packets to the kernel on every free, and faults their pages in
+// again on every read; mimalloc keeps them
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! `beehive maps`: what was derived for each handler of the controller's apps.
+//! `beehive maps`: prints the map that was derived for each handler of the controller's apps.
 
 use beehive_core::{HandlerReport, Handlers};
 use beehive_nom::apps::{
@@ -11,12 +11,12 @@ use std::process::ExitCode;
 
 /// Shows which cells the messages of each handler touch
 ///
-/// For each handler of the controller's apps: what it handles, the kind of its map, its cells, the cells that it joins for
-/// good, the line that centralises it, and what can be done about that. `beehive top` shows what comes of it in a running
+/// Lists each handler of the controller's apps with its message type, the kind of its map, its cells, the cells whose owners
+/// it merges permanently, the source line that centralizes it, and a remedy. `beehive top` shows the effect in a running
 /// controller.
 #[derive(Args, Debug)]
 pub(crate) struct MapsArgs {
-    /// Only these apps; may be given several times
+    /// Show only these apps; may be given several times
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     app: Vec<String>,
 
@@ -25,7 +25,7 @@ pub(crate) struct MapsArgs {
     json: bool,
 }
 
-/// The maps of one app.
+/// The maps of one app, and the function that renders them as a table.
 #[derive(Serialize)]
 struct AppMaps {
     app: &'static str,
@@ -45,7 +45,7 @@ fn maps_of<A: Handlers>() -> AppMaps {
     }
 }
 
-/// All apps that the controller can run.
+/// Returns the maps of all apps that the controller can run.
 fn apps() -> Vec<AppMaps> {
     vec![
         maps_of::<NodeController>(),
@@ -64,7 +64,7 @@ fn apps() -> Vec<AppMaps> {
 pub(crate) fn run(arguments: MapsArgs) -> ExitCode {
     match text(&arguments) {
         Ok(text) => {
-            // whoever reads it may be gone: that is no failure
+            // a closed pipe (`| head`) is not a failure
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
@@ -79,12 +79,14 @@ fn text(arguments: &MapsArgs) -> Result<String, String> {
     let mut apps = apps();
     let names: Vec<&str> = apps.iter().map(|a| a.app).collect();
     if let Some(unknown) = arguments.app.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(format!("there is no app `{unknown}`; there are {}", names.join(", ")));
+        return Err(format!("unknown app `{unknown}` (expected {})", names.join(", ")));
     }
+
     apps.retain(|a| arguments.app.is_empty() || arguments.app.iter().any(|name| name == a.app));
     if arguments.json {
         return serde_json::to_string_pretty(&apps).map(|json| json + "\n").map_err(|e| e.to_string());
     }
+
     Ok(apps.iter().map(|a| (a.table)()).collect::<Vec<_>>().join("\n"))
 }
 
@@ -120,6 +122,7 @@ mod tests {
             (packet_in["kind"].as_str(), packet_in["answer"].as_str()),
             (Some("sharded"), Some("PacketOut"))
         );
+
         assert!(packet_in["file"].as_str().unwrap().ends_with("learning.rs"));
     }
 

@@ -1,34 +1,34 @@
-//! `beehive new`: a package with a controller of one's own, ready to be built and changed.
+//! `beehive new`: creates a package with a controller that is ready to build and change.
 
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Makes a new package with a controller of your own
+/// Creates a package with a controller of your own
 ///
-/// It holds one app, which counts packets and floods them, and runs with all flags of `beehive controller`. Change the app,
-/// or add others; `cargo run` runs it.
+/// The package has one app, which counts packets and floods them, and accepts all flags of `beehive controller`. Change the
+/// app or add others; `cargo run` starts the controller.
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
-    /// The folder to make; its last part is the package's name
+    /// The folder to create; its last component becomes the package name
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 
-    /// A copy of Beehive's source to build with, instead of the published version
+    /// Build with this copy of Beehive's source instead of the published version
     #[arg(long, value_name = "FOLDER")]
     beehive: Option<PathBuf>,
 }
 
-/// The program, which is also an example of the library: it is built and run with its tests.
+/// The source of the new program. It is also an example of the root package, so it is compiled and tested.
 const MAIN: &str = include_str!("../template/main.rs");
 
-/// Makes the package.
+/// Creates the package and says how to run it.
 pub(crate) fn run(arguments: NewArgs) -> ExitCode {
     match make(&arguments) {
         Ok(()) => {
             let folder = arguments.folder.display();
-            println!("{folder} is there: `cd {folder} && cargo run`, and its app is in src/main.rs");
+            println!("created {folder}; run it with `cd {folder} && cargo run`, its app is in src/main.rs");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -42,17 +42,20 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !is_package_name(name) {
         return Err(format!(
-            "`{}` does not end with a package's name: a letter, then letters, digits, `-` and `_`",
+            "the last component of `{}` is not a package name (expected a letter, then letters, digits, `-` or `_`)",
             folder.display()
         ));
     }
+
     if folder.exists() {
-        return Err(format!("{} is there already", folder.display()));
+        return Err(format!("{} already exists", folder.display()));
     }
+
     let source = match beehive {
         Some(path) => format!("path = {}", quoted(&source_of(path)?)),
         None => format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
     };
+
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
          beehive = {{ package = \"beehive-runtime\", {source}, features = [\"controller\"] }}\n\n\
@@ -63,17 +66,21 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
         .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
         .and_then(|()| fs::write(folder.join(".gitignore"), "/target\n"))
         .and_then(|()| fs::write(folder.join("src").join("main.rs"), MAIN));
+
     written.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// The folder of Beehive's source, if it is that, in full: the new package may be anywhere.
+/// Returns the absolute path of Beehive's source, because the new package may be anywhere.
+///
+/// # Errors
+/// The folder does not exist or is not Beehive's root package.
 fn source_of(path: &Path) -> Result<PathBuf, String> {
     let full = fs::canonicalize(path).map_err(|error| format!("--beehive {}: {error}", path.display()))?;
     let manifest = fs::read_to_string(full.join("Cargo.toml")).unwrap_or_default();
     if manifest.contains("name = \"beehive-runtime\"") {
         Ok(full)
     } else {
-        Err(format!("--beehive {}: that is not Beehive's source", path.display()))
+        Err(format!("--beehive {}: not Beehive's source (no package `beehive-runtime`)", path.display()))
     }
 }
 
@@ -82,7 +89,7 @@ fn is_package_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// As TOML writes it.
+/// Returns the path as a TOML string.
 fn quoted(path: &Path) -> String {
     toml::Value::from(path.to_string_lossy().into_owned()).to_string()
 }
@@ -111,7 +118,8 @@ mod tests {
         assert_eq!(manifest["dev-dependencies"]["beehive"]["features"][0].as_str(), Some("testing"));
         let program = fs::read_to_string(place.join("my-controller").join("src").join("main.rs")).unwrap();
         assert_eq!(program, MAIN);
-        assert!(make(&arguments).unwrap_err().contains("there already"));
+        assert!(make(&arguments).unwrap_err().contains("already exists"));
+
         fs::remove_dir_all(place).unwrap();
     }
 

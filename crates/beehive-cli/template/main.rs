@@ -1,4 +1,4 @@
-//! A controller: it counts packets at each switch, and floods them. `cargo run`, or `cargo run -- --help`.
+//! A controller that counts the packets of each switch and floods them. Try `cargo run -- --help`.
 
 use beehive::controller::Controller;
 use beehive::nom::object::{NodeId, PacketIn, PacketOut};

@@ -7,10 +7,11 @@
 //! | framing | the 8-byte header and message boundaries | [`Frame::split`], [`FrameBuffer`] |
 //! | [`message`] | every message of every version in full, with common extensions | [`message::Message::parse`], `encode_into`, `show`, `compose` |
 //! | [`any`] | version-independent messages | [`any::Message::parse`], `encode_into` |
-//! | [`text`] | flows in the syntax of `ovs-ofctl` | [`text::Flow::parse`], [`text::show_flow`] |
+//! | `text` (feature) | flows in the syntax of `ovs-ofctl` | `text::Flow::parse`, `text::show_flow` |
 //! | [`tree`] | messages as named values, for JSON and similar formats | [`message::Message::tree`], [`message::Message::compose`] |
 //!
-//! Features: `serde` (serializes trees), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is
+//! Features: `text` (the syntax of `ovs-ofctl`, canonical forms of flows, `Message::check_meaning`, and the
+//! `guide`), `serde` (serializes trees), `codec` (`tokio-util`'s `Decoder` and `Encoder`). The crate is
 //! `no_std` with `alloc`; only `codec` requires the standard library.
 //!
 //! # Decoding messages from a switch
@@ -51,7 +52,7 @@
 //! assert_eq!(answers[0], Version::V1_0.wire());
 //! ```
 //!
-//! The [`guide`] has more examples: flows from text, comparing two flow tables, how strictly to check a
+//! The module `guide` has more examples: flows from text, comparing two flow tables, how strictly to check a
 //! message and what to answer, unknown elements. The module `codec` provides a stream for tokio.
 //!
 //! # Contract
@@ -61,7 +62,7 @@
 //!   fused iterators of `Result`: the first malformed element ends them. Every length is checked against its
 //!   container and its minimum, so decoding takes time linear in the length of the message.
 //! * Nothing in this crate panics on any input, allocates while decoding, or allocates while encoding into a
-//!   buffer with enough capacity. ([`text`], [`tree`] and [`message::Canonical`] do allocate.) `unsafe` is
+//!   buffer with enough capacity. ([`tree`] and the feature `text` do allocate.) `unsafe` is
 //!   forbidden.
 //! * [`Error`] is `Copy`, names the invalid field and its offset, and determines the OpenFlow error to answer
 //!   with.
@@ -70,8 +71,8 @@
 //! * Names follow the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
 
 #![doc = include_str!("../COVERAGE.md")]
-// One of the README's programs requires JSON.
-#![cfg_attr(all(doctest, feature = "serde"), doc = include_str!("../README.md"))]
+// Programs of the README require JSON and the syntax of `ovs-ofctl`.
+#![cfg_attr(all(doctest, feature = "serde", feature = "text"), doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -92,11 +93,13 @@ extern crate std;
 pub mod any;
 #[cfg(feature = "codec")]
 pub mod codec;
+#[cfg(feature = "text")]
 pub mod guide;
 pub mod limits;
 pub mod message;
 pub mod oxm;
 pub mod schema;
+#[cfg(feature = "text")]
 pub mod text;
 pub mod tree;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-/// What `beehive bench` is asked to do.
+/// The arguments of `beehive bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
@@ -18,9 +18,9 @@ enum Target {
     Openflow(Box<openflow::OpenflowArgs>),
 }
 
-/// Runs the chosen generator to its end. It blocks (it owns its threads), so call it outside of an async runtime.
+/// Runs the chosen load generator to its end. It blocks the calling thread, so call it outside of an async runtime.
 ///
-/// The exit code is 0 when the measurement is sound, 1 when it could not be made or lost switches on the way.
+/// The exit code is 0 if the measurement is sound, and 1 if it failed or a switch lost its connection.
 pub(crate) fn run(args: BenchArgs) -> ExitCode {
     match args.target {
         Target::Openflow(args) => openflow::run(*args),

@@ -1,45 +1,45 @@
-//! `beehive switches`, `ports`, `links`, `hosts`, `flows`, `dead-letters` and `reload`: what a running controller says, as a table or as JSON.
+//! The commands that query a running controller over HTTP: `switches`, `ports`, `links`, `hosts`, `flows`, `dead-letters`, `reload`.
 
-pub(crate) mod question;
+pub(crate) mod endpoint;
 mod reload;
-mod table;
-pub(crate) mod whereabouts;
+pub(crate) mod request;
+mod tables;
 
 use crate::api::{DeadLetters, Discarded, Flows, Hosts, Links, Ports, Resent, Switches, Verified};
 use clap::Args;
-use question::{Method, Question};
+use endpoint::Endpoint;
 pub(crate) use reload::{ReloadArgs, reload};
+use request::{Method, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
-use whereabouts::Whereabouts;
 
-/// How long an answer may take: longer than the controller waits for its switches.
-const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-/// Bytes of an answer.
+/// Timeout of a request. It is longer than the time that the controller waits for its switches.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum length of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// What all questions have in common.
+/// The flags that all these commands share.
 #[derive(Args, Debug)]
 struct Common {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
-    /// Print JSON, one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Ask again and again, every so many seconds; with --json, an object a line
+    /// Repeat the query every SECONDS seconds; with --json, print one object per line
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u64).range(1..=3600))]
     watch: Option<u64>,
 }
 
-/// Lists the switches that are connected.
+/// Lists the connected switches.
 ///
-/// Since it connected: IN are packets that came up, SHED those of them that were dropped because the controller was behind,
-/// OUT packets that were sent, FLOWS-SENT flows that it was told of (`beehive flows` shows those that it has).
+/// The counters start when a switch connects: IN are packet-ins, SHED those of them that were dropped because the controller
+/// was overloaded, OUT packet-outs, FLOWS-SENT flow-mods that add a flow (`beehive flows` shows the flows that it has).
 #[derive(Args, Debug)]
 pub(crate) struct SwitchesArgs {
     #[command(flatten)]
@@ -49,159 +49,173 @@ pub(crate) struct SwitchesArgs {
 /// Lists the ports of the switches.
 #[derive(Args, Debug)]
 pub(crate) struct PortsArgs {
-    /// Those of this switch only
+    /// Only of the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the links between switches, as discovery has found them.
+/// Lists the links between switches that discovery has found.
 #[derive(Args, Debug)]
 pub(crate) struct LinksArgs {
-    /// Those of this switch only
+    /// Only of the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the hosts: where they are, and which addresses they say to have.
+/// Lists the hosts: their locations and the IP addresses that they announce.
 #[derive(Args, Debug)]
 pub(crate) struct HostsArgs {
-    /// Those at this switch only
+    /// Only at the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the flows of the switches: what is there, what should be there, which app wants it and what for.
+/// Lists the flows of the switches: installed and intended ones, with the app that wants each flow and the message that caused
+/// it.
 ///
-/// STATE is `intended` (there, as it should be), `soft` (there until it times out), `missing`, `different` (another one is
-/// in its place), `stray` (of ours, and wanted by nobody) or `foreign` (not of ours; left alone).
+/// STATE is `intended` (installed as intended), `soft` (installed until it times out), `missing` (intended, but not
+/// installed), `different` (another flow is in its place), `stray` (of this controller, but no longer intended), `foreign` (of
+/// another controller; left alone) or `unknown` (intended; the switch did not report its flows).
 #[derive(Args, Debug)]
 pub(crate) struct FlowsArgs {
-    /// Those of this switch only
+    /// Only of the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
 
-    /// Only missing, different, stray, foreign and unknown flows; ends with status 3 if there are any but foreign ones, or
-    /// a switch does not tell its flows
+    /// Show only missing, different, stray, foreign and unknown flows; exit with status 3 if there are any besides foreign
+    /// ones, or if a switch does not report its flows
     ///
-    /// Foreign flows are others' to keep or to take away: they are shown, and are no drift.
+    /// Foreign flows belong to another controller: they are listed, but do not count as drift.
     #[arg(long)]
     drift: bool,
 
-    /// Have flows put right at once, and say what that came to, before listing them
+    /// Reconcile the flows now and print the result to standard error before listing them
     #[arg(long)]
     verify: bool,
 
+    /// Print the flows in the syntax of ovs-ofctl, one per line; with --json, add them to each flow
+    ///
+    /// State, app and cause follow each flow as a comment. With --switch, `ovs-ofctl diff-flows BRIDGE FILE` can compare the
+    /// list with the flows of a bridge.
+    #[arg(long)]
+    ofctl: bool,
+
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists messages that could not be handled, because their handler panicked or broke a rule; sends them again, or throws
-/// them away.
+/// Lists dead letters: messages whose handler panicked or broke a rule. Resends or discards them on request.
 ///
-/// AGE is in seconds. CHAIN is the number of the message from outside that caused it all; log lines name it, too. With --json, there
-/// is all of each: who sent it, and all of the error.
+/// AGE is in seconds. CHAIN identifies the message from outside that started the chain of causes; log lines name it, too.
+/// --json also shows the sender, and messages and errors in full length.
 #[derive(Args, Debug)]
 pub(crate) struct DeadLettersArgs {
-    /// Send a message again to the app that could not handle it: one of these numbers, or `all`. What is left is listed then
+    /// Resend the message with this number, or `all`, to the app that failed to handle it; then list the remaining ones
     #[arg(long, value_name = "NUMBER", conflicts_with = "watch")]
-    resend: Option<Chosen>,
+    resend: Option<Selection>,
 
-    /// Throw a letter away: one of these numbers, or `all`. What is left is listed then
+    /// Discard the dead letter with this number, or `all`; then list the remaining ones
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["watch", "resend"])]
-    discard: Option<Chosen>,
+    discard: Option<Selection>,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// One dead letter, or all.
+/// One dead letter, or all of them.
 #[derive(Clone, Copy, Debug)]
-enum Chosen {
+enum Selection {
     One(u64),
     All,
 }
 
-impl std::str::FromStr for Chosen {
+impl std::str::FromStr for Selection {
     type Err = String;
-    fn from_str(text: &str) -> Result<Chosen, String> {
+    fn from_str(text: &str) -> Result<Selection, String> {
         match text {
-            "all" => Ok(Chosen::All),
-            number => number.parse().map(Chosen::One).map_err(|_| "a number, or `all`".to_string()),
+            "all" => Ok(Selection::All),
+            number => {
+                number.parse().map(Selection::One).map_err(|_| "expected a number or `all`".to_string())
+            }
         }
     }
 }
 
-impl Chosen {
-    fn of(self, question: Question) -> Question {
+impl Selection {
+    /// Adds the selection to a request as a query parameter.
+    fn of(self, request: Request) -> Request {
         match self {
-            Chosen::One(number) => question.with("number", Some(&number.to_string())),
-            Chosen::All => question.with("all", Some("true")),
+            Selection::One(number) => request.with("number", Some(&number.to_string())),
+            Selection::All => request.with("all", Some("true")),
         }
     }
 }
 
-/// The status that `flows --drift` ends with if there is any.
-const DRIFT: u8 = 3;
+/// Exit status of `flows --drift` if there is drift.
+const DRIFT_STATUS: u8 = 3;
 
 pub(crate) fn switches(arguments: SwitchesArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/switches");
-    watch(&arguments.common, |common| {
-        let answer: Switches = ask(common, &question)?;
-        show(common, &answer, || table::switches(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/switches");
+    repeat(&arguments.common, |common| {
+        let answer: Switches = fetch(common, &request)?;
+        print(common, &answer, || tables::switches(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn ports(arguments: PortsArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/ports").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Ports = ask(common, &question)?;
-        show(common, &answer, || table::ports(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/ports").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Ports = fetch(common, &request)?;
+        print(common, &answer, || tables::ports(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn links(arguments: LinksArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Links = ask(common, &question)?;
-        show(common, &answer, || table::links(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/links").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Links = fetch(common, &request)?;
+        print(common, &answer, || tables::links(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn hosts(arguments: HostsArgs) -> ExitCode {
-    let question = Question::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
-    watch(&arguments.common, |common| {
-        let answer: Hosts = ask(common, &question)?;
-        show(common, &answer, || table::hosts(&answer))?;
+    let request = Request::new(Method::Get, "/api/v1/hosts").with("switch", arguments.switch.as_deref());
+    repeat(&arguments.common, |common| {
+        let answer: Hosts = fetch(common, &request)?;
+        print(common, &answer, || tables::hosts(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
-    let FlowsArgs { switch, drift, verify, common } = arguments;
-    let list = Question::new(Method::Get, "/api/v1/flows")
+    let FlowsArgs { switch, drift, verify, ofctl, common } = arguments;
+    let list = Request::new(Method::Get, "/api/v1/flows")
         .with("switch", switch.as_deref())
-        .with("drift", drift.then_some("true"));
-    let put_right = Question::new(Method::Post, "/api/v1/flows/verify").with("switch", switch.as_deref());
-    watch(&common, |common| {
+        .with("drift", drift.then_some("true"))
+        .with("ofctl", ofctl.then_some("true"));
+    let verify_request = Request::new(Method::Post, "/api/v1/flows/verify").with("switch", switch.as_deref());
+    repeat(&common, |common| {
         if verify {
-            let verified: Verified = ask(common, &put_right)?;
-            // a list follows on standard output, which a program may read
-            eprint!("{}", table::verified(&verified))
+            let verified: Verified = fetch(common, &verify_request)?;
+            // not on standard output, where a program may read the list
+            eprint!("{}", tables::verified(&verified))
         }
-        let answer: Flows = ask(common, &list)?;
-        show(common, &answer, || table::flows(&answer))?;
-        // what is not told cannot be said to be right
+
+        let answer: Flows = fetch(common, &list)?;
+        print(common, &answer, || if ofctl { tables::ofctl(&answer) } else { tables::flows(&answer) })?;
+        // flows that a switch did not report may be wrong
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
-        let status = if drift && drifts { DRIFT } else { 0 };
+
+        let status = if drift && drifts { DRIFT_STATUS } else { 0 };
         Ok(ExitCode::from(status))
     })
 }
@@ -209,56 +223,59 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
 pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
     let DeadLettersArgs { resend, discard, common } = arguments;
     let path = "/api/v1/dead-letters";
-    let list = Question::new(Method::Get, path);
-    watch(&common, |common| {
+    let list = Request::new(Method::Get, path);
+    repeat(&common, |common| {
         let mut all_resent = true;
-        // a list follows on standard output, which a program may read
-        if let Some(chosen) = resend {
-            let question = chosen.of(Question::new(Method::Post, "/api/v1/dead-letters/resend"));
-            let resent: Resent = ask(common, &question)?;
+        // not on standard output, where a program may read the list
+        if let Some(selection) = resend {
+            let request = selection.of(Request::new(Method::Post, "/api/v1/dead-letters/resend"));
+            let resent: Resent = fetch(common, &request)?;
             all_resent = resent.not_resent.is_empty();
-            eprint!("{}", table::resent(&resent))
+            eprint!("{}", tables::resent(&resent))
         }
-        if let Some(chosen) = discard {
-            let discarded: Discarded = ask(common, &chosen.of(Question::new(Method::Delete, path)))?;
-            eprintln!("{} thrown away", discarded.discarded.len())
+
+        if let Some(selection) = discard {
+            let discarded: Discarded = fetch(common, &selection.of(Request::new(Method::Delete, path)))?;
+            eprintln!("{} discarded", discarded.discarded.len())
         }
-        let answer: DeadLetters = ask(common, &list)?;
-        show(common, &answer, || table::dead_letters(&answer))?;
+
+        let answer: DeadLetters = fetch(common, &list)?;
+        print(common, &answer, || tables::dead_letters(&answer))?;
         Ok(if all_resent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
-/// Does `once` once, or again and again; says on standard error what goes wrong.
-fn watch(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -> ExitCode {
+/// Runs `once` once, or repeatedly with `--watch`. Prints errors to standard error.
+fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -> ExitCode {
     loop {
         let outcome = once(common);
         if let Err(why) = &outcome {
             eprintln!("beehive: {why}")
         }
         match common.watch {
-            // a controller that is away may come back
+            // also after an error: the controller may come back
             Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
             None => return outcome.unwrap_or(ExitCode::FAILURE),
         }
     }
 }
 
-fn ask<T: DeserializeOwned>(common: &Common, question: &Question) -> Result<T, String> {
-    question.answer(&common.controller, ANSWER_LIMIT, ANSWER_BYTES_MAX)
+fn fetch<T: DeserializeOwned>(common: &Common, request: &Request) -> Result<T, String> {
+    request.fetch(&common.controller, TIMEOUT, ANSWER_BYTES_MAX)
 }
 
-fn show(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -> Result<(), String> {
+fn print(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -> Result<(), String> {
     let mut out = std::io::stdout();
     let text = match (common.json, common.watch) {
         (true, Some(_)) => serde_json::to_string(answer).map_err(|error| error.to_string())? + "\n",
         (true, None) => serde_json::to_string_pretty(answer).map_err(|error| error.to_string())? + "\n",
-        // a screen at a time
+        // clear the screen first
         (false, Some(_)) if out.is_terminal() => format!("\x1b[H\x1b[2J{}", table()),
         (false, Some(_)) => table() + "\n",
         (false, None) => table(),
     };
-    // whoever read it may be gone: `| head`
+
+    // a closed pipe (`| head`) is not a failure
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(error.to_string()),

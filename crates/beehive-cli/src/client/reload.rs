@@ -1,32 +1,32 @@
-//! `beehive reload`: has a running controller read its configuration file again.
+//! `beehive reload`: makes a running controller reload its configuration file.
 
-use super::question::{Method, Question};
-use super::whereabouts::Whereabouts;
-use super::{Common, ask, show, watch};
+use super::endpoint::Endpoint;
+use super::request::{Method, Request};
+use super::{Common, fetch, print, repeat};
 use crate::api::Reloaded;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Has a running controller read its configuration file again, as SIGHUP does, and says what has changed.
+/// Makes a running controller reload its configuration file, as SIGHUP does, and prints the changes.
 ///
-/// Settings of apps, the tables [apps.*], come into force: all of them, or none if anything in the file is wrong. Keys of
-/// [controller] take effect when the controller starts again; those that differ are named.
+/// The settings of apps, the tables [apps.*], take effect at once: all of them, or none if the file has an error. Changed keys
+/// of [controller] are listed; they take effect at the next start.
 #[derive(Args, Debug)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
-    /// Print JSON, one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn reload(arguments: ReloadArgs) -> ExitCode {
     let ReloadArgs { controller, json } = arguments;
-    let question = Question::new(Method::Post, "/api/v1/reload");
-    watch(&Common { controller, json, watch: None }, |common| {
-        let answer: Reloaded = ask(common, &question)?;
-        show(common, &answer, || text(&answer))?;
+    let request = Request::new(Method::Post, "/api/v1/reload");
+    repeat(&Common { controller, json, watch: None }, |common| {
+        let answer: Reloaded = fetch(common, &request)?;
+        print(common, &answer, || text(&answer))?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -35,14 +35,16 @@ fn text(answer: &Reloaded) -> String {
     let Reloaded { apps, at_next_start, without_effect } = answer;
     let mut text = match apps[..] {
         [] => "no settings of apps have changed\n".to_string(),
-        _ => format!("other settings are in force: {}\n", apps.join(", ")),
+        _ => format!("settings changed: {}\n", apps.join(", ")),
     };
+
     if !at_next_start.is_empty() {
-        text += &format!("when the controller starts again: {}\n", at_next_start.join(", "));
+        text += &format!("take effect at the next start: {}\n", at_next_start.join(", "));
     }
     if !without_effect.is_empty() {
-        text += &format!("of apps that do not run: {}\n", without_effect.join(", "));
+        text += &format!("ignored, because the apps do not run: {}\n", without_effect.join(", "));
     }
+
     text
 }
 
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_said_and_nothing_that_is_not() {
+    fn only_changes_are_listed() {
         let none = Reloaded::default();
         assert_eq!(text(&none), "no settings of apps have changed\n");
         let words = |word: &str| vec![word.to_string()];
@@ -60,8 +62,9 @@ mod tests {
             at_next_start: words("listen"),
             without_effect: words("firewall"),
         };
-        let expected = "other settings are in force: hosts\nwhen the controller starts again: listen\n\
-            of apps that do not run: firewall\n";
+
+        let expected = "settings changed: hosts\ntake effect at the next start: listen\n\
+            ignored, because the apps do not run: firewall\n";
         assert_eq!(text(&all), expected);
     }
 }

@@ -1,58 +1,59 @@
-//! The configuration file: tables `[controller]` and `[apps.<name>]`; a key that is not known is refused.
+//! Parses the configuration file: the tables `[controller]` and `[apps.<name>]`. Unknown keys are refused.
 
 use super::Failure;
-use super::choice::{self, AppChoice};
+use super::apps::{self, AppChoice};
 use beehive_core::nearest_name;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The table `[controller]`. What is left out has its default.
+/// The table `[controller]`. Missing keys have their default value.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub(super) struct Configuration {
-    /// As `--app`.
+    /// The same as the flag `--app`.
     pub(super) apps: Option<Vec<String>>,
-    /// As `--listen`.
+    /// The same as the flag `--listen`.
     pub(super) listen: Option<Vec<String>>,
-    /// As `--switch-tls-dir`.
+    /// The same as the flag `--switch-tls-dir`.
     pub(super) switch_tls_dir: Option<PathBuf>,
-    /// As `--switch-tls-bind`.
+    /// The same as the flag `--switch-tls-bind`.
     pub(super) switch_tls_bind: Option<bool>,
-    /// As `--listen-plain`.
+    /// The same as the flag `--listen-plain`.
     pub(super) listen_plain: Option<Vec<String>>,
-    /// As `--switch-allow`.
+    /// The same as the flag `--switch-allow`.
     pub(super) switch_allow: Option<Vec<String>>,
-    /// As `--switch-allow-from`.
+    /// The same as the flag `--switch-allow-from`.
     pub(super) switch_allow_from: Option<Vec<String>>,
-    /// As `--http`.
+    /// The same as the flag `--http`.
     pub(super) http: Option<String>,
-    /// As `--http-insecure`.
+    /// The same as the flag `--http-insecure`.
     pub(super) http_insecure: Option<bool>,
-    /// As `--http-host`.
+    /// The same as the flag `--http-host`.
     pub(super) http_hosts: Option<Vec<String>>,
-    /// As `--http-token-file`.
+    /// The same as the flag `--http-token-file`.
     pub(super) http_token_file: Option<PathBuf>,
-    /// As `--log`.
+    /// The same as the flag `--log`.
     pub(super) log: Option<String>,
-    /// Connections of switches at the same time. Default 4096; 1 to 1 000 000, less where the system allows fewer
-    /// descriptors.
+    /// Maximum number of connections of switches. Default: 4096; 1 to 1 000 000, and at most the number of file descriptors
+    /// that the system allows, minus a reserve.
     pub(super) connections_max: Option<u64>,
-    /// Connections that are not yet set up at the same time. Default 512; 1 to 1 000 000, and no more than connections.
+    /// Maximum number of connections whose handshake is not complete. Default: 512; 1 to 1 000 000, and at most
+    /// `connections_max`.
     pub(super) half_open_max: Option<u64>,
-    /// Milliseconds of silence after which a switch is asked whether it is there. Default 1000; 100 to 3 600 000.
+    /// Milliseconds without a message after which the controller sends an echo request. Default: 1000; 100 to 3 600 000.
     pub(super) echo_interval_ms: Option<u64>,
-    /// Questions that it may leave unanswered. Default 3; 1 to 1000.
+    /// Number of unanswered echo requests after which the connection is closed. Default: 3; 1 to 1000.
     pub(super) echo_misses: Option<u32>,
-    /// Milliseconds that a switch has to be set up. Default 5000; 100 to 600 000.
+    /// Timeout of the handshake in milliseconds. Default: 5000; 100 to 600 000.
     pub(super) handshake_ms: Option<u64>,
-    /// Milliseconds that a packet waits when the hive is behind, before it is dropped. Default 200; 0 to 60 000. 0: none
-    /// waits.
+    /// Milliseconds that a packet-in is queued while the hive is overloaded, before it is dropped. Default: 200; 0 to 60 000;
+    /// with 0 no packet is queued.
     pub(super) packet_patience_ms: Option<u64>,
 }
 
 impl Configuration {
-    /// The keys that have another value in `new`.
+    /// Returns the keys that have another value in `new`.
     pub(super) fn differences(&self, new: &Configuration) -> Vec<&'static str> {
         let Configuration {
             apps,
@@ -74,6 +75,7 @@ impl Configuration {
             handshake_ms,
             packet_patience_ms,
         } = self;
+
         let same = [
             *apps == new.apps,
             *listen == new.listen,
@@ -94,10 +96,14 @@ impl Configuration {
             *handshake_ms == new.handshake_ms,
             *packet_patience_ms == new.packet_patience_ms,
         ];
+
         KEYS.into_iter().zip(same).filter(|(_, same)| !same).map(|(key, _)| key).collect()
     }
 
-    /// Refuses what makes no sense, with what does.
+    /// Checks lists and ranges.
+    ///
+    /// # Errors
+    /// A list is empty or a number out of range; the text names the key and the allowed values.
     fn check(&self) -> Result<(), Failure> {
         let lists = [
             ("apps", &self.apps),
@@ -105,14 +111,15 @@ impl Configuration {
             ("switch_allow", &self.switch_allow),
             ("switch_allow_from", &self.switch_allow_from),
         ];
+
         for (key, list) in lists {
             if list.as_ref().is_some_and(Vec::is_empty) {
-                return Err(format!(
-                    "[controller]: {key} = [] names none: leave `{key}` out for what is usual"
-                )
-                .into());
+                return Err(
+                    format!("[controller]: {key} = [] is empty: remove `{key}` to use the default").into()
+                );
             }
         }
+
         let numbers = [
             ("connections_max", self.connections_max, 1..=1_000_000),
             ("half_open_max", self.half_open_max, 1..=1_000_000),
@@ -121,6 +128,7 @@ impl Configuration {
             ("handshake_ms", self.handshake_ms, 100..=600_000),
             ("packet_patience_ms", self.packet_patience_ms, 0..=60_000),
         ];
+
         for (key, number, range) in numbers {
             if let Some(number) = number.filter(|number| !range.contains(number)) {
                 let (least, most) = range.into_inner();
@@ -130,6 +138,7 @@ impl Configuration {
                 .into());
             }
         }
+
         Ok(())
     }
 }
@@ -155,28 +164,29 @@ const KEYS: [&str; 18] = [
     "handshake_ms",
     "packet_patience_ms",
 ];
-/// Longest configuration that is read, in bytes.
+/// Maximum length of the file, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
 
-/// Reads a file: the controller's own settings, and the tables of the apps, `own` among them.
-pub(super) fn read(file: &Path, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
+/// Reads the file. Returns the table `[controller]` and the tables of the apps, which include those of `custom` apps.
+pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let mut text = String::new();
-    // what is no file proper may not say how long it is
+    // a pipe or device has no length: read at most one byte more than allowed
     let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
     let length = begun.and_then(|mut begun| begun.read_to_string(&mut text));
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
-        return Err(format!("{name}: {LENGTH_MAX} bytes, and more, are more than a configuration has").into());
+        return Err(format!("{name}: the configuration file is too long (at most {LENGTH_MAX} bytes)").into());
     }
-    parse(&text, own).map_err(|error| format!("{name}: {error}").into())
+
+    parse(&text, custom).map_err(|error| format!("{name}: {error}").into())
 }
 
-fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
-    let mut file: toml::Table = text.parse().map_err(|error| no_toml(text, &error))?;
-    known("table", "", file.keys(), &TABLES)?;
+fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
+    let mut file: toml::Table = text.parse().map_err(|error| syntax_error(text, &error))?;
+    check_names("table", "", file.keys(), &TABLES)?;
     let controller = match file.remove("controller") {
         Some(toml::Value::Table(table)) => {
-            known("key", "[controller] ", table.keys(), &KEYS)?;
+            check_names("key", "[controller] ", table.keys(), &KEYS)?;
             let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
                 let words = error.to_string().trim().replace("\nin ", ", in ");
                 format!("[controller]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
@@ -184,34 +194,41 @@ fn parse(text: &str, own: &[AppChoice]) -> Result<(Configuration, toml::Table), 
             controller.check()?;
             controller
         }
-        Some(_) => return Err("`controller` is a table: [controller]".into()),
+        Some(_) => return Err("`controller` must be a table: [controller]".into()),
         None => Configuration::default(),
     };
+
     let apps = match file.remove("apps") {
         Some(toml::Value::Table(table)) => table,
-        Some(_) => return Err("`apps` is a table of tables: [apps.learning-switch]".into()),
+        Some(_) => return Err("`apps` must be a table of tables: [apps.learning-switch]".into()),
         None => toml::Table::new(),
     };
-    known("app", "[apps] ", apps.keys(), &choice::tables(own))?;
+
+    check_names("app", "[apps] ", apps.keys(), &apps::tables(custom))?;
     Ok((controller, apps))
 }
 
-/// Where a text is no TOML, and why. The line itself is not shown: there may be a secret in it.
-fn no_toml(text: &str, error: &toml::de::Error) -> String {
+/// Describes a syntax error by line and column. The line itself is not shown, because it may contain a secret.
+fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
     let column = rest.chars().count() + 1;
-    format!("no TOML at line {line}, column {column}: {}", error.message().replace('\n', ", "))
+    format!("syntax error at line {line}, column {column}: {}", error.message().replace('\n', ", "))
 }
 
-/// The settings of those apps that run, and the names of the others.
+/// Splits the settings into those of running apps and the names of the others.
 pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::Table, Vec<String>) {
     let runs = |name: &str| apps.iter().any(|app| app.has_settings(name));
-    let (running, idle): (toml::Table, toml::Table) = settings.into_iter().partition(|(name, _)| runs(name));
-    (running, idle.into_iter().map(|(name, _)| name).collect())
+    let (running, unused): (toml::Table, toml::Table) =
+        settings.into_iter().partition(|(name, _)| runs(name));
+    (running, unused.into_iter().map(|(name, _)| name).collect())
 }
 
-fn known<'a>(
+/// Checks that all names are known.
+///
+/// # Errors
+/// A name is unknown; the text suggests the nearest one, or lists all.
+fn check_names<'a>(
     what: &str,
     place: &str,
     keys: impl Iterator<Item = &'a String>,
@@ -225,6 +242,7 @@ fn known<'a>(
             });
         }
     }
+
     Ok(())
 }
 
@@ -246,20 +264,21 @@ mod tests {
         assert!(refusal("[controller]\nfrobnicate = 1\n").contains("there are apps, listen,"));
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));
         assert!(refusal("[controller]\nlisten = 5\n").contains("[controller]"));
+
         assert!(
             refusal("[controller]\napps = \"hub\"\n").contains("expected a list such as [\"..\"], in `apps`")
         );
     }
 
     #[test]
-    fn what_is_no_toml_is_said_with_its_place_and_without_its_line() {
-        assert!(refusal("[controller\n").contains("no TOML at line 1, column 12: "));
+    fn syntax_errors_have_a_position_and_do_not_show_the_line() {
+        assert!(refusal("[controller\n").contains("syntax error at line 1, column 12: "));
         let words = refusal("[controller]\nlog = \"info\"\n[apps.discovery]\nsecret = \"hush, hush\n");
-        assert!(words.contains("no TOML at line 4, column ") && !words.contains("hush"), "{words}");
+        assert!(words.contains("syntax error at line 4, column ") && !words.contains("hush"), "{words}");
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_range_and_the_key() {
+    fn values_out_of_range_are_refused_with_the_range_and_the_key() {
         let (mut allowed, range) = (
             String::from("[controller]\n"),
             [
@@ -271,15 +290,17 @@ mod tests {
                 ("packet_patience_ms", 0, 60_000),
             ],
         );
+
         for (key, least, most) in range {
             let words = format!("{} is out of range: it can be {least} to {most}, in `{key}`", most + 1);
             assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
-            // below nought, that is refused as what it is: no such number
+            // a negative number is refused by its type, also with the key
             assert!(
                 refusal(&format!("[controller]\n{key} = {}\n", least - 1)).contains(&format!("in `{key}`"))
             );
             allowed += &format!("{key} = {least}\n");
         }
+
         assert!(parse(&allowed, &[]).is_ok());
         for key in ["apps", "listen", "switch_allow", "switch_allow_from"] {
             assert!(refusal(&format!("[controller]\n{key} = []\n")).contains(&format!("{key} = []")));

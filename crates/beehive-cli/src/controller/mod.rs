@@ -1,6 +1,6 @@
-//! `beehive controller`: a hive with the controller's apps, a socket for switches, and HTTP for people.
+//! `beehive controller`: starts a hive with the chosen apps, listens for switches, and serves HTTP.
 
-mod choice;
+mod apps;
 mod configuration;
 mod options;
 mod reload;
@@ -11,11 +11,11 @@ pub(crate) use options::ControllerArgs;
 pub(crate) use reload::{ReloadError, Reloader};
 
 use crate::http;
+use apps::AppChoice;
 use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
-use choice::AppChoice;
 use clap::Parser;
 use options::Options;
 use std::io::Write;
@@ -26,36 +26,35 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// The names of the apps that it can run besides those that it always runs.
+/// Returns the names of the apps that `--app` can choose.
 #[cfg(test)]
 pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
-    choice::APPS.iter().map(|(name, _)| *name)
+    apps::APPS.iter().map(|(name, _)| *name)
 }
 
-/// Time that everything has to end in after a signal; less than the five seconds that are promised.
-const GRACE: Duration = Duration::from_secs(3);
+/// Time to stop the hive after a signal. The documentation promises five seconds for the whole shutdown.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Anything that keeps the controller from running, in words for the one who started it.
+/// Reason why the controller cannot run, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The whole controller with apps of one's own: switches by OpenFlow, HTTP, settings, logs, signals.
+/// The complete controller daemon with apps of your own: OpenFlow, HTTP, configuration, logging and signals.
 ///
-/// It has all flags of `beehive controller`, and reads the same environment and configuration file; `--app` names apps of
-/// one's own as well as those of Beehive, by [`App::NAME`](beehive_core::App::NAME), and a table `[apps.<name>]` holds their
-/// settings.
+/// It accepts all flags of `beehive controller` and reads the same environment variables and configuration file. `--app`
+/// chooses among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME); the table `[apps.<name>]` of the
+/// configuration file has the settings of an app.
 ///
-/// The allocator is that of whoever builds the program; `beehive controller` has mimalloc, which is faster with many
-/// switches.
+/// The program chooses its allocator. `beehive controller` uses mimalloc, which is faster with many switches.
 #[derive(Debug, Default)]
 pub struct Controller {
     apps: Vec<AppChoice>,
 }
 
-// what stands here is what `--help` of the program says first
+// the doc comment below is the first part of `--help`
 /// An SDN controller.
 ///
-/// Without any flag: the apps that it was built with, listening on port 6653 of all addresses for switches, and on loopback for
-/// HTTP. `beehive switches`, `flows`, `top` and their like ask it what it does.
+/// Without flags it runs the apps that it was built with, listens for switches on port 6653 of all addresses, and serves HTTP on
+/// loopback. `beehive switches`, `flows`, `top` and the like query it.
 #[derive(Parser, Debug)]
 struct CommandLine {
     #[command(flatten)]
@@ -63,23 +62,23 @@ struct CommandLine {
 }
 
 impl Controller {
-    /// One without apps; if none are added, that is `beehive controller`.
+    /// Creates a controller without apps of its own. If none are added, it behaves like `beehive controller`.
     pub fn new() -> Controller {
         Controller::default()
     }
 
-    /// With an app after those that were added before; the first that answers a packet decides about it. These, and no
-    /// others, run unless `--app` or the configuration file say otherwise. With
-    /// [`Discovery`](beehive_nom::apps::Discovery) comes what keeps packets from running in circles.
+    /// Appends an app to the chain. The first app that answers a packet-in decides about the packet. Exactly the apps added
+    /// here run, unless `--app` or the configuration file choose others. [`Discovery`](beehive_nom::apps::Discovery) brings
+    /// along the apps that prevent forwarding loops.
     #[must_use]
     pub fn app<A: Handlers>(mut self) -> Controller {
         self.apps.push(AppChoice::of::<A>());
         self
     }
 
-    /// Reads the command line, and runs until SIGTERM or SIGINT. Whatever keeps it from running is said on standard error.
+    /// Parses the command line and runs until SIGTERM or SIGINT. Prints errors to standard error.
     ///
-    /// It ends the process where the command line asks for help or is wrong.
+    /// Exits the process if the command line is invalid or asks for help.
     pub fn run(self) -> ExitCode {
         self.run_with(CommandLine::parse().arguments)
     }
@@ -95,48 +94,51 @@ impl Controller {
     }
 }
 
-/// Runs the controller until it is told to stop.
+/// Runs `beehive controller` until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
     Controller::new().run_with(arguments)
 }
 
-fn start(arguments: ControllerArgs, own: &[AppChoice]) -> Result<(), Failure> {
-    let options = Options::of(arguments.clone(), own)?;
-    log(&options, own)?;
+fn start(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<(), Failure> {
+    let options = Options::new(arguments.clone(), custom)?;
+    log(&options, custom)?;
     let descriptors = resources::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(resources::workers())
         .thread_name("beehive")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serve(options, arguments, own, descriptors));
+    let outcome = runtime.block_on(serve(options, arguments, custom, descriptors));
     runtime.shutdown_timeout(Duration::from_millis(500));
+
     outcome
 }
 
-/// Whether a word of `--log` says what it seems to say. A word alone that is no level would name a module, and silence all
-/// others.
+/// Returns whether a directive of `--log` is a level or names a module. The filter takes a misspelled level for the name of a
+/// module and would then disable the log of all others.
 fn is_log_directive(word: &str) -> bool {
     use tracing_subscriber::filter::LevelFilter;
     word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()
 }
 
-/// Events that apps of the controller's own tell, and that none of those that run wants to hear of, are no news.
-const QUIET: &str = "beehive::unhandled=error";
+/// Silences warnings about events without a handler: the built-in apps emit events that only some choices of apps handle.
+const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
-fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
+fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     if let Some(word) = options.log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
         return Err(format!(
-            "--log {word}: there is no such level; there are error, warn, info, debug, trace and off, for all or for a module: \
-             `warn,beehive_nom=debug`"
+            "--log: unknown log level `{word}` (expected error, warn, info, debug, trace or off; per module as in \
+             `warn,beehive_nom=debug`)"
         )
         .into());
     }
-    let quiet = if own.is_empty() { format!("{QUIET},") } else { String::new() };
+
+    let quiet = if custom.is_empty() { format!("{QUIET_TARGETS},") } else { String::new() };
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log).map_err(|error| {
-        format!("--log {}: {error}; try `info`, `debug`, or `warn,beehive_nom=debug`", options.log)
+        format!("--log {}: {error} (expected, for example, `info` or `warn,beehive_nom=debug`)", options.log)
     })?;
+
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -147,10 +149,10 @@ fn log(options: &Options, own: &[AppChoice]) -> Result<(), Failure> {
 async fn serve(
     options: Options,
     arguments: ControllerArgs,
-    own: &[AppChoice],
+    custom: &[AppChoice],
     descriptors: u64,
 ) -> Result<(), Failure> {
-    // before anything else: a signal that comes early is not lost
+    // first of all, so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -166,14 +168,15 @@ async fn serve(
     for app in &options.apps {
         builder = app.register(builder);
     }
-    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.not_started(why))?;
-    for app in &options.idle {
-        eprintln!("beehive controller: [apps.{app}] has no effect: `{app}` does not run (see --app)");
+    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
+    for app in &options.unused {
+        eprintln!("beehive controller: [apps.{app}] has no effect: the app does not run (see --app)");
     }
     let directory = Arc::new(Directory::default());
-    let reloader = Reloader::new(hive.clone(), arguments, own, options.clone()).map(Arc::new);
+    let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
     let listener =
         Listener::guarded(&hive, directory.clone(), options.listener(descriptors), options.access());
+
     let (mut addresses, mut without_tls) = (Vec::new(), Vec::new());
     for socket in sockets {
         addresses.push(socket.local_addr()?);
@@ -182,6 +185,7 @@ async fn serve(
             None => listener.serve(socket),
         }
     }
+
     for socket in plain {
         without_tls.push(socket.local_addr()?);
         listener.serve(socket);
@@ -199,31 +203,39 @@ async fn serve(
         }
         None => (None, None),
     };
-    welcome(&options, &addresses, &without_tls, http_address);
+
+    print_banner(&options, &addresses, &without_tls, http_address);
 
     let signal = loop {
         tokio::select! {
             _ = terminate.recv() => break "SIGTERM",
             _ = interrupt.recv() => break "SIGINT",
             _ = hang_up.recv() => match &reloader {
-                // what comes of it is in the log
+                // the reloader logs the outcome
                 Some(reloader) => drop(reloader.reload().await),
                 None => tracing::error!("{}", ReloadError::NoFile),
             },
         }
     };
-    tracing::info!(signal, switches = directory.nodes(), "the controller stops");
+
+    tracing::info!(signal, switches = directory.nodes(), "the controller is stopping");
     drop(stop);
-    hive.stop(GRACE).await;
+    hive.stop(STOP_TIMEOUT).await;
     if let Some(server) = http_server {
-        // a client that does not let go is cut off when the runtime goes
+        // connections that remain open are closed with the runtime
         let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
     }
+
     Ok(())
 }
 
-/// Says in a few lines what is listened on, and how to point a switch at it.
-fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr], http: Option<SocketAddr>) {
+/// Prints the addresses in use and the commands that connect a switch.
+fn print_banner(
+    options: &Options,
+    switches: &[SocketAddr],
+    without_tls: &[SocketAddr],
+    http: Option<SocketAddr>,
+) {
     let tls = options.credentials.is_some();
     let list =
         |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -235,17 +247,20 @@ fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr
     if !without_tls.is_empty() {
         text.push(format!("  switches without TLS on {}", list(without_tls)));
     }
+
     match http {
         Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
         None => text.push("  no HTTP".to_string()),
     }
+
     let (host, port) = match switches.first() {
         Some(address) if address.ip().is_unspecified() => ("127.0.0.1".to_string(), address.port()),
         Some(SocketAddr::V6(address)) => (format!("[{}]", address.ip()), address.port()),
         Some(address) => (address.ip().to_string(), address.port()),
-        // there is always one; without it there is nothing to point a switch at
+        // unreachable: there is at least one address
         None => return,
     };
+
     if tls {
         text.push("  Open vSwitch:  ovs-vsctl set-ssl KEY CERTIFICATE CA-OF-THIS-CONTROLLER".to_string());
         text.push(format!("                 ovs-vsctl set-controller BRIDGE ssl:{host}:{port}"));
@@ -253,7 +268,8 @@ fn welcome(options: &Options, switches: &[SocketAddr], without_tls: &[SocketAddr
         text.push(format!("  Open vSwitch:  ovs-vsctl set-controller BRIDGE tcp:{host}:{port}"));
         text.push(format!("  mininet:       mn --controller=remote,ip={host},port={port}"));
     }
-    text.extend(choice::surprises(&options.apps, &options.settings).map(|words| format!("  {words}")));
-    // whoever reads it may be gone: that is no reason to end
+
+    text.extend(apps::warnings(&options.apps, &options.settings).map(|words| format!("  {words}")));
+    // a closed pipe does not stop the controller
     let _ = writeln!(std::io::stdout(), "{}", text.join("\n"));
 }

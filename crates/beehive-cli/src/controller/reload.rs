@@ -1,29 +1,28 @@
-//! Reading the configuration file again while the controller runs: settings of apps come into force, and what else has
-//! changed is named.
+//! Reloads the configuration file while the controller runs: settings of apps take effect, other changed keys are reported.
 
-use super::choice::AppChoice;
+use super::apps::AppChoice;
 use super::options::{ControllerArgs, Options};
 use crate::api::Reloaded;
 use beehive_core::{Hive, ReconfigureError};
 use tokio::sync::Mutex;
 
-/// What is needed to decide again.
+/// Reloads the configuration file with the command line and environment of the start.
 pub(crate) struct Reloader {
     hive: Hive,
     arguments: ControllerArgs,
-    own: Vec<AppChoice>,
-    /// As it was decided last.
+    custom: Vec<AppChoice>,
+    /// The options in force.
     options: Mutex<Options>,
 }
 
-/// Why the configuration stays as it is.
+/// Reason why a reload changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReloadError {
-    /// The controller runs without a file.
+    /// The controller was started without a configuration file.
     NoFile,
-    /// Something in the file is wrong: the file, the key, and what it can be.
+    /// The file has an error. The text names the file, the key and the allowed values.
     Configuration(String),
-    /// The controller stops.
+    /// The controller is stopping.
     Stopped,
 }
 
@@ -31,56 +30,61 @@ impl std::fmt::Display for ReloadError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ReloadError::NoFile => formatter
-                .write_str("there is no configuration file to be read again; start with --config FILE"),
+                .write_str("no configuration file to reload; start the controller with --config FILE"),
             ReloadError::Configuration(why) => formatter.write_str(why),
-            ReloadError::Stopped => formatter.write_str("the controller stops"),
+            ReloadError::Stopped => formatter.write_str("the controller is stopping"),
         }
     }
 }
 
 impl Reloader {
-    /// None where the controller runs without a file.
+    /// Returns `None` if the controller was started without a configuration file.
     pub(super) fn new(
         hive: Hive,
         arguments: ControllerArgs,
-        own: &[AppChoice],
+        custom: &[AppChoice],
         options: Options,
     ) -> Option<Self> {
         let options = options.has_file().then(|| Mutex::new(options))?;
-        Some(Reloader { hive, arguments, own: own.to_vec(), options })
+        Some(Reloader { hive, arguments, custom: custom.to_vec(), options })
     }
 
-    /// Reads the file, and puts the settings of the apps that run in force; says in the log what came of it. If anything in
-    /// the file is wrong, nothing changes.
+    /// Reloads the file, applies the settings of the running apps, and logs the outcome.
+    ///
+    /// # Errors
+    /// See [`ReloadError`]. Nothing was changed.
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
-        let outcome = self.reload_in_turn().await;
+        let outcome = self.reload_locked().await;
         match &outcome {
             Ok(Reloaded { apps, at_next_start, without_effect }) => {
-                tracing::info!(settings = ?apps, "the configuration was read again");
+                tracing::info!(settings = ?apps, "configuration reloaded");
                 if !at_next_start.is_empty() {
-                    tracing::warn!(keys = ?at_next_start, "these take effect when the controller starts again");
+                    tracing::warn!(keys = ?at_next_start, "changed keys take effect at the next start");
                 }
                 if !without_effect.is_empty() {
-                    tracing::warn!(apps = ?without_effect, "there are settings of apps that do not run");
+                    tracing::warn!(apps = ?without_effect, "settings of apps that do not run are ignored");
                 }
             }
-            Err(why) => tracing::error!(%why, "the configuration stays as it is"),
+            Err(why) => tracing::error!(%why, "configuration not reloaded"),
         }
+
         outcome
     }
 
-    async fn reload_in_turn(&self) -> Result<Reloaded, ReloadError> {
+    /// Reloads while holding the lock, so that concurrent reloads run one after the other.
+    async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
-        let new = Options::after(Some(&options), self.arguments.clone(), &self.own)
+        let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)
             .map_err(|why| ReloadError::Configuration(why.to_string()))?;
         let at_next_start = options.differences(&new);
         let outcome = self.hive.reconfigure(new.settings.clone()).await;
         let apps = outcome.map_err(|why| match why {
             ReconfigureError::Stopped => ReloadError::Stopped,
-            _ => ReloadError::Configuration(options.named(&why).to_string()),
+            _ => ReloadError::Configuration(options.settings_error(&why).to_string()),
         })?;
+
         options.settings = new.settings;
         let words = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
-        Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.idle })
+        Ok(Reloaded { apps: words(apps), at_next_start: words(at_next_start), without_effect: new.unused })
     }
 }

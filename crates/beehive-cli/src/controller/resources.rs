@@ -1,19 +1,19 @@
-//! What the controller takes of the machine: threads and descriptors.
+//! Sizes the thread pool and raises the limit of file descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Threads that run tasks: one per core, and one more, since a hive leaves one free of handlers so that sockets and
-/// timers are always served.
+/// Returns the number of worker threads: one per core and one more, because the hive keeps one worker free of handlers to serve
+/// sockets and timers.
 pub(super) fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores + 1).max(3)
 }
 
-/// Raises the limit of open descriptors as far as the system lets us; returns it.
+/// Raises the soft limit of file descriptors to the hard limit. Returns the limit in force.
 pub(super) fn raise_descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // where that is refused, the old limit holds
+    // if the system refuses, the old limit stays in force
     let limit = if setrlimit(Resource::Nofile, wanted).is_ok() { wanted } else { limit };
     limit.current.unwrap_or(u64::MAX)
 }

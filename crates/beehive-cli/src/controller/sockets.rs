@@ -1,4 +1,4 @@
-//! The sockets that the controller listens on.
+//! Opens the listening sockets of the controller.
 
 use super::Failure;
 use super::options::HttpAddress;
@@ -8,21 +8,22 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// Connections that the system may hold until they are accepted.
+/// Length of the accept queue of a listening socket.
 const BACKLOG: i32 = 1024;
 
-/// Sockets for switches. Where everything is meant (`0.0.0.0` and `[::]`) a machine without IPv6 is no error.
+/// Opens the sockets for switches. If both `0.0.0.0` and `[::]` are given, a machine without IPv6 is not an error.
 pub(super) fn for_switches(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, Failure> {
     let mut sockets = Vec::new();
     for address in addresses {
         match listen(*address) {
             Ok(socket) => sockets.push(socket),
             Err(error) if is_optional(*address, addresses) && is_missing(&error) => {
-                tracing::debug!(%address, %error, "no IPv6 here");
+                tracing::debug!(%address, %error, "IPv6 is not available");
             }
             Err(error) => return Err(ListenError { address: *address, error }.into()),
         }
     }
+
     Ok(sockets)
 }
 
@@ -31,16 +32,17 @@ fn is_optional(address: SocketAddr, all: &[SocketAddr]) -> bool {
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
-    // EAFNOSUPPORT has no name of its own in the standard library
+    // 97 is EAFNOSUPPORT on Linux, which has no `ErrorKind`
     error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(97)
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
-        // else `[::]` would take IPv4 too, and `0.0.0.0` could not be listened on
+        // otherwise `[::]` would accept IPv4, too, and binding `0.0.0.0` would fail
         socket.set_only_v6(true)?;
     }
+
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -48,7 +50,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// The socket for HTTP; on another port if the one that nobody asked for is taken.
+/// Opens the socket for HTTP. If the default port is taken, any free port is used.
 pub(super) async fn for_http(wanted: &HttpAddress) -> Result<TcpListener, Failure> {
     let HttpAddress { address, any_port } = *wanted;
     match listen(address) {

@@ -1,4 +1,4 @@
-//! Requests that fail: a status, a code for programs, words for people.
+//! Error responses: an HTTP status, a code for programs and a message for people.
 
 use crate::api::{Failed, Failure, FailureCode};
 use axum::Json;
@@ -15,7 +15,7 @@ impl Failure {
     }
 
     pub(super) fn unknown_switch(node: NodeId) -> Failure {
-        let message = format!("there is no switch {node}; /api/v1/switches lists those that are connected");
+        let message = format!("unknown switch {node}: /api/v1/switches lists the connected switches");
         Failure { code: FailureCode::UnknownSwitch, message }
     }
 
@@ -28,24 +28,25 @@ impl Failure {
     }
 }
 
-/// How every endpoint fails, for its description.
+/// The error responses of every endpoint, for the OpenAPI description.
 impl IntoResponses for Failure {
     fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
         let statuses = [
-            ("400", "The request is wrong."),
-            ("401", "The request does not show the token that this controller asks for."),
-            ("403", "The request came from a page on the web, and is not for one."),
-            ("404", "There is no such switch or path, or the app that knows does not run."),
-            ("405", "The path is asked in another way."),
-            ("409", "The controller runs without what this is about."),
-            ("413", "The request has a body, and none has one here."),
-            ("421", "The host name is not served."),
-            ("422", "What the configuration file says is wrong."),
-            ("503", "The controller stops, or is asked or has to do too much."),
+            ("400", "The parameters are invalid."),
+            ("401", "The bearer token is missing or wrong."),
+            ("403", "The request comes from a web page (it has an Origin header)."),
+            ("404", "The path or the switch is unknown, or the app that answers the query does not run."),
+            ("405", "The path does not support this method."),
+            ("409", "The controller was started without a configuration file."),
+            ("413", "The request has a body; no endpoint accepts one."),
+            ("421", "The Host header is not one of the names that are served."),
+            ("422", "The configuration file has an error."),
+            ("503", "The controller is stopping or overloaded, or too many requests are in flight."),
         ];
         let content = || Content::new(Some(Ref::from_schema_name("Failed")));
         let response =
             |words| ResponseBuilder::new().description(words).content("application/json", content());
+
         statuses.into_iter().map(|(status, words)| (status.into(), response(words).build().into())).collect()
     }
 }
@@ -67,6 +68,7 @@ impl IntoResponse for Failure {
             FailureCode::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
             FailureCode::Unavailable | FailureCode::Busy => StatusCode::SERVICE_UNAVAILABLE,
         };
+
         (status, Json(Failed { error: self })).into_response()
     }
 }

@@ -1,69 +1,80 @@
-//! `/api/v1/flows`: what switches have and what they should have, side by side; and `/flows/verify`, which has them put
-//! right at once.
+//! `/api/v1/flows` compares the flows of switches with the intended ones; `/api/v1/flows/verify` reconciles them at once.
 
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
-use crate::http::switches::{node, query};
-use crate::http::turns::{Turn, ask_each, next};
+use crate::http::fan_out::{QuerySlot, next, query_each};
+use crate::http::ofctl;
+use crate::http::switches::{SwitchQuery, node, query};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use beehive_core::{Address, Hive, RequestError};
 use beehive_nom::object::{
-    Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as Became, FlowsRead,
+    Action, Actions, Cause, DescribeNode, Flow, FlowKey, FlowMatch, FlowState as IntendedState, FlowsRead,
     FoundFlow, IntendedFlow, NodeDescription, NodeId, Owner, ReadFlows, Tag, VerifyFlows,
 };
+use beehive_of::Version;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// Flows that are told at once; beyond that one switch at a time has to be asked for.
+/// Maximum number of flows in an answer. Clients query single switches for more.
 const FLOWS_MAX: usize = 100_000;
-/// How long the switches may take, all together.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// Which flows are asked about.
+/// Time that all switches together have to report their flows.
+const SWITCHES_TIMEOUT: Duration = Duration::from_secs(8);
+/// The query parameters of `/api/v1/flows`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    /// Those of this switch; none: of all.
+pub(super) struct FlowsQuery {
+    /// Datapath id of a switch. Default: all switches.
     switch: Option<String>,
-    /// Only those where what is there and what should be there differ, and those of others.
+    /// Return only flows that differ from the intended ones, and flows of other controllers.
     #[serde(default)]
     drift: bool,
+    /// Also return each flow in the syntax of `ovs-ofctl`.
+    #[serde(default)]
+    ofctl: bool,
 }
 
-/// The flows of the switches: what is there, what should be there, which app wants it and what for.
-#[utoipa::path(get, path = "/api/v1/flows", params(Which), responses((status = 200, body = Flows), Failure))]
+/// Lists the flows of the switches: installed and intended ones, with their apps and causes.
+#[utoipa::path(get, path = "/api/v1/flows", params(FlowsQuery), responses((status = 200, body = Flows), Failure))]
 pub(super) async fn flows(
     State(served): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<FlowsQuery>, QueryRejection>,
 ) -> Result<Json<Flows>, Failure> {
-    let Which { switch, drift } = query(which)?;
-    let deadline = Instant::now() + PATIENCE;
+    let FlowsQuery { switch, drift, ofctl } = query(which)?;
+    let deadline = Instant::now() + SWITCHES_TIMEOUT;
     let names = Names::of(&served.hive);
+    let versions = if ofctl { versions(&served) } else { HashMap::new() };
     let mut answer = Flows::default();
-    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, mut turn| {
+
+    let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, mut slot| {
         let hive = served.hive.clone();
         async move {
-            turn.begin().await;
+            slot.acquire().await;
             let Some(described) = describe(&hive, node).await? else { return Ok(None) };
             let intended = described.flows.iter().map(|intended| intended.flow.key()).collect();
             let found = match described.driver {
-                Some(driver) => found(&hive, driver, Told::besides(intended), &mut turn, deadline).await,
+                Some(driver) => {
+                    found(&hive, driver, CollectedFlows::keeping(intended), &mut slot, deadline).await
+                }
                 None => None,
             };
-            // with its turn: what waits to be compared is bounded, too
-            Ok(Some((described, found, turn)))
+
+            // the slot is held until the flows are compared, which bounds the number of lists in memory
+            Ok(Some((described, found, slot)))
         }
     });
-    while let Some((node, told)) = next(&mut asked).await? {
-        let Some((described, found, _turn)) = told else { continue };
+
+    while let Some((node, told)) = next(&mut queries).await? {
+        let Some((described, found, _slot)) = told else { continue };
         if found.is_none() {
             answer.unread.push(node.to_string())
         }
+
         let now = served.hive.now();
         answer.refused.extend(described.failures.iter().map(|failure| Refused {
             switch: node.to_string(),
@@ -71,16 +82,21 @@ pub(super) async fn flows(
             app: names.app(failure.owner),
             cause: names.cause(failure.cause),
             priority: failure.flow.as_ref().map(|(priority, _)| *priority),
-            matching: failure.flow.as_ref().map(|(_, matching)| match_words(matching, None)),
+            matching: failure.flow.as_ref().map(|(_, matching)| match_text(matching, None)),
             why: failure.why.clone(),
         }));
+
+        let version = versions.get(&node).copied();
         let mut compared = match found {
-            Some(Told { flows, cut, .. }) => {
-                answer.truncated |= cut;
-                compare(node, described, flows, &names)
+            Some(CollectedFlows { flows, truncated, .. }) => {
+                answer.truncated |= truncated;
+                compare(node, described, flows, &names, version)
             }
-            None => described.flows.into_iter().map(|intended| unknown(node, intended, &names)).collect(),
+            None => {
+                described.flows.into_iter().map(|intended| unknown(node, intended, &names, version)).collect()
+            }
         };
+
         compared.retain(|flow| !drift || !flow.state.is_wanted());
         answer.flows.append(&mut compared);
         if answer.flows.len() > FLOWS_MAX {
@@ -89,31 +105,33 @@ pub(super) async fn flows(
             break;
         }
     }
-    // each came when its switch had told it; within one they are in order
+
+    // switches answer in any order; the flows of one switch are sorted already
     answer.flows.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.refused.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.unread.sort();
     Ok(Json(answer))
 }
 
-/// Has flows put right at once.
-#[utoipa::path(post, path = "/api/v1/flows/verify", params(super::switches::Which), responses((status = 200, body = Verified), Failure))]
+/// Reconciles the flows of switches at once.
+#[utoipa::path(post, path = "/api/v1/flows/verify", params(SwitchQuery), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
-    which: Result<Query<super::switches::Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Verified>, Failure> {
     let switch = query(which)?.into_switch();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SWITCHES_TIMEOUT;
     let mut answer = Verified::default();
-    let mut asked = ask_each(nodes(&served, switch.as_deref())?, |node, turn| {
-        put_right(served.hive.clone(), node, turn, deadline)
+    let mut queries = query_each(nodes(&served, switch.as_deref())?, |node, slot| {
+        verify_switch(served.hive.clone(), node, slot, deadline)
     });
-    while let Some((node, put_right)) = next(&mut asked).await? {
+
+    while let Some((node, put_right)) = next(&mut queries).await? {
         let switch = node.to_string();
         match put_right {
-            PutRight::Gone => {}
-            PutRight::Untold => answer.unread.push(switch),
-            PutRight::Done(r) => answer.switches.push(Reading {
+            Verification::Disconnected => {}
+            Verification::Unread => answer.unread.push(switch),
+            Verification::Done(r) => answer.switches.push(Reading {
                 switch,
                 kept: r.kept,
                 adopted: r.adopted,
@@ -123,40 +141,57 @@ pub(super) async fn verify(
             }),
         }
     }
+
     answer.switches.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.unread.sort();
     Ok(Json(answer))
 }
 
-/// What became of the flows of one switch.
-enum PutRight {
-    /// It is not there.
-    Gone,
-    /// It does not tell its flows, or has left meanwhile.
-    Untold,
+/// Outcome of reconciling one switch.
+enum Verification {
+    /// The switch is not connected.
+    Disconnected,
+    /// The switch did not report its flows in time, or disconnected meanwhile.
+    Unread,
+    /// The flows were compared and corrected.
     Done(beehive_nom::object::Reading),
 }
 
-async fn put_right(hive: Hive, node: NodeId, mut turn: Turn, deadline: Instant) -> Result<PutRight, Failure> {
-    turn.begin().await;
-    let Some(before) = describe(&hive, node).await? else { return Ok(PutRight::Gone) };
+/// Starts a reconciliation and polls the node app until it is complete.
+async fn verify_switch(
+    hive: Hive,
+    node: NodeId,
+    mut slot: QuerySlot,
+    deadline: Instant,
+) -> Result<Verification, Failure> {
+    slot.acquire().await;
+    let Some(before) = describe(&hive, node).await? else { return Ok(Verification::Disconnected) };
     match hive.request(VerifyFlows { node }).await {
         Ok(()) => {}
-        Err(RequestError::Handler(_)) => return Ok(PutRight::Untold),
+        Err(RequestError::Handler(_)) => return Ok(Verification::Unread),
         Err(error) => return Err(Failure::unavailable(error)),
     }
+
     loop {
         match describe(&hive, node).await? {
             Some(now) if now.reading.complete && now.reading.number > before.reading.number => {
-                return Ok(PutRight::Done(now.reading));
+                return Ok(Verification::Done(now.reading));
             }
-            _ if Instant::now() >= deadline => return Ok(PutRight::Untold),
-            _ => tokio::time::sleep(turn.look()).await,
+            _ if Instant::now() >= deadline => return Ok(Verification::Unread),
+            _ => tokio::time::sleep(slot.poll_interval()).await,
         }
     }
 }
 
-/// The switches that are meant.
+/// Returns the OpenFlow version of each connected switch.
+fn versions(served: &Served) -> HashMap<NodeId, Version> {
+    let status = served.directory.status(served.hive.now()).into_iter().filter(|status| !status.auxiliary);
+    status
+        .filter_map(|status| Some((node(status.node.as_deref()?).ok()?, ofctl::version(status.protocol))))
+        .collect()
+}
+
+/// Returns the switch with this datapath id, or all connected switches.
 fn nodes(served: &Served, switch: Option<&str>) -> Result<Vec<NodeId>, Failure> {
     if let Some(text) = switch {
         let node = node(text)?;
@@ -166,11 +201,13 @@ fn nodes(served: &Served, switch: Option<&str>) -> Result<Vec<NodeId>, Failure> 
             Err(Failure::unknown_switch(node))
         };
     }
+
     let status = served.directory.status(served.hive.now());
     let main = status.iter().filter(|status| status.ready && !status.auxiliary);
     Ok(main.filter_map(|status| node(status.node.as_deref()?).ok()).collect())
 }
 
+/// Asks the node app about a switch. Returns `None` if the app does not know it.
 async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, Failure> {
     match hive.request(DescribeNode { node }).await {
         Ok(described) => Ok(Some(described)),
@@ -179,45 +216,49 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
     }
 }
 
-/// What the switch has, by way of its driver; none: it does not tell in time.
+/// Reads the flows of a switch through its driver. Returns `None` if the switch does not report them by `deadline`.
 async fn found(
     hive: &Hive,
     driver: Address,
-    mut told: Told,
-    turn: &mut Turn,
+    mut collected: CollectedFlows,
+    slot: &mut QuerySlot,
     deadline: Instant,
-) -> Option<Told> {
+) -> Option<CollectedFlows> {
     let mut io = hive.io();
     let asker = io.address();
     io.send(driver, ReadFlows { reading: 0, asker: Some(asker) });
     tokio::time::timeout_at(deadline, io.flush()).await.ok()?;
+
     loop {
-        let mail = match told.flows.is_empty() {
-            true => turn.unless_silent(deadline, io.receive()).await?,
-            // it keeps its turn: what it has told is in memory
+        let mail = match collected.flows.is_empty() {
+            true => slot.receive_or_release(deadline, io.receive()).await?,
+            // the slot is kept, because the flows received so far are in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
+
         for part in mail.messages::<FlowsRead>().into_iter().flatten() {
-            told.take(&part.flows);
+            collected.take(&part.flows);
             if part.last {
-                return Some(told);
+                return Some(collected);
             }
         }
     }
 }
 
-/// What a switch has told, as far as it is kept.
-struct Told {
-    /// The first flows, and of the others those that should be there: they must not seem to be missing.
+/// The flows that a switch has reported, up to a limit.
+struct CollectedFlows {
+    /// The first [`FLOWS_MAX`] flows, and all intended ones: those must not be reported as missing.
     flows: Vec<FoundFlow>,
+    /// Intended flows that the switch has not reported yet.
     intended: HashSet<FlowKey>,
-    /// Whether there are more.
-    cut: bool,
+    /// Whether flows were left out.
+    truncated: bool,
 }
 
-impl Told {
-    fn besides(intended: HashSet<FlowKey>) -> Told {
-        Told { flows: Vec::new(), intended, cut: false }
+impl CollectedFlows {
+    /// Returns an empty collection that keeps the `intended` flows beyond the limit.
+    fn keeping(intended: HashSet<FlowKey>) -> CollectedFlows {
+        CollectedFlows { flows: Vec::new(), intended, truncated: false }
     }
 
     fn take(&mut self, part: &[FoundFlow]) {
@@ -225,13 +266,13 @@ impl Told {
             if self.flows.len() < FLOWS_MAX || self.intended.remove(&flow.key()) {
                 self.flows.push(flow.clone())
             } else {
-                self.cut = true
+                self.truncated = true
             }
         }
     }
 }
 
-/// Names of what switches keep numbers of.
+/// The apps and messages behind the numbers in cookies.
 struct Names {
     apps: HashMap<Owner, &'static str>,
     messages: HashMap<Cause, &'static str>,
@@ -247,33 +288,41 @@ impl Names {
         Names { apps, messages }
     }
 
-    /// The app; its number if it does not run.
+    /// Returns the name of the app, or its number if the app does not run.
     fn app(&self, owner: Owner) -> Option<String> {
         Some(self.apps.get(&owner).map_or_else(|| format!("#{:08x}", owner.number()), ToString::to_string))
     }
 
-    /// The message; its number if no app that runs handles it.
+    /// Returns the name of the message type, or its number if no running app handles it.
     fn cause(&self, cause: Cause) -> Option<String> {
         let name = self.messages.get(&cause).map(ToString::to_string);
         name.or_else(|| (cause != Cause::UNKNOWN).then(|| format!("#{:04x}", cause.number())))
     }
 }
 
-fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, names: &Names) -> Vec<api::Flow> {
+/// Compares the installed flows with the intended ones.
+fn compare(
+    node: NodeId,
+    described: NodeDescription,
+    found: Vec<FoundFlow>,
+    names: &Names,
+    version: Option<Version>,
+) -> Vec<api::Flow> {
     let mut wanted: BTreeMap<FlowKey, IntendedFlow> =
         described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
     let mut list = Vec::with_capacity(found.len());
     for found in found {
-        // what is in another table, or cannot be said here, is not in the place of one of ours
-        let sayable = found.table == 0 && found.more.is_none();
-        let intended = if sayable { wanted.remove(&found.key()) } else { None };
+        // intended flows are in table 0 and have nothing that network objects cannot express
+        let comparable = found.table == 0 && found.more.is_none();
+        let intended = if comparable { wanted.remove(&found.key()) } else { None };
         let (state, why) = match (&intended, found.ours()) {
             (Some(intended), _) if found.is(&intended.flow) => (FlowState::Intended, None),
-            (Some(intended), _) => (FlowState::Different, Some(should_be(intended, names))),
+            (Some(intended), _) => (FlowState::Different, Some(intended_actions(intended, names))),
             (None, Some(_)) if found.is_soft() => (FlowState::Soft, None),
             (None, Some(_)) => (FlowState::Stray, None),
             (None, None) => (FlowState::Foreign, None),
         };
+
         list.push(api::Flow {
             switch: node.to_string(),
             state,
@@ -281,8 +330,8 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             cause: names.cause(found.cause),
             table: found.table,
             priority: found.priority,
-            matching: match_words(&found.matching, found.more.as_deref()),
-            actions: action_words(&found.actions),
+            matching: match_text(&found.matching, found.more.as_deref()),
+            actions: actions_text(&found.actions),
             idle_s: found.idle_s,
             hard_s: found.hard_s,
             age_s: Some(found.age_s),
@@ -290,29 +339,45 @@ fn compare(node: NodeId, described: NodeDescription, found: Vec<FoundFlow>, name
             bytes: found.bytes,
             cookie: Some(format!("{:#x}", found.cookie)),
             why,
+            ofctl: version.and_then(|version| ofctl::found(&found, version)),
         })
     }
-    let missing =
-        |IntendedFlow { flow, state }| not_seen(node, FlowState::Missing, flow, became(&state), names);
+
+    let missing = |IntendedFlow { flow, state }| {
+        intended_only(node, FlowState::Missing, flow, state_text(&state), names, version)
+    };
     list.extend(wanted.into_values().map(missing));
     list.sort_by(|a, b| {
         let by_priority = (a.table, b.priority).cmp(&(b.table, a.priority));
         by_priority.then_with(|| a.matching.cmp(&b.matching))
     });
+
     list
 }
 
-/// A flow that should be in a switch which has not told what it has.
-fn unknown(node: NodeId, IntendedFlow { flow, state }: IntendedFlow, names: &Names) -> api::Flow {
+/// Describes an intended flow of a switch that has not reported its flows.
+fn unknown(
+    node: NodeId,
+    IntendedFlow { flow, state }: IntendedFlow,
+    names: &Names,
+    version: Option<Version>,
+) -> api::Flow {
     let why = match state {
-        Became::Confirmed => "it was there; the switch does not tell its flows".to_string(),
-        state => became(&state),
+        IntendedState::Confirmed => "it was installed; the switch does not report its flows".to_string(),
+        state => state_text(&state),
     };
-    not_seen(node, FlowState::Unknown, flow, why, names)
+    intended_only(node, FlowState::Unknown, flow, why, names, version)
 }
 
-/// A flow as it should be.
-fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Names) -> api::Flow {
+/// Describes an intended flow that is not known to be installed.
+fn intended_only(
+    node: NodeId,
+    state: FlowState,
+    flow: Flow,
+    why: String,
+    names: &Names,
+    version: Option<Version>,
+) -> api::Flow {
     api::Flow {
         switch: node.to_string(),
         state,
@@ -320,8 +385,8 @@ fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Nam
         cause: names.cause(flow.cause),
         table: 0,
         priority: flow.priority,
-        matching: match_words(&flow.matching, None),
-        actions: action_words(&flow.actions),
+        matching: match_text(&flow.matching, None),
+        actions: actions_text(&flow.actions),
         idle_s: flow.idle_s,
         hard_s: flow.hard_s,
         age_s: None,
@@ -329,29 +394,31 @@ fn not_seen(node: NodeId, state: FlowState, flow: Flow, why: String, names: &Nam
         bytes: 0,
         cookie: None,
         why: Some(why),
+        ofctl: version.and_then(|version| ofctl::intended(&flow, version)),
     }
 }
 
-fn should_be(intended: &IntendedFlow, names: &Names) -> String {
+fn intended_actions(intended: &IntendedFlow, names: &Names) -> String {
     let app = names.app(intended.flow.owner).unwrap_or_default();
-    format!("{app} wants {}", action_words(&intended.flow.actions))
+    format!("{app} wants {}", actions_text(&intended.flow.actions))
 }
 
-fn became(state: &Became) -> String {
+fn state_text(state: &IntendedState) -> String {
     match state {
-        Became::Waiting => "the switch has not been told yet".into(),
-        Became::Sent => "the switch has been told, and has not confirmed it".into(),
-        Became::Confirmed => "it was there, and has gone".into(),
-        Became::Refused { why, times } => format!("refused {times} times: {why}"),
+        IntendedState::Waiting => "not sent to the switch yet".into(),
+        IntendedState::Sent => "sent to the switch, which has not confirmed it".into(),
+        IntendedState::Confirmed => "it was installed and has been removed".into(),
+        IntendedState::Refused { why, times } => format!("refused {times} times: {why}"),
         other => format!("{other:?}"),
     }
 }
 
-fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
+fn match_text(m: &FlowMatch, more: Option<&str>) -> String {
     let tag = m.tag.map(|tag| match tag {
         Tag::Untagged => "vlan=none".to_string(),
         Tag::Id(vlan) => format!("vlan={}", vlan.0),
     });
+
     let spoken = m.conversation.as_deref();
     let fields = [
         m.port.map(|port| format!("in_port={port}")),
@@ -363,10 +430,11 @@ fn match_words(m: &FlowMatch, more: Option<&str>) -> String {
         spoken.map(|c| format!("port_src={},port_dst={}", c.source_port, c.destination_port)),
         more.map(ToString::to_string),
     ];
+
     fields.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-fn action_words(actions: &Actions) -> String {
+fn actions_text(actions: &Actions) -> String {
     let word = |action: &Action| match action {
         Action::Output(port) => format!("output:{port}"),
         Action::SetSource(mac) => format!("set_eth_src:{mac}"),
@@ -374,6 +442,7 @@ fn action_words(actions: &Actions) -> String {
         Action::PopTag => "pop_vlan".to_string(),
         other => format!("{other:?}"),
     };
+
     let words: Vec<String> = actions.as_slice().iter().map(word).collect();
     if words.is_empty() { "drop".into() } else { words.join(",") }
 }
@@ -401,25 +470,28 @@ mod tests {
     }
 
     #[test]
-    fn what_should_be_there_is_found_among_however_many() {
+    fn intended_flows_beyond_the_limit_are_not_missing() {
         let last = FLOWS_MAX as u32 + 500;
         let (priority, matching) = found(last).key();
-        let mut told = Told::besides([(priority, matching.clone())].into());
+        let mut collected = CollectedFlows::keeping([(priority, matching.clone())].into());
         let all: Vec<_> = (1..=last).map(found).collect();
-        // a switch may say anything twice
-        all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| told.take(part));
-        assert_eq!((told.cut, told.flows.len()), (true, FLOWS_MAX + 1));
+
+        // the last part is reported twice
+        all.chunks(600).chain([&all[all.len() - 1..]]).for_each(|part| collected.take(part));
+        assert_eq!((collected.truncated, collected.flows.len()), (true, FLOWS_MAX + 1));
         let flow =
             beehive_nom::object::AddFlow::new(NodeId(1), Owner::named("x"), matching, Actions::None).flow;
+
         let flow = Flow { priority, ..flow };
         let described = NodeDescription {
             driver: None,
             reading: beehive_nom::object::Reading::default(),
-            flows: vec![IntendedFlow { flow, state: Became::Confirmed }],
+            flows: vec![IntendedFlow { flow, state: IntendedState::Confirmed }],
             failures: Vec::new(),
         };
+
         let names = Names { apps: HashMap::new(), messages: HashMap::new() };
-        let compared = compare(NodeId(1), described, told.flows, &names);
+        let compared = compare(NodeId(1), described, collected.flows, &names, None);
         assert!(compared.iter().all(|flow| !matches!(flow.state, FlowState::Missing)));
         assert_eq!(compared.iter().filter(|flow| matches!(flow.state, FlowState::Different)).count(), 1);
     }

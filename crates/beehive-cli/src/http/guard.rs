@@ -1,7 +1,7 @@
-//! Who is let in: before anything is looked at, a request shows that it is meant for us, and is from one who may ask.
+//! Admission of requests: checks host name, origin, token, body and the number of requests in flight before any endpoint runs.
 
 use super::token::Token;
-use super::{failed, host};
+use super::{failed, host_header};
 use crate::api::{Failure, FailureCode};
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Requests that are answered at the same time; more are refused.
+/// Maximum number of requests in flight; further ones are refused with status 503.
 const REQUESTS_MAX: usize = 32;
 
-/// Who is let in.
+/// The rules for admitting requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     hosts: Arc<[String]>,
@@ -23,42 +23,50 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Lets in who asks for localhost, an address, or one of `hosts`, and shows `token`, if there is one.
+    /// Admits requests to localhost, an IP address or one of `hosts` that have the bearer `token`, if there is one.
     pub(crate) fn new(hosts: Vec<String>, token: Option<Token>) -> Guard {
         Guard { hosts: hosts.into(), token, requests: Arc::new(Semaphore::new(REQUESTS_MAX)) }
     }
 
-    fn refuses(&self, request: &Request) -> Option<Failure> {
+    /// Returns the reason for refusing a request, if there is one.
+    fn rejection(&self, request: &Request) -> Option<Failure> {
         let headers = request.headers();
-        // one name, and no doubt about it
+        // exactly one host, or proxies and this server may disagree about it (request smuggling)
         let mut names = headers.get_all(header::HOST).iter().map(|host| host.to_str().ok());
-        let is_meant = |host: &str| host::is_meant(host, &self.hosts);
-        if !names.next().flatten().is_some_and(is_meant) || names.next().is_some() {
-            let why =
-                "this host name is not served; use localhost or an address, or start with --http-host NAME";
+
+        let is_allowed = |host: &str| host_header::is_allowed(host, &self.hosts);
+        if !names.next().flatten().is_some_and(is_allowed) || names.next().is_some() {
+            let why = "this host name is not served: use localhost or an IP address, or start the controller with --http-host NAME";
             return Some(failed(FailureCode::UnknownHost, why));
         }
-        // a page on the web can make a browser send what changes something; browsers say so
+
+        // a web page can make a browser send a request that changes something; browsers add `Origin` to those
         if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
-            return Some(failed(FailureCode::ForeignOrigin, "this is not for web pages"));
+            return Some(failed(
+                FailureCode::ForeignOrigin,
+                "requests from web pages (with an Origin header) are refused",
+            ));
         }
-        // whoever looks after processes needs to know that this one is there, and no more
+
+        // process supervisors check the health without a token
         let is_open = request.uri().path() == "/health";
-        if !is_open && self.token.is_some_and(|token| !token.is_shown_by(headers)) {
-            let why = "show the token that this controller was started with: --http-token-file FILE, or \
+        if !is_open && self.token.is_some_and(|token| !token.authorizes(headers)) {
+            let why = "this controller requires a token: use --http-token-file FILE, or send the header \
                 `Authorization: Bearer ..`";
             return Some(failed(FailureCode::Unauthorized, why));
         }
+
         if !request.body().is_end_stream() {
-            return Some(failed(FailureCode::UnexpectedBody, "no request has a body here"));
+            return Some(failed(FailureCode::UnexpectedBody, "requests must not have a body"));
         }
+
         None
     }
 }
 
-/// Answers a request that is let in, and says why another one is not.
+/// Middleware that runs admitted requests and answers others with an error.
 pub(super) async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut response = if let Some(failure) = guard.refuses(&request) {
+    let mut response = if let Some(failure) = guard.rejection(&request) {
         let asks_for_token = failure.code == FailureCode::Unauthorized;
         let mut response = failure.into_response();
         if asks_for_token {
@@ -68,7 +76,7 @@ pub(super) async fn admit(State(guard): State<Guard>, request: Request, next: Ne
     } else if let Ok(_permit) = guard.requests.try_acquire() {
         next.run(request).await
     } else {
-        failed(FailureCode::Busy, "too many requests at the same time").into_response()
+        failed(FailureCode::Busy, "too many requests in flight; try again later").into_response()
     };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,4 +1,7 @@
-//! `/metrics`: the same as the status, in Prometheus' text format (0.0.4).
+//! `/metrics`: the counters of the status in the text format of Prometheus (0.0.4).
+//!
+//! Written by hand, because `prometheus-client` supports OpenMetrics only. There, the gauge `beehive_dead_letters` and the
+//! counter `beehive_dead_letters_total` would have the same name.
 
 use crate::api::Failure;
 use crate::http::Served;
@@ -7,18 +10,19 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use std::fmt::Write;
 
-/// A page of metrics.
+/// The text of the answer.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
-    /// Starts a metric; its samples follow.
+    /// Writes the head of a metric. Its samples must follow directly.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // writing to a string cannot fail
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
+    /// Writes one sample.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
         self.0.push_str(name);
         for (at, (label, text)) in labels.iter().enumerate() {
@@ -28,13 +32,14 @@ impl Page {
         let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
     }
 
+    /// Writes a metric with a single sample and no labels.
     fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
         self.metric(name, kind, help);
         self.sample(name, &[], value);
     }
 }
 
-/// What is counted, in Prometheus' text format.
+/// Returns all metrics in the text format of Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -47,69 +52,87 @@ pub(super) async fn metrics(State(served): State<Served>) -> impl IntoResponse {
 fn page(Served { hive, directory, .. }: &Served) -> Page {
     let mut page = Page::default();
     let status = hive.status();
-    page.single("beehive_uptime_seconds", "gauge", "Time since the hive started.", status.uptime_seconds);
-    page.single("beehive_switches", "gauge", "Switches that are set up.", directory.nodes() as u64);
+    page.single("beehive_uptime_seconds", "gauge", "Seconds since the hive started.", status.uptime_seconds);
+    page.single(
+        "beehive_switches",
+        "gauge",
+        "Connected switches with a complete handshake.",
+        directory.nodes() as u64,
+    );
+
     page.single(
         "beehive_connections",
         "gauge",
-        "Connections of switches, set up or not.",
+        "Open connections of switches, with or without a complete handshake.",
         directory.len() as u64,
     );
+
     let (ended, refused) = directory.ended();
+    page.single("beehive_connections_ended_total", "counter", "Closed connections of switches.", ended);
     page.single(
-        "beehive_connections_ended_total",
+        "beehive_duplicates_refused_total",
         "counter",
-        "Connections of switches that are over.",
-        ended,
+        "Connections refused because the switch was connected already.",
+        refused,
     );
-    page.single("beehive_duplicates_refused_total", "counter", "Connections refused as duplicates.", refused);
+
     page.single(
         "beehive_addresses_refused_total",
         "counter",
-        "Connections refused because their address is not one of those that may connect.",
+        "Connections refused because of their IP address.",
         directory.addresses_refused(),
     );
     for (name, meaning, value) in directory.totals().named() {
         page.single(&format!("beehive_switch_{name}_total"), "counter", meaning, value);
     }
-    page.single("beehive_io_bees", "gauge", "Sockets and other things outside.", status.io_bees as u64);
-    page.single("beehive_timers", "gauge", "Timers that wait.", status.timers as u64);
+    page.single("beehive_io_bees", "gauge", "Registered IO bees.", status.io_bees as u64);
+    page.single("beehive_timers", "gauge", "Pending timers.", status.timers as u64);
+
     page.single(
         "beehive_dead_letters_total",
         "counter",
-        "Messages that could not be handled.",
+        "Dead letters since the start: messages that could not be handled.",
         status.dead_letters,
     );
+
     page.single(
         "beehive_dead_letters",
         "gauge",
-        "Messages that could not be handled and are kept, to be looked at and sent again.",
+        "Dead letters that are stored.",
         status.dead_letters_kept as u64,
     );
+
     page.single(
         "beehive_stuck",
         "gauge",
-        "Messages that hold their handlers for too long, now.",
+        "Messages whose handlers are running for too long now.",
         status.stuck.len() as u64,
     );
-    page.single("beehive_cycles_total", "counter", "Chains of messages that were cut off.", status.cycles);
+    page.single(
+        "beehive_cycles_total",
+        "counter",
+        "Messages dropped because the hop limit was reached.",
+        status.cycles,
+    );
 
-    page.metric("beehive_bees", "gauge", "Bees of an app.");
+    page.metric("beehive_bees", "gauge", "Bees by app.");
     for app in &status.apps {
         page.sample("beehive_bees", &[("app", app.name)], app.bees as u64);
     }
-    page.metric("beehive_bees_merged_total", "counter", "Bees of an app that merged into another.");
+    page.metric("beehive_bees_merged_total", "counter", "Bees that merged into another bee, by app.");
     for app in &status.apps {
         page.sample("beehive_bees_merged_total", &[("app", app.name)], app.bees_merged);
     }
     type Count = fn(&beehive_core::HandlerStatus) -> u64;
+
     let counts: [(&str, &str, Count); 5] = [
-        ("beehive_messages_total", "Messages handled, failures included.", |h| h.messages),
-        ("beehive_messages_dropped_total", "Messages that a map dropped.", |h| h.dropped),
-        ("beehive_errors_total", "Messages answered with an error.", |h| h.errors),
-        ("beehive_panics_total", "Messages at which a handler panicked or broke a rule.", |h| h.panics),
-        ("beehive_stuck_total", "Messages that held a handler for too long.", |h| h.stuck),
+        ("beehive_messages_total", "Messages handled, including failed ones, by handler.", |h| h.messages),
+        ("beehive_messages_dropped_total", "Messages dropped by the map of a handler.", |h| h.dropped),
+        ("beehive_errors_total", "Messages answered with an error, by handler.", |h| h.errors),
+        ("beehive_panics_total", "Messages whose handler panicked or broke a rule.", |h| h.panics),
+        ("beehive_stuck_total", "Messages whose handler ran for too long.", |h| h.stuck),
     ];
+
     for (name, help, count) in counts {
         page.metric(name, "counter", help);
         for app in &status.apps {
@@ -119,18 +142,51 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
             }
         }
     }
-    page.metric("beehive_emits_total", "counter", "Messages that a handler emitted.");
+
+    page.metric("beehive_emits_total", "counter", "Messages emitted, by handler and message type.");
     for emit in &status.emits {
         let labels =
             [("app", emit.app), ("handler", emit.handler), ("upon", emit.upon), ("message", emit.message)];
         page.sample("beehive_emits_total", &labels, emit.count);
     }
+
     page
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beehive_core::Hive;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    /// Scrapers expect one head per metric, directly before its samples, and names of counters that end in `_total`.
+    #[test]
+    fn the_page_is_well_formed() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let text = runtime.block_on(async {
+            let hive = Hive::builder().app::<beehive_nom::apps::Hub>().start().expect("starts");
+            page(&Served { hive, directory: Arc::default(), reloader: None }).0
+        });
+
+        let (mut names, mut name) = (BTreeSet::new(), "");
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                name = help.split(' ').next().unwrap_or_default();
+                assert!(help.len() > name.len() + 1 && names.insert(name), "{line}");
+                let kind =
+                    lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} ") as &str));
+                assert_eq!(kind, Some(if name.ends_with("_total") { "counter" } else { "gauge" }), "{name}");
+            } else {
+                let (sample, value) = line.rsplit_once(' ').expect("a value");
+                assert_eq!(sample.split('{').next(), Some(name), "{line}");
+                assert!(value.parse::<u64>().is_ok(), "{line}");
+            }
+        }
+
+        assert!(names.len() > 20, "{names:?}");
+    }
 
     #[test]
     fn labels_are_escaped() {

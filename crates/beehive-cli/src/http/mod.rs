@@ -1,23 +1,27 @@
-//! HTTP for people and their tools: health, metrics, status, switches and their flows, links, hosts, and dead letters.
+//! The HTTP interface of the controller: health, metrics, status, switches, flows, links, hosts and dead letters.
 //!
-//! It changes nothing but that flows are put right at once which would be within the minute, that messages which could
-//! not be handled are sent again or thrown away, and that the configuration file is read again.
+//! It is read-only with three exceptions: it starts a reconciliation of flows that would otherwise start within a minute,
+//! resends or discards dead letters, and reloads the configuration file. It cannot install flows or change settings.
+//!
+//! A request passes [`server`] (connection limits and timeouts), [`guard`] (host name, origin, token, number of requests) and
+//! then reaches the endpoint.
 
+mod connections;
+mod dead_letters;
 mod failure;
+mod fan_out;
 mod flows;
 mod guard;
-mod host;
-mod letters;
+mod host_header;
 mod metrics;
-mod places;
+mod ofctl;
 mod reload;
 mod server;
 mod status;
 mod switches;
 pub(crate) mod token;
 mod top;
-mod turns;
-mod visitors;
+mod topology;
 
 pub(crate) use guard::Guard;
 pub(crate) use switches::node;
@@ -37,47 +41,47 @@ use utoipa::openapi::OpenApi as OpenApiDocument;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What is told about.
+/// What the endpoints need to answer requests.
 #[derive(Clone)]
 pub(crate) struct Served {
-    /// The hive.
+    /// The hive that runs the apps.
     pub(crate) hive: Hive,
-    /// Its switches.
+    /// The connections of switches.
     pub(crate) directory: Arc<Directory>,
-    /// Who reads the configuration file again; none where there is no file.
+    /// Reloads the configuration file; `None` if the controller was started without one.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
-/// Serves HTTP on `socket` until `stopped` says so, for those whom `guard` lets in.
+/// Serves HTTP on `socket` until the sender of `stopped` is dropped. `guard` decides which requests are admitted.
 pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, stopped: watch::Receiver<()>) {
     server::serve(socket, router(served, guard), stopped).await
 }
 
-/// The description of the interface for programs; paths and types are added from the handlers.
+/// The OpenAPI description. Paths and types are collected from the handlers.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Beehive controller",
-        description = "What a controller knows of its switches, and of itself. Nothing here changes the network, but for flows \
-            that are put right at once which would be within the minute, and for what the configuration file says when it is \
-            read again. Failures are objects with `error`."
+        description = "Status of a controller and its switches. The interface is read-only, except that it can reconcile flows, \
+            resend or discard dead letters, and reload the configuration file. Failures are objects with the key `error`."
     ),
     components(schemas(Failed))
 )]
 struct Description;
 
+/// Returns the router together with its OpenAPI description.
 fn described() -> OpenApiRouter<Served> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(status::status))
         .routes(routes!(switches::switches))
         .routes(routes!(switches::ports))
-        .routes(routes!(places::links))
-        .routes(routes!(places::hosts))
+        .routes(routes!(topology::links))
+        .routes(routes!(topology::hosts))
         .routes(routes!(flows::flows))
         .routes(routes!(flows::verify))
         .routes(routes!(top::top))
-        .routes(routes!(letters::letters, letters::discard))
-        .routes(routes!(letters::resend))
+        .routes(routes!(dead_letters::list, dead_letters::discard))
+        .routes(routes!(dead_letters::resend))
         .routes(routes!(reload::reload))
         .routes(routes!(openapi))
         .routes(routes!(metrics::metrics))
@@ -88,7 +92,7 @@ fn router(served: Served, guard: Guard) -> Router {
     let (router, _) = described().split_for_parts();
     router
         .method_not_allowed_fallback(async || {
-            failed(FailureCode::WrongMethod, "this path is asked in another way")
+            failed(FailureCode::WrongMethod, "this path does not support this method")
         })
         .fallback(async || failed(FailureCode::UnknownPath, PATHS))
         .layer(middleware::from_fn_with_state(guard, guard::admit))
@@ -99,17 +103,17 @@ fn failed(code: FailureCode, message: &str) -> Failure {
     Failure { code, message: message.to_string() }
 }
 
-/// This description, as OpenAPI 3.1.
+/// Returns this description as OpenAPI 3.1.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, body = Object), Failure))]
 async fn openapi() -> Json<OpenApiDocument> {
     Json(described().into_openapi())
 }
 
-/// What is told to those who ask for something else.
-const PATHS: &str = "there are /health, /metrics and, under /api/v1, status, switches, ports, links, hosts, flows, \
-    flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) and openapi.json, which describes them";
+/// The message for requests to unknown paths.
+const PATHS: &str = "unknown path (expected /health, /metrics or, under /api/v1, status, switches, ports, links, hosts, \
+    flows, flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) or openapi.json)";
 
-/// Whether the controller runs.
+/// Checks whether the controller runs.
 #[utoipa::path(get, path = "/health", responses((status = 200, body = String, content_type = "text/plain"), Failure))]
 async fn health() -> &'static str {
     "ok\n"

@@ -1,4 +1,4 @@
-//! `/api/v1/reload`: the configuration file is read again, as at SIGHUP.
+//! `/api/v1/reload`: reloads the configuration file, as SIGHUP does.
 
 use crate::api::{Failure, FailureCode, Reloaded};
 use crate::controller::ReloadError;
@@ -9,22 +9,23 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 
-/// There is nothing to choose.
+/// Refuses every query parameter.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(super) struct NoParameters {}
 
-/// Has the configuration file read again: settings of apps come into force, all or none.
+/// Reloads the configuration file: the settings of all apps take effect, or none if the file has an error.
 #[utoipa::path(post, path = "/api/v1/reload", responses((status = 200, body = Reloaded), Failure))]
 pub(super) async fn reload(
     State(Served { reloader, .. }): State<Served>,
-    which: Result<Query<Nothing>, QueryRejection>,
+    parameters: Result<Query<NoParameters>, QueryRejection>,
 ) -> Result<Json<Reloaded>, Failure> {
-    let Nothing {} = query(which)?;
+    let NoParameters {} = query(parameters)?;
     let outcome = match reloader {
         Some(reloader) => reloader.reload().await,
         None => Err(ReloadError::NoFile),
     };
+
     outcome.map(Json).map_err(|why| {
         let code = match why {
             ReloadError::NoFile => FailureCode::NoConfiguration,

@@ -1,6 +1,8 @@
-//! The connections that HTTP is spoken over: so many, and none for ever, whatever the other side does or leaves undone.
+//! The HTTP server: limits the number, the lifetime and the header time of connections, whatever clients do.
+//!
+//! `axum::serve` has none of these limits.
 
-use super::visitors::Visitors;
+use super::connections::ConnectionTracker;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -11,91 +13,103 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// Connections at the same time; for one more, one that asks nothing right now has to go.
+/// Maximum number of connections. When it is reached, a new connection evicts an idle one.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a request's head may take to come, from when the connection is there or the answer before it has gone.
-const HEAD_MAX: Duration = Duration::from_secs(5);
-/// How long a connection may last. Who reads slowly, or asks again and again, comes back.
-const CONNECTION_MAX: Duration = Duration::from_secs(120);
-/// How long requests may take to end when the program stops.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Bytes of a request's head.
+/// Time to receive the head of a request, from the start of the connection or the end of the previous answer.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
+const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(120);
+/// Time to finish requests in flight when the program stops or the lifetime of a connection ends.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum length of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Serves `router` on `socket` until the other end of `stopped` is dropped.
+/// Serves `router` on `socket` until the sender of `stopped` is dropped, then waits for requests in flight.
 pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watch::Receiver<()>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let (over, visitors) = (stopped.clone(), Visitors::default());
+    let (over, tracker) = (stopped.clone(), ConnectionTracker::default());
     let accept = async {
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
                     if connections.available_permits() == 0 {
-                        visitors.send_one_away();
+                        tracker.evict_idle();
                     }
                     let Ok(permit) = connections.clone().acquire_owned().await else { return };
-                    let (router, over, visitors) = (router.clone(), over.clone(), visitors.clone());
+                    let (router, over, tracker) = (router.clone(), over.clone(), tracker.clone());
                     tokio::spawn(async move {
-                        converse(stream, router, over, visitors).await;
+                        serve_connection(stream, router, over, tracker).await;
                         drop(permit)
                     });
                 }
                 Err(error) => {
-                    // no descriptors or memory: the rest of the program may give some back
-                    tracing::debug!(%error, "an HTTP connection could not be accepted");
+                    // out of descriptors or memory: retry when others may have been released
+                    tracing::debug!(%error, "cannot accept an HTTP connection");
                     tokio::time::sleep(Duration::from_millis(100)).await
                 }
             }
         }
     };
+
     tokio::select! {
         () = accept => {}
-        () = ended(&mut stopped) => {}
+        () = dropped(&mut stopped) => {}
     }
+
     let all = connections.acquire_many(CONNECTIONS_MAX as u32);
-    let _ = tokio::time::timeout(FAREWELL, all).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-/// Waits until the other end is dropped.
-async fn ended(stopped: &mut watch::Receiver<()>) {
+/// Waits until the sender is dropped.
+async fn dropped(stopped: &mut watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
-async fn converse(stream: TcpStream, router: Router, mut stopped: watch::Receiver<()>, visitors: Visitors) {
-    let (place, sent_away) = visitors.enter();
+/// Serves one connection until it ends, is evicted or reaches its maximum lifetime.
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    mut stopped: watch::Receiver<()>,
+    tracker: ConnectionTracker,
+) {
+    let (tracked, evicted) = tracker.track();
     let router = TowerToHyperService::new(router);
     let answers = service_fn(|request| {
-        let (busy, answer) = (place.ask(), router.call(request));
+        let (in_flight, answer) = (tracked.begin_request(), router.call(request));
         async {
             let answer = answer.await;
-            drop(busy);
+            drop(in_flight);
             answer
         }
     });
+
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_MAX)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), answers);
     tokio::pin!(connection);
+
     let done = tokio::select! {
         done = &mut connection => Some(done),
-        () = ended(&mut stopped) => None,
-        _ = sent_away => return,
-        () = tokio::time::sleep(CONNECTION_MAX) => None,
+        () = dropped(&mut stopped) => None,
+        _ = evicted => return,
+        () = tokio::time::sleep(CONNECTION_LIFETIME_MAX) => None,
     };
+
     let done = match done {
         Some(done) => done,
         None => {
-            // what is being answered is answered to the end
+            // finish the request in flight, accept no further one
             connection.as_mut().graceful_shutdown();
-            match tokio::time::timeout(FAREWELL, connection).await {
+            match tokio::time::timeout(DRAIN_TIMEOUT, connection).await {
                 Ok(done) => done,
                 Err(_) => return,
             }
         }
     };
+
     if let Err(error) = done {
-        tracing::debug!(%error, "an HTTP connection is over")
+        tracing::debug!(%error, "an HTTP connection ended with an error")
     }
 }

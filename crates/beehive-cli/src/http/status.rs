@@ -1,4 +1,4 @@
-//! `/api/v1/status`: the hive and its switches, as JSON.
+//! `/api/v1/status`: the status of the hive and of the connections of switches.
 
 use crate::api::Failure;
 use crate::http::Served;
@@ -9,32 +9,32 @@ use beehive_nom::driver::{CountersNow, NodeStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Everything.
+/// The answer of `/api/v1/status`.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Status {
-    /// The version of the controller.
+    /// Version of the controller.
     version: &'static str,
-    /// The hive: its apps, their handlers and busiest bees.
+    /// Status of the hive: apps, handlers and busiest bees.
     #[schema(value_type = Object)]
     hive: beehive_core::Status,
-    /// Connections, whatever their state.
+    /// All connections of switches, whatever their state.
     #[schema(value_type = Vec<Object>)]
     switches: Vec<NodeStatus>,
-    /// What was counted, of connections that are no more too.
+    /// Sums of the counters over all connections, including closed ones.
     #[schema(value_type = HashMap<String, u64>)]
     totals: CountersNow,
-    /// Connections that are over.
+    /// Number of closed connections.
     connections_ended: u64,
-    /// Connections that were refused as duplicates.
+    /// Number of connections that were refused because the switch was connected already.
     connections_refused: u64,
-    /// Connections that were refused for their address.
+    /// Number of connections that were refused because of their IP address.
     addresses_refused: u64,
 }
 
-/// The hive, its apps and bees, and the connections of switches.
+/// Returns the status of the hive, its apps and bees, and of the connections of switches.
 ///
-/// With `?sizes`: also the bytes of the state of the busiest bees.
-#[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also the bytes of the state of the busiest bees.")), responses((status = 200, body = Status), Failure))]
+/// With `?sizes` it also returns the encoded size of the state of the busiest bees.
+#[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also return the encoded size of the state of the busiest bees, in bytes.")), responses((status = 200, body = Status), Failure))]
 pub(super) async fn status(State(Served { hive, directory, .. }): State<Served>, uri: Uri) -> Json<Status> {
     let (connections_ended, connections_refused) = directory.ended();
     Json(Status {

@@ -1,4 +1,4 @@
-//! `/api/v1/switches` and `/api/v1/ports`: who is connected, as the directory of connections has it.
+//! `/api/v1/switches` and `/api/v1/ports`: the connected switches and their ports.
 
 use crate::api::{Failure, Port, Ports, Switch, Switches};
 use crate::http::Served;
@@ -9,40 +9,40 @@ use beehive_nom::object::NodeId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Which switch is asked about.
+/// Selects a switch.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    /// Its datapath identifier; none: all of them.
+pub(super) struct SwitchQuery {
+    /// Datapath id of the switch. Default: all switches.
     switch: Option<String>,
 }
 
-impl Which {
-    /// Its datapath identifier; none: all of them.
+impl SwitchQuery {
+    /// Returns the datapath id, or `None` for all switches.
     pub(super) fn into_switch(self) -> Option<String> {
         self.switch
     }
 }
 
-/// Reads a datapath identifier: up to 16 hexadecimal digits, colons and `0x` allowed.
+/// Parses a datapath id: up to 16 hexadecimal digits, with optional colons and `0x`.
 pub(crate) fn node(text: &str) -> Result<NodeId, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
     let number = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
     match u64::from_str_radix(&digits, 16) {
         Ok(node) if number => Ok(NodeId(node)),
         _ => Err(Failure::bad_request(format!(
-            "`{text}` is no datapath identifier: up to 16 hexadecimal digits, such as 0000000000000001"
+            "invalid datapath id `{text}` (expected up to 16 hexadecimal digits, such as 0000000000000001)"
         ))),
     }
 }
 
-/// What follows the question mark, in words if it is wrong.
+/// Returns the query parameters, or an error that says what is wrong with them.
 pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Failure> {
     query.map(|Query(query)| query).map_err(|rejection| Failure::bad_request(rejection.body_text()))
 }
 
-/// The switches that are connected.
+/// Lists the connections of switches.
 #[utoipa::path(get, path = "/api/v1/switches", responses((status = 200, body = Switches), Failure))]
 pub(super) async fn switches(State(Served { hive, directory, .. }): State<Served>) -> Json<Switches> {
     let switch = |status: beehive_nom::driver::NodeStatus| Switch {
@@ -60,14 +60,15 @@ pub(super) async fn switches(State(Served { hive, directory, .. }): State<Served
         flows_installed: status.counters.flows_installed,
         errors: status.counters.errors,
     };
+
     Json(Switches { switches: directory.status(hive.now()).into_iter().map(switch).collect() })
 }
 
-/// The ports of the switches.
-#[utoipa::path(get, path = "/api/v1/ports", params(Which), responses((status = 200, body = Ports), Failure))]
+/// Lists the ports of the switches.
+#[utoipa::path(get, path = "/api/v1/ports", params(SwitchQuery), responses((status = 200, body = Ports), Failure))]
 pub(super) async fn ports(
     State(Served { hive, directory, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Ports>, Failure> {
     let wanted = query(which)?.switch.as_deref().map(node).transpose()?;
     if let Some(node) = wanted
@@ -75,6 +76,7 @@ pub(super) async fn ports(
     {
         return Err(Failure::unknown_switch(node));
     }
+
     let wanted = wanted.map(|node| node.to_string());
     let mut ports = Vec::new();
     for status in directory.status(hive.now()) {
@@ -82,6 +84,7 @@ pub(super) async fn ports(
         if wanted.as_ref().is_some_and(|wanted| *wanted != switch) {
             continue;
         }
+
         ports.extend(status.ports.into_iter().map(|port| Port {
             switch: switch.clone(),
             port: port.number.to_string(),
@@ -90,6 +93,7 @@ pub(super) async fn ports(
             up: port.up,
         }))
     }
+
     Ok(Json(Ports { ports }))
 }
 

@@ -1,19 +1,19 @@
-//! The token that whoever asks has to show, where there is one: a file that both sides read.
+//! The bearer token of the HTTP interface, which client and server read from a file.
 
 use axum::http::{HeaderMap, header};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Shortest and longest token, in bytes.
+/// Allowed lengths of a token, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
-/// Those who may be anybody, in the permissions of a file.
-const ANYBODY: u32 = 0o007;
+/// Permission bits of users other than the owner and the group.
+const OTHERS: u32 = 0o007;
 
-/// Reads a token; white space around it does not count.
+/// Reads a token from a file. White space around it is ignored.
 ///
 /// # Errors
-/// In words: there is no such file, anybody may read it, or what is in it is no token.
+/// The file does not exist, other users can read or change it, or its content is not a token; the text says which.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
     let open = || {
         let file = std::fs::File::open(file)?;
@@ -22,21 +22,24 @@ pub(crate) fn read(file: &Path) -> Result<String, String> {
         file.take(2 * *LENGTH.end() as u64).read_to_string(&mut text)?;
         std::io::Result::Ok((mode, text))
     };
+
     let (mode, text) = open().map_err(|error| error.to_string())?;
-    if mode & ANYBODY != 0 {
-        return Err("anybody may read or change it: chmod o= it".into());
+    if mode & OTHERS != 0 {
+        return Err("other users can read or change it; run `chmod o= FILE`".into());
     }
+
     let token = text.trim();
     if !LENGTH.contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let (least, most) = LENGTH.into_inner();
         return Err(format!(
-            "it has {least} to {most} printable characters and no space, on one line: `openssl rand -hex 32` makes some"
+            "not a token (expected {least} to {most} printable characters without spaces on one line); `openssl rand -hex 32` generates one"
         ));
     }
+
     Ok(token.to_string())
 }
 
-/// What is kept of a token by who asks for it.
+/// Hash of the token; the server does not keep the token itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Token(blake3::Hash);
 
@@ -45,14 +48,14 @@ impl Token {
         Token(blake3::hash(text.as_bytes()))
     }
 
-    /// Whether a request has it, as `Authorization: Bearer ..`. How long that takes tells nothing about the token.
-    pub(super) fn is_shown_by(self, headers: &HeaderMap) -> bool {
+    /// Returns whether a request has the token as `Authorization: Bearer ..`. The comparison takes constant time.
+    pub(super) fn authorizes(self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let shown = value.and_then(|value| {
             let (scheme, rest) = value.split_at_checked("Bearer ".len())?;
             scheme.eq_ignore_ascii_case(b"Bearer ").then_some(rest)
         });
-        // hashes are compared in a time that does not depend on them
+        // `blake3::Hash` compares in constant time
         shown.is_some_and(|shown| blake3::hash(shown) == self.0)
     }
 }
@@ -68,13 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_token_is_one() {
+    fn only_the_whole_token_authorizes() {
         let token = Token::new("0123456789abcdef");
         let shows = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, value.parse().expect("a value"));
-            token.is_shown_by(&headers)
+            token.authorizes(&headers)
         };
+
         assert!(shows("Bearer 0123456789abcdef") && shows("bearer 0123456789abcdef"));
         for wrong in [
             "",
@@ -89,18 +93,20 @@ mod tests {
         ] {
             assert!(!shows(wrong), "{wrong}");
         }
-        assert!(!token.is_shown_by(&HeaderMap::new()));
+
+        assert!(!token.authorizes(&HeaderMap::new()));
         assert_eq!(format!("{token:?}"), "Token", "a log may have it");
     }
 
     #[test]
-    fn a_file_that_is_no_token_is_refused_in_words() {
+    fn files_without_a_valid_token_are_refused_with_a_reason() {
         let file = std::env::temp_dir().join(format!("beehive-token-{}", std::process::id()));
         let with = |text: &str, mode: u32| {
             std::fs::write(&file, text).expect("writes");
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("is ours");
             read(&file)
         };
+
         assert_eq!(with(" 0123456789abcdef\n", 0o600).as_deref(), Ok("0123456789abcdef"));
         assert!(with("0123456789abcdef", 0o644).unwrap_err().contains("chmod"));
         for wrong in
@@ -108,6 +114,7 @@ mod tests {
         {
             assert!(with(wrong, 0o600).unwrap_err().contains("16 to 1024"), "{wrong}");
         }
+
         std::fs::remove_file(&file).expect("was written");
         assert!(read(&file).unwrap_err().contains("No such file"));
     }

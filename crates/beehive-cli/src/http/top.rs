@@ -1,4 +1,4 @@
-//! `/api/v1/top`: which bees have most to do, as `beehive top` shows it.
+//! `/api/v1/top`: the busiest bees and pairs of bees, as `beehive top` shows them.
 
 use crate::api::Failure;
 use crate::http::Served;
@@ -10,38 +10,40 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Rows of bees and of pairs that are told at most.
+/// Maximum of the parameter `most`.
 const ROWS_MAX: usize = 1_000;
 
-/// How much is told.
+/// The query parameters of `/api/v1/top`.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Much {
-    /// Rows of bees and of pairs. Default 10; 1 000 at most.
+pub(super) struct TopQuery {
+    /// Maximum number of bees and of pairs. Default: 10; at most 1000.
     most: usize,
-    /// Also the bytes of each bee's state; each of them is encoded for that, and its messages wait meanwhile.
+    /// Also return the encoded size of each bee's state, in bytes. Each bee is blocked while its state is encoded.
     sizes: bool,
 }
 
-impl Default for Much {
+impl Default for TopQuery {
     fn default() -> Self {
-        Much { most: 10, sizes: false }
+        TopQuery { most: 10, sizes: false }
     }
 }
 
-/// Which bees have most to do, what merges them, and who exchanges most with whom, since the start.
-#[utoipa::path(get, path = "/api/v1/top", params(Much), responses((status = 200, body = Top), Failure))]
+/// Lists the busiest bees, the handlers, and the pairs of bees that exchange most messages since the start.
+#[utoipa::path(get, path = "/api/v1/top", params(TopQuery), responses((status = 200, body = Top), Failure))]
 pub(super) async fn top(
     State(Served { hive, .. }): State<Served>,
-    much: Result<Query<Much>, QueryRejection>,
+    parameters: Result<Query<TopQuery>, QueryRejection>,
 ) -> Result<Json<Top>, Failure> {
-    let Much { most, sizes } = query(much)?;
+    let TopQuery { most, sizes } = query(parameters)?;
     if most > ROWS_MAX {
-        return Err(Failure::bad_request(format!("most={most}: {ROWS_MAX} rows are told at most")));
+        return Err(Failure::bad_request(format!(
+            "most={most} is out of range (expected at most {ROWS_MAX})"
+        )));
     }
     let status = if sizes { hive.status_with_sizes() } else { hive.status() };
-    // the view is of the status as it is served
+    // the view is built from the JSON form, which the command `top` gets as well
     let served = serde_json::to_value(status).and_then(serde_json::from_value::<Status>);
     served.map(|status| Json(Top::of(&status, most))).map_err(Failure::unavailable)
 }

@@ -1,18 +1,18 @@
-//! Asks a controller for its status, over HTTP.
+//! Fetches the status of a controller over HTTP.
 
 use super::status::{Served, Status};
-use crate::client::question::{Method, Question};
-use crate::client::whereabouts::Whereabouts;
+use crate::client::endpoint::Endpoint;
+use crate::client::request::{Method, Request};
 use std::time::Duration;
 
-/// A controller that does not answer in this time does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest status that is read.
+/// Maximum length of a status, in bytes.
 const STATUS_BYTES_MAX: u64 = 64 << 20;
 
-/// The status of a controller, with the sizes of states if asked for, or what is in the way, in words.
-pub(super) fn status(controller: &Whereabouts, sizes: bool) -> Result<Status, String> {
-    let question = Question::new(Method::Get, "/api/v1/status").with("sizes", sizes.then_some("true"));
-    question.answer::<Served>(controller, PATIENCE, STATUS_BYTES_MAX).map(|served| served.hive)
+/// Fetches the status of the hive. `sizes` adds the encoded size of the state of each bee.
+pub(super) fn status(controller: &Endpoint, sizes: bool) -> Result<Status, String> {
+    let request = Request::new(Method::Get, "/api/v1/status").with("sizes", sizes.then_some("true"));
+    request.fetch::<Served>(controller, TIMEOUT, STATUS_BYTES_MAX).map(|served| served.hive)
 }

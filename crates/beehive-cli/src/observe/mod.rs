@@ -1,12 +1,11 @@
-//! `beehive top` and `beehive provenance`: a running controller, seen through the status that it serves.
+//! `beehive top` and `beehive provenance`: views of the status of a running controller.
 
 mod client;
 mod provenance;
 mod status;
-mod table;
 mod top;
 
-use crate::client::whereabouts::Whereabouts;
+use crate::client::endpoint::Endpoint;
 use clap::Args;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -17,16 +16,16 @@ pub(crate) use provenance::ProvenanceArgs;
 pub(crate) use status::Status;
 pub(crate) use top::{Top, TopArgs};
 
-/// The longest time that a difference is taken over.
+/// Maximum of `--seconds` and `--watch`.
 const SECONDS_MAX: u64 = 3600;
 
-/// Which controller to ask, and how to show what it says.
+/// The flags of both commands: which controller to query, and how to print the view.
 #[derive(Args, Debug)]
 struct Source {
     #[command(flatten)]
-    controller: Whereabouts,
+    controller: Endpoint,
 
-    /// Watch for so many seconds, and show what happened in them instead of everything since the start
+    /// Measure for N seconds and show the difference, instead of the totals since the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
     seconds: Option<u64>,
 
@@ -34,13 +33,13 @@ struct Source {
     #[arg(long)]
     json: bool,
 
-    /// Show it again and again, every so many seconds; with --json, an object a line
+    /// Repeat every SECONDS seconds; with --json, print one object per line
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
     watch: Option<u64>,
 }
 
 impl Source {
-    /// The status now, or what changed in the time that was asked for.
+    /// Fetches the status. With `--seconds`, fetches it twice and returns the difference.
     fn status(&self, sizes: bool) -> Result<status::Status, String> {
         let first = client::status(&self.controller, sizes)?;
         let Some(seconds) = self.seconds else { return Ok(first) };
@@ -48,7 +47,7 @@ impl Source {
         Ok(client::status(&self.controller, sizes)?.since(&first))
     }
 
-    /// Prints what `view` makes of the status, as JSON or as `text` makes of that; once, or again and again.
+    /// Prints the `view` of the status, as JSON or rendered by `text`, once or repeatedly.
     fn show<V: Serialize>(
         &self,
         command: &str,
@@ -66,13 +65,14 @@ impl Source {
                 };
                 json.map(|json| json + "\n").map_err(|e| e.to_string())
             });
+
             let code = match shown {
                 Ok(shown) => {
                     let mut out = std::io::stdout();
-                    // a screen at a time
+                    // clear the screen first
                     let clear = self.watch.is_some() && !self.json && out.is_terminal();
                     let start = if clear { "\x1b[H\x1b[2J" } else { "" };
-                    // whoever reads it may be gone: that is no failure
+                    // a closed pipe (`| head`) is not a failure
                     if out.write_all(format!("{start}{shown}").as_bytes()).and_then(|()| out.flush()).is_err()
                     {
                         return ExitCode::SUCCESS;
@@ -84,8 +84,9 @@ impl Source {
                     ExitCode::FAILURE
                 }
             };
+
             match self.watch {
-                // a controller that is away may come back
+                // also after an error: the controller may come back
                 Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
                 None => return code,
             }

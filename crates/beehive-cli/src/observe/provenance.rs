@@ -1,8 +1,8 @@
-//! `beehive provenance`: which message causes which.
+//! `beehive provenance`: shows which message causes which.
 
 use super::Source;
 use super::status::Status;
-use super::table::{share, table};
+use crate::table::{Table, percent};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,35 +14,35 @@ pub(crate) struct ProvenanceArgs {
     pub(super) source: Source,
 }
 
-/// What is shown.
+/// The messages that handlers produced, and what caused them.
 #[derive(Serialize)]
 pub(super) struct Provenance {
     seconds: u64,
     causes: Vec<Cause>,
 }
 
-/// One handler that makes one type of message.
+/// One handler that produces one type of message.
 #[derive(Clone, Serialize)]
 struct Cause {
-    /// What is made.
+    /// Type of the message that the handler produces.
     message: String,
-    /// Whether it is the handler's answer; else it is emitted.
+    /// Whether the message is the handler's answer; otherwise the handler emits it.
     answer: bool,
     app: String,
     handler: String,
     upon: String,
     count: u64,
-    /// Of all messages of that type, from wherever.
+    /// Number of messages of that type from all handlers.
     of: u64,
 }
 
-/// The type without its crate and modules.
+/// Returns a type name without its crate and modules.
 fn short(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
 impl Provenance {
-    /// What made most comes first, by the type of what is made.
+    /// Collects the causes from a status. The most frequent message type comes first, and within it the most frequent cause.
     pub(super) fn of(status: &Status) -> Provenance {
         let emitted = status.emits.iter().map(|e| Cause {
             message: short(&e.message).into(),
@@ -78,10 +78,10 @@ impl Provenance {
         Provenance { seconds: status.uptime_seconds, causes }
     }
 
-    /// A sentence for each type of message, and the table.
+    /// Renders one sentence per message type, then the table.
     pub(super) fn text(&self) -> String {
         if self.causes.is_empty() {
-            return format!("in {} s no handler emitted or answered anything\n", self.seconds);
+            return format!("no handler emitted or answered anything in {} s\n", self.seconds);
         }
         let mut out = String::new();
         let mut last = None;
@@ -90,7 +90,7 @@ impl Provenance {
                 continue;
             }
             let some = if cause.count == cause.of { "all" } else { "most" };
-            out += &format!("{some} {} come from {} upon {}\n", cause.message, cause.app, cause.upon);
+            out += &format!("{some} {} come from {} on {}\n", cause.message, cause.app, cause.upon);
         }
         let rows: Vec<_> = self
             .causes
@@ -104,12 +104,12 @@ impl Provenance {
                     by,
                     c.upon.clone(),
                     c.count.to_string(),
-                    share(c.count, c.of),
+                    percent(c.count, c.of),
                 ]
             })
             .collect();
         out.push('\n');
-        out += &table(["message", "as", "made by", "upon", "count", "share"], &rows);
+        out += &Table::with_rows(["message", "as", "made by", "upon", "count", "share"], rows).text();
         out
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_emitted_messages_are_told_by_type() {
+    fn answers_and_emitted_messages_are_grouped_by_type() {
         let handler = Handler {
             name: "packet_in".into(),
             message: "PacketIn".into(),
@@ -128,6 +128,7 @@ mod tests {
             answered: 90,
             ..Handler::default()
         };
+
         let emit = |handler: &str, upon: &str, message: &str, count| Emit {
             app: "hosts".into(),
             handler: handler.into(),
@@ -135,6 +136,7 @@ mod tests {
             message: message.into(),
             count,
         };
+
         let status = Status {
             apps: vec![App { name: "switch".into(), handlers: vec![handler], ..App::default() }],
             emits: vec![
@@ -144,15 +146,16 @@ mod tests {
             ],
             ..Status::default()
         };
+
         let text = Provenance::of(&status).text();
         let want = "\
-most PacketOut come from switch upon PacketIn
-all HostSeen come from hosts upon PacketIn
+most PacketOut come from switch on PacketIn
+all HostSeen come from hosts on PacketIn
 
-  message    as      made by            upon      count  share
-  PacketOut  answer  switch::packet_in  PacketIn     90   90 %
-  PacketOut  emit    hosts::probe       every 1s     10   10 %
-  HostSeen   emit    hosts::arp         PacketIn      5  100 %
+message    as      made by            upon      count  share
+PacketOut  answer  switch::packet_in  PacketIn     90   90 %
+PacketOut  emit    hosts::probe       every 1s     10   10 %
+HostSeen   emit    hosts::arp         PacketIn      5  100 %
 ";
         assert_eq!(text, want, "{text}");
     }

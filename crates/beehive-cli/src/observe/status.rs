@@ -1,14 +1,14 @@
-//! The status of a hive as it is read back from JSON: what the views need of it.
+//! The part of the status of a hive that the views need, parsed from JSON.
 
 use serde::Deserialize;
 
-/// What `/api/v1/status` serves.
+/// The answer of `/api/v1/status`.
 #[derive(Deserialize)]
 pub(super) struct Served {
     pub(super) hive: Status,
 }
 
-/// The hive.
+/// Status of the hive. See `beehive_core::Status` for the fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Status {
     pub(super) hive: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Status {
     pub(super) emits: Vec<Emit>,
 }
 
-/// One app.
+/// Status of an app.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct App {
     pub(super) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct App {
     pub(super) busiest: Vec<Bee>,
 }
 
-/// One handler.
+/// Status of a handler.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Handler {
     pub(super) name: String,
@@ -45,7 +45,7 @@ pub(crate) struct Handler {
     pub(super) waited: u64,
 }
 
-/// One bee.
+/// Status of a bee.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Bee {
     pub(super) bee: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Bee {
     pub(super) from: Vec<Peer>,
 }
 
-/// Who sends to a bee.
+/// A sender of messages to a bee.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Peer {
     pub(super) bee: Option<u64>,
@@ -65,7 +65,7 @@ pub(crate) struct Peer {
     pub(super) messages: u64,
 }
 
-/// What a handler emitted.
+/// Number of messages of one type that a handler emitted.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Emit {
     pub(super) app: String,
@@ -76,7 +76,7 @@ pub(crate) struct Emit {
 }
 
 impl Status {
-    /// What happened between `earlier` and this. What is no count stays as it is now.
+    /// Subtracts the counters of `earlier`. Gauges keep their current value.
     pub(super) fn since(mut self, earlier: &Status) -> Status {
         let less = |now: &mut u64, then: u64| *now = now.saturating_sub(then);
         less(&mut self.uptime_seconds, earlier.uptime_seconds);
@@ -93,8 +93,9 @@ impl Status {
                 less(&mut handler.answered, then.answered);
                 less(&mut handler.waited, then.waited);
             }
+
             for bee in &mut app.busiest {
-                // one that was not among the busiest then: what it did before is not known, and little
+                // a bee that was not among the busiest then had few messages: keep its total
                 let Some(then) = then.busiest.iter().find(|b| b.bee == bee.bee) else { continue };
                 less(&mut bee.messages, then.messages);
                 for peer in &mut bee.from {
@@ -140,6 +141,7 @@ mod tests {
             emits: vec![Emit { count: messages, ..Emit::default() }],
             ..Status::default()
         };
+
         let status = at(30).since(&at(10));
         let app = &status.apps[0];
         assert_eq!((status.uptime_seconds, app.bees, app.handlers[0].messages), (20, 7, 20));

@@ -1,31 +1,31 @@
-//! `beehive top`: which bees have most to do, what merges them, and who exchanges most with whom.
+//! `beehive top`: shows the busiest bees, which handlers merge bees, and which bees exchange most messages.
 
 use super::Source;
 use super::status::{Bee, Peer, Status};
-use super::table::{share, table};
+use crate::table::{Table, percent};
 use clap::Args;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Shows which bees have most to do, and who exchanges most with whom
+/// Shows the busiest bees, and which of them exchange most messages
 ///
-/// An app whose busiest bee has most of its messages does not spread over cores: `beehive maps` says which line makes it so. A
-/// handler whose messages often wait for one owner merges bees.
+/// An app whose busiest bee handles most of its messages does not scale over cores: `beehive maps` names the source line that
+/// causes it. A handler whose messages often wait to merge combines the owners of its cells into one bee.
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Rows of bees and of pairs to show
+    /// Maximum number of bees and of pairs to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) most: usize,
 
-    /// Also show the bytes of each bee's state; each of them is encoded for that, and its messages wait meanwhile
+    /// Also show the encoded size of each bee's state, in bytes; each bee is blocked while its state is encoded
     #[arg(long)]
     pub(super) sizes: bool,
 }
 
-/// What is shown.
+/// The busiest apps, handlers, bees and pairs of bees.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Top {
     hive: u32,
@@ -48,7 +48,7 @@ pub(crate) struct AppRow {
     bees: u64,
     bees_merged: u64,
     messages: u64,
-    /// Messages of its busiest bee.
+    /// Number of messages that its busiest bee handled.
     busiest_messages: u64,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct PairRow {
 }
 
 impl Top {
-    /// The `most` busiest of each kind.
+    /// Collects all apps and handlers, and the `most` busiest bees and pairs.
     pub(crate) fn of(status: &Status, most: usize) -> Top {
         let mut top = Top {
             hive: status.hive,
@@ -107,6 +107,7 @@ impl Top {
                 messages: app.handlers.iter().map(|h| h.messages).sum(),
                 busiest_messages: app.busiest.iter().map(|b| b.messages).max().unwrap_or(0),
             });
+
             top.handlers.extend(app.handlers.iter().map(|h| HandlerRow {
                 app: app.name.clone(),
                 handler: h.name.clone(),
@@ -117,6 +118,7 @@ impl Top {
                 panics: h.panics,
                 waited: h.waited,
             }));
+
             for known in &app.busiest {
                 let (Bee { bee, from, .. }, app) = (known.clone(), app.name.clone());
                 let pair = |peer: &Peer| PairRow {
@@ -126,6 +128,7 @@ impl Top {
                     to_app: app.clone(),
                     messages: peer.messages,
                 };
+
                 top.pairs.extend(from.iter().filter(|p| p.messages > 0).map(pair));
                 top.bees.push(BeeRow {
                     bee,
@@ -146,7 +149,7 @@ impl Top {
         top
     }
 
-    /// Tables.
+    /// Renders the tables.
     pub(super) fn text(&self) -> String {
         let text = |t: &str| t.to_string();
         let number = |n: u64| n.to_string();
@@ -158,12 +161,13 @@ impl Top {
             .apps
             .iter()
             .map(|a| {
-                let busiest = share(a.busiest_messages, a.messages);
+                let busiest = percent(a.busiest_messages, a.messages);
                 let copies = copies(a.replication, a.replication_asked);
                 [text(&a.app), number(a.messages), number(a.bees), number(a.bees_merged), busiest, copies]
             })
             .collect();
-        out += &table(["app", "messages", "bees", "merged", "busiest bee", "replication"], &apps);
+        out += &Table::with_rows(["app", "messages", "bees", "merged", "busiest bee", "replication"], apps)
+            .text();
         let handlers: Vec<_> = self
             .handlers
             .iter()
@@ -182,10 +186,11 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(
+        out += &Table::with_rows(
             ["handler", "upon", "messages", "dropped", "errors", "panics", "waited to merge"],
-            &handlers,
-        );
+            handlers,
+        )
+        .text();
         let bees: Vec<_> = self
             .bees
             .iter()
@@ -197,7 +202,8 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(["bee", "app", "messages", "ns each", "waiting", "cells", "bytes"], &bees);
+        out += &Table::with_rows(["bee", "app", "messages", "ns each", "waiting", "cells", "bytes"], bees)
+            .text();
         let pairs: Vec<_> = self
             .pairs
             .iter()
@@ -211,7 +217,7 @@ impl Top {
             })
             .collect();
         out.push('\n');
-        out += &table(["from", "to", "messages"], &pairs);
+        out += &Table::with_rows(["from", "to", "messages"], pairs).text();
         out
     }
 }
@@ -236,6 +242,7 @@ mod tests {
             from,
             ..Bee::default()
         };
+
         let from = |bee, app: Option<&str>, messages| Peer { bee, app: app.map(String::from), messages };
         let app = |name: &str, replication_asked, busiest| App {
             name: name.into(),
@@ -251,6 +258,7 @@ mod tests {
             busiest,
             ..App::default()
         };
+
         let status = Status {
             hive: 1,
             uptime_seconds: 5,
@@ -260,31 +268,29 @@ mod tests {
             ],
             ..Status::default()
         };
+
         let want = "\
 hive 1, 5 s: 0 IO bees, 0 dead letters
 
-  app  messages  bees  merged  busiest bee  replication
-  a          40     2       0         25 %  1
-  b          40     2       0         75 %  1 (asked for 3)
+app  messages  bees  merged  busiest bee  replication
+a          40     2       0         25 %  1
+b          40     2       0         75 %  1 (asked for 3)
 
-  handler  upon  messages  dropped  errors  panics  waited to merge
-  a::h     M           40        0       0       0                0
-  b::h     M           40        0       0       0                0
+handler  upon  messages  dropped  errors  panics  waited to merge
+a::h     M           40        0       0       0                0
+b::h     M           40        0       0       0                0
 
-  bee  app  messages  ns each  waiting  cells  bytes
-    2  b          30      250        0      1  -
-    1  a          10      250        0      1  -
+bee  app  messages  ns each  waiting  cells  bytes
+  2  b          30      250        0      1  -
+  1  a          10      250        0      1  -
 
-  from                   to          messages
-  bee 1 of a             bee 2 of b        25
-  outside                bee 1 of a        10
-  a stateless handler of a  bee 2 of b         5
+from                      to          messages
+bee 1 of a                bee 2 of b        25
+outside                   bee 1 of a        10
+a stateless handler of a  bee 2 of b         5
 ";
         let text = Top::of(&status, 10).text();
-        let squeeze = |t: &str| {
-            t.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
-        };
-        assert_eq!(squeeze(&text), squeeze(want), "{text}");
+        assert_eq!(text, want, "{text}");
         assert_eq!(Top::of(&status, 1).pairs.len(), 1);
     }
 }

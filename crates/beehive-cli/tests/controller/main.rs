@@ -1,13 +1,12 @@
-//! The controller as a program: it starts without a flag too many, says what is wrong, answers who asks, and ends when told
-//! to.
+//! Tests the controller as a process: start, configuration errors, HTTP interface, client commands and shutdown.
 
-mod asked;
-mod http;
+mod client_commands;
+mod daemon;
+mod http_api;
+mod http_threats;
 mod reload;
-mod running;
-mod threats;
 
-use running::{Folder, Running, greeted, joined, refused};
+use daemon::{Daemon, Folder, connect_greeted, connect_switch, start_refused};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,8 +16,8 @@ use std::time::Duration;
 #[test]
 fn sigterm_and_sigint_end_it_cleanly() {
     for signal in [Signal::TERM, Signal::INT] {
-        let controller = Running::start(&[]);
-        let _switch = greeted(&controller.switches);
+        let controller = Daemon::start(&[]);
+        let _switch = connect_greeted(&controller.switches);
         let _idle = TcpStream::connect(&controller.http).expect("connects");
         let (success, took, log) = controller.end(signal);
         assert!(success, "{log}");
@@ -28,26 +27,27 @@ fn sigterm_and_sigint_end_it_cleanly() {
 
 #[test]
 fn a_connection_without_a_word_is_a_debug_line() {
-    let controller = Running::start(&[]);
+    let controller = Daemon::start(&[]);
     drop(TcpStream::connect(&controller.switches).expect("connects"));
-    drop(greeted(&controller.switches));
+    drop(connect_greeted(&controller.switches));
     std::thread::sleep(Duration::from_millis(200));
     let (_, _, log) = controller.end(Signal::TERM);
     assert!(!log.contains("no hello received"), "{log}");
-    let controller = Running::start(&["--log", "debug"]);
+    let controller = Daemon::start(&["--log", "debug"]);
     drop(TcpStream::connect(&controller.switches).expect("connects"));
     std::thread::sleep(Duration::from_millis(200));
+
     let (_, _, log) = controller.end(Signal::TERM);
     assert!(log.contains("no hello received"), "{log}");
 }
 
 #[test]
 fn a_port_that_is_taken_is_named_with_a_remedy() {
-    let controller = Running::start(&[]);
-    let words = refused(&["--listen", &controller.switches, "--http", "off"]);
+    let controller = Daemon::start(&[]);
+    let words = start_refused(&["--listen", &controller.switches, "--http", "off"]);
     assert!(words.contains(&format!("cannot listen on {}", controller.switches)), "{words}");
     assert!(words.contains("another program does") && words.contains("ss -ltnp"), "{words}");
-    let words = refused(&["--listen", "127.0.0.1:0", "--http", &controller.http]);
+    let words = start_refused(&["--listen", "127.0.0.1:0", "--http", &controller.http]);
     assert!(words.contains(&controller.http), "{words}");
 }
 
@@ -56,8 +56,16 @@ fn what_is_not_known_is_refused() {
     let file = std::env::temp_dir().join(format!("beehive-controller-{}.toml", std::process::id()));
     let with = |text: &str| {
         std::fs::write(&file, text).expect("writes");
-        refused(&["--config", file.to_str().expect("a name"), "--listen", "127.0.0.1:0", "--http", "off"])
+        start_refused(&[
+            "--config",
+            file.to_str().expect("a name"),
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "off",
+        ])
     };
+
     assert!(with("[controller]\nlissten = []\n").contains("did you mean `listen`?"));
     assert!(with("[apps.learning-swich]\n").contains("did you mean `learning-switch`?"));
     let place = format!("{}: [apps.learning-switch]: ", file.display());
@@ -74,32 +82,42 @@ fn what_is_not_known_is_refused() {
     let words = with("[controller]\nidle_s = 5\napps = []\n");
     assert!(words.contains("there is no key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
-    assert!(words.contains(&format!("{}: [controller]: apps = [] names none", file.display())), "{words}");
+    assert!(words.contains(&format!("{}: [controller]: apps = [] is empty", file.display())), "{words}");
     let words = with(&("#".repeat(1 << 20) + "\n["));
-    assert!(words.contains("more than a configuration has"), "{words}");
+    assert!(words.contains("the configuration file is too long"), "{words}");
     std::fs::remove_file(&file).expect("was written");
+
     for name in ["", "sdn.example:8653", "http://sdn.example", "sdn example"] {
-        // else it would run: this is looked at later
-        let words = refused(&["--http-host", name, "--log", "=="]);
-        assert!(words.contains("no name of a host; write sdn.example"), "{words}");
+        // `--log ==` keeps the controller from starting if the name is accepted
+        let words = start_refused(&["--http-host", name, "--log", "=="]);
+        assert!(
+            words.contains("not a host name (expected a name without a port, such as sdn.example)"),
+            "{words}"
+        );
     }
-    let words = refused(&["--listen", "127.0.0.1:9", "--http", "127.0.0.1:9"]);
-    assert!(words.contains("127.0.0.1:9 is named twice"), "{words}");
-    assert!(refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
-    assert!(refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
-    assert!(refused(&["--log", "=="]).contains("--log"));
-    assert!(refused(&["--log", "warning"]).contains("--log warning: there is no such level"));
+
+    let words = start_refused(&["--listen", "127.0.0.1:9", "--http", "127.0.0.1:9"]);
+    assert!(words.contains("127.0.0.1:9 is given twice"), "{words}");
+    assert!(start_refused(&["--app", "hubb"]).contains("did you mean `hub`?"));
+    assert!(start_refused(&["--listen", "6653"]).contains("127.0.0.1:6653"));
+    assert!(start_refused(&["--log", "=="]).contains("--log"));
+
+    assert!(start_refused(&["--log", "warning"]).contains("unknown log level `warning`"));
 }
 
 #[test]
 fn tls_and_lists_are_refused_in_words_where_they_make_no_sense() {
     let folder = Folder::new("no-tls");
-    let words = refused(&["--switch-tls-dir", folder.0.to_str().expect("a name")]);
+    let words = start_refused(&["--switch-tls-dir", folder.0.to_str().expect("a name")]);
     assert!(words.contains("cert.pem") && words.contains("No such file"), "{words}");
-    assert!(refused(&["--switch-tls-bind"]).contains("--switch-tls-dir"));
-    assert!(refused(&["--listen-plain", "127.0.0.1:0"]).contains("--switch-tls-dir"));
-    assert!(refused(&["--switch-allow", "xyz"]).contains("--switch-allow `xyz` is no datapath identifier"));
-    assert!(refused(&["--switch-allow-from", "10.0.0.0/33"]).contains("`10.0.0.0/33` is neither an address"));
+    assert!(start_refused(&["--switch-tls-bind"]).contains("--switch-tls-dir"));
+    assert!(start_refused(&["--listen-plain", "127.0.0.1:0"]).contains("--switch-tls-dir"));
+    assert!(start_refused(&["--switch-allow", "xyz"]).contains("--switch-allow: invalid datapath id `xyz`"));
+
+    assert!(
+        start_refused(&["--switch-allow-from", "10.0.0.0/33"])
+            .contains("`10.0.0.0/33` is neither an address")
+    );
 }
 
 #[test]
@@ -108,10 +126,11 @@ fn a_configuration_is_as_long_as_it_is_and_not_as_it_says() {
     let pipe = folder.0.join("beehive.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
     let path = pipe.clone();
-    // it is told to be too long while it is said
+
+    // the controller stops reading at the maximum length, so writing the rest fails
     let saying = std::thread::spawn(move || std::fs::write(path, "#".repeat(2 << 20) + "\n["));
-    let words = refused(&["--config", pipe.to_str().expect("a name")]);
-    assert!(words.contains("more than a configuration has"), "{words}");
+    let words = start_refused(&["--config", pipe.to_str().expect("a name")]);
+    assert!(words.contains("the configuration file is too long"), "{words}");
     let _ = saying.join().expect("no panic");
 }
 
@@ -121,21 +140,23 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     let text = "[controller]\napps = [\"hub\", \"nonsense\"]\nlisten = [\"nowhere\"]\nhttp = \"nowhere\"\n\
         echo_interval_ms = 3600000\n[apps.hosts]\nage_s = 60\n";
     let file = folder.file("beehive.toml", text, 0o600);
-    let controller = Running::start(&["--config", &file, "--app", "learning-switch"]);
-    let mut switch = joined(&controller.switches, 7);
-    // by default it would be asked whether it is there after a second
+    let controller = Daemon::start(&["--config", &file, "--app", "learning-switch"]);
+    let mut switch = connect_switch(&controller.switches, 7);
+
+    // with the default setting an echo request arrives after a second
     switch.set_read_timeout(Some(Duration::from_millis(2500))).expect("a time");
     let asked = switch.read(&mut [0; 64]);
     assert!(asked.is_err(), "a setting of the file has no effect: {asked:?}");
     let (_, _, log) = controller.end(Signal::TERM);
     assert!(log.contains("[apps.hosts] has no effect"), "{log}");
+
     let words = with_environment(&["--config", &file, "--listen", "nowhere too"]);
     assert!(words.contains("--listen nowhere too"), "{words}");
 }
 
-/// What a controller says that refuses `arguments`, with apps and a place for HTTP in its environment.
+/// Starts a controller with settings in its environment and invalid `arguments`. Returns its error message.
 fn with_environment(arguments: &[&str]) -> String {
-    let mut command = running::beehive(arguments);
+    let mut command = daemon::beehive(arguments);
     command
         .env("BEEHIVE_APP", "learning-switch")
         .env("BEEHIVE_HTTP", "off")
@@ -147,27 +168,30 @@ fn with_environment(arguments: &[&str]) -> String {
 
 #[test]
 fn lists_of_switches_and_addresses_are_heeded() {
-    let controller = Running::start(&["--switch-allow", "1,0x2a", "--switch-allow-from", "127.0.0.0/8"]);
-    let _switch = joined(&controller.switches, 0x2a);
+    let controller = Daemon::start(&["--switch-allow", "1,0x2a", "--switch-allow-from", "127.0.0.0/8"]);
+    let _switch = connect_switch(&controller.switches, 0x2a);
     let unlisted = |count: u32| {
         let metrics = controller.get("/metrics", "localhost");
         assert!(metrics.contains(&format!("\nbeehive_switch_unlisted_total {count}\n")), "{metrics}");
     };
+
     unlisted(0);
-    let mut stranger = greeted(&controller.switches);
-    // the features of switch 3: it has no ports
+    let mut stranger = connect_greeted(&controller.switches);
+    // features reply of switch 3, which has no ports
     let features = [&[1, 6, 0, 32, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3][..], &[0; 16]].concat();
     stranger.write_all(&features).expect("says who it is");
     let _ = stranger.read_to_end(&mut Vec::new());
     unlisted(1);
-    let elsewhere = Running::start(&["--switch-allow-from", "192.0.2.7"]);
+    let elsewhere = Daemon::start(&["--switch-allow-from", "192.0.2.7"]);
     let mut stream = TcpStream::connect(&elsewhere.switches).expect("connects");
     let mut answer = Vec::new();
-    // a reset is as good as an end
+
+    // the connection may be closed or reset
     let _ = stream.read_to_end(&mut answer);
     assert_eq!(answer, b"");
     let metrics = elsewhere.get("/metrics", "localhost");
     assert!(metrics.contains("\nbeehive_addresses_refused_total 1\n"), "{metrics}");
+
     let (_, _, log) = elsewhere.end(Signal::TERM);
     assert!(log.contains("its address is not on the list of allowed networks"), "{log}");
 }

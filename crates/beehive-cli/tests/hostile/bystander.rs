@@ -1,35 +1,38 @@
-//! A switch that behaves, while others do not: it sends a packet, waits for its answer, and notes how long that took.
+//! A well-behaved switch next to hostile ones: it sends a packet, waits for the answer, and records the latency.
 
-use crate::message::{self, V1_3};
 use crate::switch::Switch;
+use crate::wire::{self, V1_3};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Packets that it sends at least, so that there is something to be measured.
+/// Minimum number of packets, so that percentiles make sense.
 const PACKETS_MIN: usize = 100;
 
-/// The bystander, on a thread of its own.
+/// The bystander, which runs in its own thread.
 pub(crate) struct Bystander {
+    /// Tells the thread to stop.
     over: Arc<AtomicBool>,
-    /// Packets so far.
+    /// Number of answered packets.
     packets: Arc<AtomicUsize>,
-    /// Those of them that came before the others misbehaved.
+    /// Number of packets that were answered before the attack.
     before: usize,
+    /// Returns the latency of each packet.
     thread: JoinHandle<Vec<Duration>>,
 }
 
-/// How it was served.
+/// Latencies of the bystander.
 #[derive(Debug)]
 pub(crate) struct Served {
+    /// 99th percentile during the attack.
     pub(crate) p99: Duration,
-    /// The same as `p99` while nobody misbehaved; none if that was not asked for.
+    /// 99th percentile before the attack; `None` without a baseline.
     pub(crate) p99_before: Option<Duration>,
 }
 
-/// How many of all that took so long took no longer than this: `part` of them.
+/// Returns the percentile `part` (0 to 1) of the latencies.
 fn percentile(took: &mut [Duration], part: f64) -> Duration {
     took.sort_unstable();
     took[((took.len() - 1) as f64 * part) as usize]
@@ -38,28 +41,29 @@ fn percentile(took: &mut [Duration], part: f64) -> Duration {
 impl Bystander {
     pub(crate) fn start(controller: SocketAddr) -> Bystander {
         let over = Arc::new(AtomicBool::new(false));
-        let mut switch = Switch::joined(controller, V1_3, 0xb57a_4de2);
+        let mut switch = Switch::connect_ready(controller, V1_3, 0xb57a_4de2);
         let (until, packets) = (over.clone(), Arc::new(AtomicUsize::new(0)));
         let counted = packets.clone();
         let thread = std::thread::spawn(move || {
             let mut took = Vec::new();
             while !until.load(Ordering::Relaxed) || took.len() < PACKETS_MIN {
-                let frame = message::frame([2, 0xbb, 0, 0, 0, 1], took.len() as u64);
+                let frame = wire::frame([2, 0xbb, 0, 0, 0, 1], took.len() as u64);
                 let began = Instant::now();
-                assert!(switch.send(&message::packet_in(V1_3, 1, &frame)), "the bystander was let go");
-                let answer = switch
-                    .until(|m| m[1] == message::PACKET_OUT && message::packet_out_data(m) == Some(&frame));
+                assert!(switch.send(&wire::packet_in(V1_3, 1, &frame)), "the bystander was let go");
+                let answer =
+                    switch.until(|m| m[1] == wire::PACKET_OUT && wire::packet_out_data(m) == Some(&frame));
                 assert!(answer.is_some(), "packet {} of the bystander was not answered", took.len());
                 took.push(began.elapsed());
                 counted.store(took.len(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(2))
             }
+
             took
         });
         Bystander { over, packets, before: 0, thread }
     }
 
-    /// Waits until it is known how it is served while nobody misbehaves: so many packets long.
+    /// Waits for this number of packets before the attack, as the baseline.
     pub(crate) fn baseline(&mut self, packets: usize) {
         while self.packets.load(Ordering::Relaxed) < packets {
             std::thread::sleep(Duration::from_millis(2))
@@ -67,7 +71,7 @@ impl Bystander {
         self.before = packets
     }
 
-    /// Ends it. Every packet was answered; not too late, either.
+    /// Stops the bystander. Checks that every packet was answered, and within half a second at the 99th percentile.
     pub(crate) fn end(self, what: &str) -> Served {
         self.over.store(true, Ordering::Relaxed);
         let mut took = self.thread.join().expect("the bystander was served");

@@ -1,4 +1,4 @@
-//! The program, as a child process.
+//! Runs the controller as a child process and watches its memory.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,20 +9,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A controller on ports of its own, killed when dropped.
+/// A running controller on free ports. It is killed when dropped.
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) switches: SocketAddr,
     pub(crate) http: String,
-    /// Watches its memory.
+    /// Memory statistics and the thread that updates them, while memory is watched.
     watching: Option<(Arc<Memory>, JoinHandle<()>)>,
     configuration: Option<std::path::PathBuf>,
 }
 
+/// Resident memory of the process, in bytes.
 #[derive(Default)]
 struct Memory {
     over: AtomicBool,
+    /// Memory when watching started.
     first: AtomicU64,
+    /// Maximum since then.
     most: AtomicU64,
 }
 
@@ -31,7 +34,7 @@ impl Daemon {
         Daemon::with("")
     }
 
-    /// With lines of `[controller]`.
+    /// Starts a controller with these lines in the table `[controller]`.
     pub(crate) fn with(settings: &str) -> Daemon {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beehive"));
         command.args(["controller", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log", "error"]);
@@ -57,19 +60,19 @@ impl Daemon {
         Daemon { child, switches, http, watching: None, configuration }
     }
 
-    /// Resident memory in bytes.
+    /// Reads the resident memory of a process, in bytes.
     fn resident(process: u32) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
     }
 
-    /// Descriptors that it has open.
+    /// Returns the number of open file descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("is running").count()
     }
 
-    /// Watches its memory from now on.
+    /// Starts to watch the memory of the process.
     pub(crate) fn watch_memory(&mut self) {
         let (memory, process) = (Arc::new(Memory::default()), self.child.id());
         memory.first.store(Daemon::resident(process).expect("is running"), Ordering::Relaxed);
@@ -80,11 +83,12 @@ impl Daemon {
                 std::thread::sleep(Duration::from_millis(20))
             }
         });
+
         self.watching = Some((memory, thread));
     }
 
-    /// Bytes by which its memory has grown at most since it is watched, and what it was then.
-    pub(crate) fn grown(&mut self) -> (u64, u64) {
+    /// Stops to watch. Returns the maximum growth of memory and its initial value, in bytes.
+    pub(crate) fn memory_growth(&mut self) -> (u64, u64) {
         let (memory, thread) = self.watching.take().expect("is watched");
         memory.over.store(true, Ordering::Relaxed);
         thread.join().expect("watches");
@@ -92,7 +96,7 @@ impl Daemon {
         (memory.most.load(Ordering::Relaxed).saturating_sub(first), first)
     }
 
-    /// A number that it tells about itself.
+    /// Returns a metric without labels.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let mut stream = TcpStream::connect(&self.http).expect("connects");
         write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -103,7 +107,7 @@ impl Daemon {
         value.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {answer}"))
     }
 
-    /// Waits until a number is as it should be.
+    /// Waits until a condition holds. Panics after `limit`.
     pub(crate) fn until(&self, what: &str, limit: Duration, mut is_so: impl FnMut(&Daemon) -> bool) {
         let began = Instant::now();
         while !is_so(self) {
@@ -112,7 +116,7 @@ impl Daemon {
         }
     }
 
-    /// It is still there, and ends as it should when told to.
+    /// Checks that the process still runs, ends cleanly after SIGTERM, and has logged no panic.
     pub(crate) fn end(mut self) {
         assert!(self.child.try_wait().expect("waits").is_none(), "it is not there any more");
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("is running");
@@ -124,6 +128,7 @@ impl Daemon {
             assert!(began.elapsed() < Duration::from_secs(5), "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
+
         let mut log = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut log).expect("words");
         assert!(status.success() && !log.contains("panicked"), "{status}: {log}");
@@ -132,7 +137,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // it has ended already, except when a test failed
+        // still running only if a test failed
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(file) = &self.configuration {

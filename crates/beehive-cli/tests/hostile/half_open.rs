@@ -1,14 +1,14 @@
-//! Connections that are never set up: thousands that say nothing, and some that say a byte at a time.
+//! Tests connections without a complete handshake: thousands that send nothing, and some that send one byte at a time.
 
 use crate::bystander::Bystander;
 use crate::daemon::Daemon;
-use crate::message::{self, V1_0, V1_3};
-use crate::switch::{Heard, Switch};
-use crate::{alone, is_long};
+use crate::switch::{Received, Switch};
+use crate::wire::{self, V1_0, V1_3};
+use crate::{exclusive, is_long};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
-/// Half-open connections that are kept by default; with one more, the one that waits for longest goes.
+/// Default maximum number of half-open connections. A further one evicts the oldest.
 const HALF_OPEN_MAX: u64 = 512;
 
 fn raise_descriptors() {
@@ -19,34 +19,38 @@ fn raise_descriptors() {
 
 #[test]
 fn thousands_of_half_open_connections_keep_nobody_out() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     raise_descriptors();
     let mut daemon = Daemon::start();
     let bystander = Bystander::start(daemon.switches);
     daemon.watch_memory();
+
     let count = if is_long() { 10_000 } else { 1_500 };
     let (mut open, mut slowest) = (Vec::new(), Duration::ZERO);
     for number in 0..count {
         let mut switch = Switch::connect(daemon.switches, V1_0);
-        // some say a part of a hello, and some a whole one
-        switch.send(&message::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
+        // nothing, part of a hello, or a whole one
+        switch.send(&wire::hello(V1_0)[..[0, 0, 5, 8][number % 4]]);
         open.push(switch);
+
         if number % 500 == 499 {
             let began = Instant::now();
-            drop(Switch::joined(daemon.switches, V1_3, number as u64));
+            drop(Switch::connect_ready(daemon.switches, V1_3, number as u64));
             slowest = slowest.max(began.elapsed());
             let connections = daemon.metric("beehive_connections");
             assert!(connections <= HALF_OPEN_MAX + 8, "{connections} connections after {number}");
         }
     }
+
     bystander.end("half-open connections");
-    let (grown, first) = daemon.grown();
+    let (grown, first) = daemon.memory_growth();
     println!(
         "{count} half-open connections: others joined within {slowest:?}, memory of {first} grew by {grown}"
     );
     assert!(slowest < Duration::from_secs(1), "a newcomer waited for {slowest:?}");
     assert!(grown < 64 << 20, "memory grew by {grown}");
-    // those that are left are given up when their time is over
+
+    // the remaining ones are closed by the handshake timeout
     daemon.until("they are gone", Duration::from_secs(8), |daemon| daemon.metric("beehive_connections") == 0);
     drop(open);
     daemon.end()
@@ -54,35 +58,35 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
 
 #[test]
 fn those_that_say_a_byte_at_a_time_are_given_up() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let daemon = Daemon::with("handshake_ms = 1000");
     let bystander = Bystander::start(daemon.switches);
     let began = Instant::now();
+
     let drips: Vec<_> = (0..40u64)
         .map(|number| {
             let controller = daemon.switches;
             std::thread::spawn(move || {
                 let (mut switch, message) = match number % 2 {
-                    0 => (
-                        Switch::connect(controller, V1_3),
-                        message::message(V1_3, message::HELLO, 0, &[0; 200]),
-                    ),
+                    0 => (Switch::connect(controller, V1_3), wire::message(V1_3, wire::HELLO, 0, &[0; 200])),
                     _ => {
-                        let (switch, xid) = Switch::greeted(controller, V1_3);
-                        (switch, message::features(V1_3, number, xid))
+                        let (switch, xid) = Switch::connect_greeted(controller, V1_3);
+                        (switch, wire::features(V1_3, number, xid))
                     }
                 };
+
                 for byte in message {
                     if !switch.send(&[byte]) {
                         return true;
                     }
                     std::thread::sleep(Duration::from_millis(100))
                 }
+
                 loop {
-                    match switch.hear() {
-                        Heard::End { .. } => return true,
-                        Heard::Nothing => return false,
-                        Heard::Message(_) => {}
+                    match switch.receive() {
+                        Received::End { .. } => return true,
+                        Received::Nothing => return false,
+                        Received::Message(_) => {}
                     }
                 }
             })
@@ -93,15 +97,17 @@ fn those_that_say_a_byte_at_a_time_are_given_up() {
     }
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     bystander.end("drips");
+
     daemon.end()
 }
 
-/// Connections for HTTP that never end their question take nothing from switches, and are given up.
+/// HTTP connections that never complete their request take no resources from switches and are closed.
 #[test]
 fn half_asked_questions_keep_nobody_out() {
     use std::io::{Read, Write};
-    let _alone = alone();
+    let _exclusive = exclusive();
     raise_descriptors();
+
     let daemon = Daemon::start();
     let mut open = Vec::new();
     for _ in 0..600 {
@@ -109,16 +115,19 @@ fn half_asked_questions_keep_nobody_out() {
         stream.write_all(b"GET /hea").expect("is there");
         open.push(stream)
     }
+
     std::thread::sleep(Duration::from_millis(200));
     let descriptors = daemon.descriptors();
     assert!(descriptors < 200, "{descriptors} descriptors are open");
-    drop(Switch::joined(daemon.switches, V1_3, 7));
-    // the first are let go after their ten seconds
+    drop(Switch::connect_ready(daemon.switches, V1_3, 7));
+
+    // the first connection was evicted, or its header timeout closes it
     let mut first = open.remove(0);
     first.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     let mut rest = Vec::new();
     let _ = first.read_to_end(&mut rest);
     drop(open);
     assert!(daemon.metric("beehive_connections") <= 1);
+
     daemon.end()
 }

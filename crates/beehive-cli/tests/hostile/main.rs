@@ -1,29 +1,29 @@
-//! Hostile switches against the program itself: whatever they send, it stays up, its memory is bounded, and another switch is
-//! served meanwhile, which is measured.
+//! Tests hostile switches against the controller process: it stays up, its memory is bounded, and a bystander is served
+//! meanwhile, whose latency is measured.
 //!
-//! The ordinary run is short. With `BEEHIVE_LONG=1` it is of full size: every byte changed to every other value, a minute of
-//! noise, 10 000 half-open connections, 10 000 000 forged addresses. Bytes are put together here, not by the codec that is
-//! under test.
+//! By default the tests are short. With `BEEHIVE_LONG=1` they have their full size: every byte changed to every other value, a
+//! minute of random bytes, 10 000 half-open connections, 10 000 000 forged addresses. The tests encode messages themselves,
+//! because the codec is under test.
 
 mod bystander;
 mod daemon;
-mod forged;
+mod forged_addresses;
 mod half_open;
-mod message;
 mod mutation;
-mod noise;
+mod random_bytes;
 mod switch;
+mod wire;
 
 use std::sync::{Mutex, MutexGuard};
 
-/// Whether the run is to be of full size.
+/// Returns whether the tests run at full size.
 fn is_long() -> bool {
     std::env::var("BEEHIVE_LONG").is_ok_and(|value| value == "1")
 }
 
-/// One test at a time: what is measured must not be another test's doing.
-fn alone() -> MutexGuard<'static, ()> {
+/// Runs the tests one at a time, so that their measurements do not influence each other.
+fn exclusive() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
-    // a test that failed holds nothing any more
+    // a failed test has poisoned the lock, but no longer uses the machine
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

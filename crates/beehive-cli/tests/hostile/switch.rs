@@ -1,14 +1,14 @@
-//! A switch at this end of a TCP connection, well behaved until it is told otherwise.
+//! A switch over TCP that behaves well unless a test sends something else.
 
-use crate::message::{self, V1_3};
+use crate::wire::{self, V1_3};
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest time that anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+/// Timeout of reads and writes, and of waiting for a message.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Switch {
     pub(crate) stream: TcpStream,
@@ -16,20 +16,20 @@ pub(crate) struct Switch {
     pub(crate) version: u8,
 }
 
-/// What came next.
+/// Result of waiting for a message.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum Received {
     Message(Vec<u8>),
-    /// The end of the connection, and whether it was a reset.
+    /// The connection ended, by a reset or not.
     End {
         reset: bool,
     },
-    /// Nothing, for as long as it was waited for.
+    /// Nothing arrived before the timeout.
     Nothing,
 }
 
-/// A connection from one of many addresses, so that there are ports enough for many connections in a row.
-fn connected(controller: SocketAddr) -> TcpStream {
+/// Connects from one of many loopback addresses, so that many connections in a row do not exhaust the ports.
+fn connect(controller: SocketAddr) -> TcpStream {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let source = Ipv4Addr::new(127, 1, (number % 7) as u8, 1 + (number % 50) as u8);
@@ -38,89 +38,93 @@ fn connected(controller: SocketAddr) -> TcpStream {
     socket.connect(&controller.into()).expect("accepts");
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true).expect("nodelay");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
+
     stream
 }
 
 impl Switch {
-    /// A connection on which nothing was said.
+    /// Connects and sends nothing.
     pub(crate) fn connect(controller: SocketAddr, version: u8) -> Switch {
-        Switch { stream: connected(controller), received: Vec::new(), version }
+        Switch { stream: connect(controller), received: Vec::new(), version }
     }
 
-    /// One that has said hello and been asked for its features; the number of that question.
-    pub(crate) fn greeted(controller: SocketAddr, version: u8) -> (Switch, u32) {
+    /// Connects and exchanges hello. Returns the transaction id of the features request.
+    pub(crate) fn connect_greeted(controller: SocketAddr, version: u8) -> (Switch, u32) {
         let mut switch = Switch::connect(controller, version);
-        switch.send(&message::hello(version));
-        let question = switch.until(|m| m[1] == message::FEATURES_REQUEST);
+        switch.send(&wire::hello(version));
+        let question = switch.until(|m| m[1] == wire::FEATURES_REQUEST);
         let xid =
             question.expect("asks for features")[4..8].first_chunk().map(|xid| u32::from_be_bytes(*xid));
         (switch, xid.expect("a whole header"))
     }
 
-    /// One that is set up.
-    pub(crate) fn joined(controller: SocketAddr, version: u8, node: u64) -> Switch {
-        let (mut switch, xid) = Switch::greeted(controller, version);
-        switch.send(&message::features(version, node, xid));
-        // its driver is known where flows are kept: the first thing to come from there is the question which it has
-        let question = switch.until(|m| message::asks_for_flows(version, m)).expect("is let in");
+    /// Connects and completes the handshake.
+    pub(crate) fn connect_ready(controller: SocketAddr, version: u8, node: u64) -> Switch {
+        let (mut switch, xid) = Switch::connect_greeted(controller, version);
+        switch.send(&wire::features(version, node, xid));
+        // the flow statistics request comes from the node app, so the driver is registered now
+        let question = switch.until(|m| wire::asks_for_flows(version, m)).expect("is let in");
         switch.answer(&question);
         switch
     }
 
-    /// Whether it could be sent; the other side may have closed, which is seen when reading.
+    /// Sends bytes. Returns `false` if the connection is closed; reading tells how it ended.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    pub(crate) fn hear(&mut self) -> Heard {
+    /// Waits for the next message.
+    pub(crate) fn receive(&mut self) -> Received {
         loop {
             if let Some(length) =
                 self.received.get(2..4).and_then(|l| l.first_chunk()).map(|l| u16::from_be_bytes(*l))
                 && self.received.len() >= usize::from(length)
             {
                 let rest = self.received.split_off(usize::from(length));
-                return Heard::Message(std::mem::replace(&mut self.received, rest));
+                return Received::Message(std::mem::replace(&mut self.received, rest));
             }
+
             let mut chunk = [0; 16 * 1024];
             match self.stream.read(&mut chunk) {
-                Ok(0) => return Heard::End { reset: false },
+                Ok(0) => return Received::End { reset: false },
                 Ok(bytes) => self.received.extend_from_slice(&chunk[..bytes]),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Heard::Nothing;
+                    return Received::Nothing;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Heard::End { reset: true },
+                Err(_) => return Received::End { reset: true },
             }
         }
     }
 
-    /// Answers what a controller asks, until something comes that is wanted; none: the connection ended, or nothing came.
+    /// Answers requests until a `wanted` message arrives. Returns `None` if the connection ends or the timeout passes.
     pub(crate) fn until(&mut self, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            let Heard::Message(heard) = self.hear() else { return None };
+        while began.elapsed() < TIMEOUT {
+            let Received::Message(heard) = self.receive() else { return None };
             if wanted(&heard) {
                 return Some(heard);
             }
             self.answer(&heard)
         }
+
         None
     }
 
+    /// Answers echo, barrier, flow statistics and port description requests, and ignores other messages.
     pub(crate) fn answer(&mut self, heard: &[u8]) {
         let (version, xid) =
             (self.version, heard[4..8].first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid)));
         let answer = match heard[1] {
-            message::ECHO_REQUEST => message::message(version, message::ECHO_REPLY, xid, &heard[8..]),
-            kind if kind == message::barrier_request(version) => {
-                message::message(version, kind + 1, xid, &[])
-            }
-            _ if message::asks_for_flows(version, heard) => message::no_flows(version, xid),
-            18 if version == V1_3 && heard.get(8..10) == Some(&[0, 13]) => message::port_description(xid),
+            wire::ECHO_REQUEST => wire::message(version, wire::ECHO_REPLY, xid, &heard[8..]),
+            kind if kind == wire::barrier_request(version) => wire::message(version, kind + 1, xid, &[]),
+            _ if wire::asks_for_flows(version, heard) => wire::no_flows(version, xid),
+            18 if version == V1_3 && heard.get(8..10) == Some(&[0, 13]) => wire::port_description(xid),
             _ => return,
         };
+
         self.send(&answer);
     }
 }

@@ -224,7 +224,7 @@ fn a_race_of_two_senders_is_found() {
     assert!(found.at.starts_with("step 1 (emit ") && found.at.ends_with("what apps sent differs"), "{found}");
     assert!(found.together.iter().any(|line| line.ends_with("Interest 1")), "{found}");
     assert!(found.spread_out.iter().any(|line| line.ends_with("Interest 2")), "{found}");
-    assert!(found.to_string().contains("the outcome depends on how cells are spread"));
+    assert!(found.to_string().contains("the outcome depends on how cells are distributed"));
 }
 
 /// Passes each message on once. The second handler must draw other numbers than its neighbours.

@@ -91,6 +91,7 @@ pub(crate) const SCTP: u8 = 132;
 impl Match {
     /// Adds "any VLAN tag" to a match that has a VLAN priority only. A match of 1.0 or 1.1 leaves it
     /// implicit; a match of 1.2 or later must state it.
+    #[cfg(feature = "text")]
     pub(crate) fn with_tag(self) -> Self {
         match (self.vlan, self.vlan_priority) {
             (None, Some(_)) => Self { vlan: Some(VlanMatch::Tagged), ..self },

@@ -7,10 +7,15 @@
 
 mod action;
 mod bundle;
+#[cfg(feature = "text")]
 mod canonical;
+#[cfg(feature = "text")]
 mod canonical_action;
+#[cfg(feature = "text")]
 mod canonical_field;
+#[cfg(feature = "text")]
 mod canonical_instructions;
+#[cfg(feature = "text")]
 mod canonical_sequence;
 mod embedded;
 mod experimenter;
@@ -21,6 +26,7 @@ mod flow_update;
 mod group;
 mod instruction;
 mod match_;
+#[cfg(feature = "text")]
 mod meaning;
 #[allow(clippy::module_inception)]
 mod message;
@@ -43,6 +49,7 @@ pub use action::{
     SetField, SetIpv4, SetQueue, SetTransport, SetVlanId, SetVlanPriority, SetWord,
 };
 pub use bundle::*;
+#[cfg(feature = "text")]
 pub use canonical::Canonical;
 pub use embedded::InnerMessage;
 pub use experimenter::*;

@@ -9,7 +9,7 @@ use super::source::Source as Told;
 use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
-use crate::error::{Error, ErrorKind, Part};
+use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
 /// A list of elements of a message. It borrows a slice to encode, or the bytes of a decoded message.
@@ -57,8 +57,9 @@ impl<'a, T: Value<'a>> List<'a, T> {
     }
 
     /// Creates a list of the elements in `bytes`, which are encoded in `version`.
+    #[cfg(feature = "text")]
     pub(crate) const fn of_bytes(version: Version, bytes: &'a [u8]) -> Self {
-        Self::wire(Reader::new(version, bytes, 0, Part::Message))
+        Self::wire(Reader::new(version, bytes, 0, crate::error::Part::Message))
     }
 
     /// Returns a list of elements of another type in the same bytes, or an empty list if this list is a

@@ -1,29 +1,29 @@
-//! What the emulated hosts say: packet-ins from templates that are patched in place, and the stamp that finds their answers again.
+//! Builds packet-ins from templates, with a stamp in each frame that identifies it in the answer.
 
 use super::wire::{self, Version, kind};
 
-/// Length of every frame of the generator, the shortest of Ethernet.
+/// Length of every frame in bytes, the minimum of Ethernet.
 pub(super) const FRAME_BYTES: usize = 64;
-/// Where the stamp lies: behind Ethernet, IPv4 and UDP, and behind Ethernet and ARP as well.
+/// Offset of the stamp: after Ethernet, IPv4 and UDP, and equally after Ethernet and ARP.
 const STAMP_AT: usize = 42;
 const IP_SUM_AT: usize = 24;
 const IP_SOURCE_AT: usize = 26;
 
-/// Which packet-in a frame came from. It is in the frame's payload, so it comes back in the packet-out.
+/// Identifies the packet-in of a frame. It is part of the payload, so a packet-out returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Random per run: frames of an earlier run that a controller kept do not count.
+    /// Random number of the run: frames of earlier runs that a controller has kept do not count.
     pub(super) run: u32,
-    /// The switch that sent it.
+    /// Number of the switch that sent the packet-in.
     pub(super) switch: u32,
-    /// Its place in that switch's window.
+    /// Slot in the window of that switch.
     pub(super) place: u16,
-    /// Its number among that switch's packet-ins.
+    /// Sequence number of the packet-in at that switch.
     pub(super) sequence: u64,
 }
 
 impl Stamp {
-    /// Finds the stamp of this run in a frame, also when the controller has added a VLAN tag.
+    /// Finds the stamp of this run in a frame, also if the controller has added a VLAN tag.
     #[inline]
     pub(super) fn read(run: u32, frame: &[u8]) -> Option<Self> {
         let at = [STAMP_AT, STAMP_AT + 4].into_iter().find(|at| wire::u32_at(frame, *at) == Some(run))?;
@@ -44,19 +44,19 @@ impl Stamp {
     }
 }
 
-/// A host: MAC and IPv4 address follow from the switch it is at and its number there.
+/// An emulated host. Its MAC and IPv4 addresses are computed from the fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Host {
-    /// The switch's number.
+    /// Number of its switch.
     pub(super) switch: u32,
-    /// The host's number at that switch.
+    /// Number of the host at that switch.
     pub(super) number: u16,
-    /// How many hosts a switch has.
+    /// Number of hosts per switch.
     pub(super) hosts: u32,
 }
 
 impl Host {
-    /// Locally administered, and no two hosts of a run share one.
+    /// Returns the MAC address, which is locally administered and unique within a run.
     #[inline]
     fn mac(self) -> [u8; 6] {
         let [_, s2, s1, s0] = self.switch.to_be_bytes();
@@ -64,7 +64,7 @@ impl Host {
         [0x02, s2, s1, s0, h1, h0]
     }
 
-    /// In 10.0.0.0/8; beyond 2^24 hosts addresses repeat.
+    /// Returns the IPv4 address in 10.0.0.0/8. Addresses repeat beyond 2^24 hosts.
     #[inline]
     fn address(self) -> u32 {
         let host = self.switch.wrapping_mul(self.hosts).wrapping_add(u32::from(self.number) + 1);
@@ -72,27 +72,29 @@ impl Host {
     }
 }
 
-/// A PACKET_IN message of one version, whole but for what differs from packet to packet.
+/// Template of a PACKET_IN message. Copies are patched with the fields that differ.
 #[derive(Debug, Clone)]
 pub(super) struct PacketIn {
     message: Vec<u8>,
     version: Version,
+    /// Offset of the frame in the message.
     frame_at: usize,
+    /// Checksum of the IPv4 header without its addresses, not yet folded.
     ip_sum: u32,
 }
 
 impl PacketIn {
-    /// A UDP packet from one known host to another.
+    /// Returns the template of a UDP packet from one known host to another.
     pub(super) fn unicast(version: Version) -> Self {
         let mut frame = [0_u8; FRAME_BYTES];
         frame[12..14].copy_from_slice(&[0x08, 0x00]);
         frame[14..24].copy_from_slice(&[0x45, 0, 0, (FRAME_BYTES - 14) as u8, 0, 0, 0x40, 0, 64, 17]);
-        // from port 49152 to port 9 (discard); a zero checksum means that there is none
+        // from port 49152 to port 9 (discard); a UDP checksum of 0 means none
         frame[34..42].copy_from_slice(&[0xc0, 0, 0, 9, 0, (FRAME_BYTES - 34) as u8, 0, 0]);
         Self::around(version, frame)
     }
 
-    /// A host's gratuitous ARP, by which the controller learns where it is.
+    /// Returns the template of a gratuitous ARP request, from which the controller learns the location of a host.
     pub(super) fn announcement(version: Version) -> Self {
         let mut frame = [0_u8; FRAME_BYTES];
         frame[..6].fill(0xff);
@@ -101,11 +103,13 @@ impl PacketIn {
         Self::around(version, frame)
     }
 
+    /// Wraps a frame into a PACKET_IN message.
     fn around(version: Version, frame: [u8; FRAME_BYTES]) -> Self {
         let mut message = Vec::new();
         let start = wire::begin(&mut message, version, kind::PACKET_IN, 0);
         message.extend_from_slice(&wire::NO_BUFFER.to_be_bytes());
         message.extend_from_slice(&[0, FRAME_BYTES as u8]);
+
         match version {
             // port, reason "no match", padding
             Version::V10 => message.extend_from_slice(&[0, 0, 0, 0]),
@@ -115,6 +119,7 @@ impl PacketIn {
                 message.extend_from_slice(&[0; 4 + 2]);
             }
         }
+
         let frame_at = message.len();
         message.extend_from_slice(&frame);
         wire::finish(&mut message, start);
@@ -142,10 +147,11 @@ impl PacketIn {
         let mut sum = self.ip_sum + (from >> 16) + (from & 0xffff) + (to >> 16) + (to & 0xffff);
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
+
         frame[IP_SUM_AT..IP_SUM_AT + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
     }
 
-    /// Appends the message for a host's announcement.
+    /// Appends the message for the announcement of a host.
     pub(super) fn append_announcement(
         &self,
         out: &mut Vec<u8>,
@@ -162,6 +168,7 @@ impl PacketIn {
         frame[38..42].copy_from_slice(&address);
     }
 
+    /// Appends the template, sets the fields of the message and the stamp, and returns the frame.
     #[inline]
     fn append<'a>(&self, out: &'a mut Vec<u8>, stamp: &Stamp, buffer: u32, port: u32) -> &'a mut [u8] {
         let start = out.len();
@@ -172,6 +179,7 @@ impl PacketIn {
             Version::V10 => message[14..16].copy_from_slice(&(port as u16).to_be_bytes()),
             Version::V13 => message[32..36].copy_from_slice(&port.to_be_bytes()),
         }
+
         let frame = &mut message[self.frame_at..];
         stamp.write(frame);
         frame
@@ -202,6 +210,7 @@ mod tests {
             assert_eq!(frame[..12], [0x02, 1, 0x11, 0x70, 0, 4, 0x02, 1, 0x11, 0x70, 0, 3]);
             let sum: u32 = frame[14..34].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
             assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the IPv4 header's checksum");
+
             assert_eq!(Stamp::read(STAMP.run, frame), Some(STAMP));
         }
     }
@@ -216,6 +225,7 @@ mod tests {
         let tagged = [&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat();
         assert_eq!(Stamp::read(STAMP.run, &tagged), Some(STAMP));
         assert_eq!(Stamp::read(STAMP.run + 1, frame), None);
+
         for length in 0..STAMP_AT + 18 {
             assert_eq!(Stamp::read(STAMP.run, &frame[..length]), None);
         }

@@ -1,34 +1,34 @@
-//! The generator's limits: what a run may ask for, and what a controller may do to it.
+//! The limits of the load generator: of its options, and of the resources that a controller can make it use.
 
 use std::time::Duration;
 
-/// Emulated switches in one run.
+/// Maximum number of emulated switches.
 pub(super) const SWITCHES_MAX: u32 = 65_536;
-/// Hosts per switch: their number is two bytes of the MAC address.
+/// Maximum number of hosts per switch: the number of a host takes two bytes of its MAC address.
 pub(super) const HOSTS_MAX: u32 = 65_535;
-/// Ports per switch: OpenFlow 1.0 has all of them in one FEATURES_REPLY.
+/// Maximum number of ports per switch: in OpenFlow 1.0 all of them must fit into one FEATURES_REPLY.
 pub(super) const PORTS_MAX: u32 = 1_000;
-/// Outstanding packet-ins per switch: the place in the window is 16 bits of a buffer id, and 0xffff means none.
+/// Maximum number of outstanding packet-ins per switch: the slot takes 16 bits of a buffer id, and 0xffff means none.
 pub(super) const WINDOW_MAX: u32 = 32_768;
-/// Threads of the generator.
+/// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;
-/// Different (source, destination) pairs that one switch goes through before it begins again.
+/// Maximum number of (source, destination) pairs of a switch; it sends them in a cycle.
 pub(super) const PAIRS_MAX: usize = 65_536;
-/// Bytes taken from a socket at once, shared by all switches of a thread.
+/// Length of the read buffer that all switches of a thread share, in bytes.
 pub(super) const READ_BYTES: usize = 256 * 1024;
-/// The longest OpenFlow message: its length field has 16 bits.
+/// Maximum length of an OpenFlow message: its length field has 16 bits.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
-/// Handshakes under way at once per thread, so that a listen backlog of 128 does not overflow.
+/// Maximum number of handshakes in flight per thread, so that an accept queue of 128 does not overflow.
 pub(super) const HANDSHAKES_AT_ONCE_MAX: usize = 32;
-/// Bytes waiting for a socket before a switch stops answering requests (a controller that asks and never reads).
+/// Maximum number of unsent bytes of a connection. It fails beyond that: the controller sends requests and does not read.
 pub(super) const UNSENT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Times a host is announced before the generator believes that the controller does not answer announcements.
+/// Number of announcements of a host after which the controller is assumed not to answer them.
 pub(super) const ANNOUNCEMENTS_MAX: u8 = 3;
-/// How many different reasons of lost connections are kept; the rest is only counted.
+/// Maximum number of distinct reasons of lost connections that are reported; further ones are only counted.
 pub(super) const FAULTS_KEPT_MAX: usize = 8;
-/// Longest latency that is told apart; slower ones count as this.
+/// Maximum latency of the histogram; slower answers count as this.
 pub(super) const LATENCY_MAX: Duration = Duration::from_secs(60);
-/// How often outstanding packet-ins are looked through for lost ones.
+/// Interval of checking outstanding packet-ins for timeouts.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(50);
-/// How long 1.3 switches wait for a table-miss flow before they send without one.
+/// Time that switches of OpenFlow 1.3 wait for a table-miss flow before they send without one.
 pub(super) const TABLE_MISS_WAIT: Duration = Duration::from_secs(2);

@@ -1,12 +1,13 @@
-//! `beehive bench openflow`: emulated switches against any OpenFlow controller.
+//! `beehive bench openflow`: measures any OpenFlow controller with emulated switches.
 //!
-//! The conductor (this file) leads worker threads through the stages of a run. A [`worker`] owns sockets and a poll loop for some switches;
-//! a [`switch`] is its protocol without I/O; a [`window`] knows which packet-ins wait; a [`frame`] is what hosts say; [`wire`] is OpenFlow.
+//! The conductor (this file) moves worker threads through the stages of a run. A [`worker`] owns the sockets and the poll loop
+//! of some switches; [`switch`] is their protocol without I/O; [`window`] tracks outstanding packet-ins; [`frame`] builds the
+//! packets of hosts; [`wire`] encodes OpenFlow, independently of the codec that the controller uses.
 
+mod cpu_time;
 mod frame;
 mod limits;
 mod options;
-mod processor_time;
 mod report;
 mod stage;
 mod switch;
@@ -31,18 +32,18 @@ pub(crate) use options::OpenflowArgs;
 use options::Plan;
 use report::{Observed, Report, grouped};
 use stage::{Shared, Stage};
-use worker::{Harvest, NAP, Worker};
+use worker::{POLL_INTERVAL, Worker, WorkerResult};
 
-/// Why there is no result. Displayed to people.
+/// Reason why there is no result, as a message for the user.
 #[derive(Debug)]
 enum Failure {
-    /// The address does not resolve, or nothing there accepts connections.
+    /// The address cannot be resolved, or does not accept connections.
     Unreachable { controller: String, why: String },
-    /// Some switches did not get through their handshake.
+    /// Some switches did not complete their handshake in time.
     Handshake { ready: u32, switches: u32, waited: Duration, faults: Vec<String> },
     /// All switches lost their connections.
-    Deserted { faults: Vec<String> },
-    /// The system refused a thread or a poll, or a thread died.
+    AllDisconnected { faults: Vec<String> },
+    /// The system refused a thread or a poll instance, or a thread panicked.
     System(String),
 }
 
@@ -52,7 +53,7 @@ impl fmt::Display for Failure {
             Self::Unreachable { controller, why } => {
                 return write!(
                     f,
-                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen there?"
+                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen at this address?"
                 );
             }
             Self::System(why) => return f.write_str(why),
@@ -64,11 +65,12 @@ impl fmt::Display for Failure {
                 )?;
                 faults
             }
-            Self::Deserted { faults } => {
+            Self::AllDisconnected { faults } => {
                 f.write_str("all switches lost their connections")?;
                 faults
             }
         };
+
         faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))?;
         if faults.iter().any(|fault| fault.contains("refused")) {
             f.write_str("\nIs the controller running, and does it listen at this address?")?;
@@ -76,6 +78,7 @@ impl fmt::Display for Failure {
         if faults.iter().any(|fault| fault.contains("os error 24")) {
             f.write_str("\nEach switch needs a file descriptor here and in the controller: raise the limit with `ulimit -n`.")?;
         }
+
         Ok(())
     }
 }
@@ -97,12 +100,12 @@ pub(crate) fn run(args: OpenflowArgs) -> ExitCode {
     } else {
         report.to_string()
     };
-    // a reader that went away (`| head`) has seen what it wanted
+    // a closed pipe (`| head`) is not a failure
     let _ = io::stdout().write_all(text.as_bytes());
     if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Leads the workers through a run, telling `progress` about it.
+/// Runs the benchmark. Reports its progress to `progress`.
 fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Failure> {
     let plan = Arc::new(Plan::new(args, resolve(args)?, RandomState::new().build_hasher().finish() as u32));
     let threads = args.threads.min(args.switches as usize);
@@ -112,18 +115,21 @@ fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Fail
     let led = conductor.lead();
     let mut observed = conductor.observed;
     shared.enter(Stage::Stop);
-    let mut harvests = Vec::with_capacity(threads);
+
+    let mut results = Vec::with_capacity(threads);
     for worker in workers {
-        let harvest =
+        let result =
             worker.join().map_err(|_| Failure::System("a thread of the generator panicked".into()))?;
-        harvests.push(harvest.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
+        results.push(result.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
     }
+
     led?;
     observed.switches_lost = shared.failed();
     observed.faults = shared.faults();
-    Ok(Report::new(args, &plan, &mut harvests, observed))
+    Ok(Report::new(args, &plan, &mut results, observed))
 }
 
+/// Resolves the address of the controller.
 fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     let unreachable = |why: String| Failure::Unreachable { controller: args.controller.clone(), why };
     let addresses: Vec<_> =
@@ -131,7 +137,7 @@ fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     match addresses.as_slice() {
         [] => Err(unreachable("the name has no address".into())),
         [address] => Ok(*address),
-        // a name with several addresses, say localhost: the first that listens
+        // a name with several addresses, such as localhost: take the first one that accepts a connection
         several => {
             let mut last = String::new();
             for address in several {
@@ -145,12 +151,13 @@ fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     }
 }
 
+/// Starts the worker threads and deals the switches out to them.
 fn start(
     args: &OpenflowArgs,
     plan: &Arc<Plan>,
     shared: &Arc<Shared>,
     threads: usize,
-) -> Result<Vec<JoinHandle<io::Result<Harvest>>>, Failure> {
+) -> Result<Vec<JoinHandle<io::Result<WorkerResult>>>, Failure> {
     let failure =
         |error: io::Error| Failure::System(format!("cannot start a thread of the generator: {error}"));
     (0..threads)
@@ -164,7 +171,7 @@ fn start(
         .inspect_err(|_| shared.enter(Stage::Stop))
 }
 
-/// Decides when the next stage begins.
+/// Moves the workers from stage to stage.
 struct Conductor<'a> {
     args: &'a OpenflowArgs,
     shared: &'a Shared,
@@ -180,93 +187,104 @@ impl Conductor<'_> {
             self.shared.enter(Stage::WarmUp);
             self.watch("warm-up", self.args.warmup)?;
         }
+
         self.measure()?;
         self.shared.enter(Stage::Drain);
-        // the workers notice within a nap, and tell what is outstanding with their next sweep
-        thread::sleep(3 * NAP + limits::SWEEP_EVERY);
+        // workers notice the stage within POLL_INTERVAL and report outstanding packet-ins with their next sweep
+        thread::sleep(3 * POLL_INTERVAL + limits::SWEEP_EVERY);
+
         let begun = Instant::now();
         while self.shared.sum(|p| &p.outstanding) > 0
             && begun.elapsed() < self.args.timeout
             && self.alive() > 0
         {
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
+
         Ok(())
     }
 
-    /// Switches that have not lost their connection.
+    /// Returns the number of switches that have not lost their connection.
     fn alive(&self) -> u32 {
         self.args.switches.saturating_sub(self.shared.failed())
     }
 
-    fn say(&mut self, words: fmt::Arguments<'_>) {
-        // progress is a courtesy: a closed standard error stops nothing
+    fn report(&mut self, words: fmt::Arguments<'_>) {
+        // a closed standard error does not stop the run
         let _ = writeln!(self.progress, "{words}");
     }
 
     fn connect(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        let mut said = begun;
+        let mut reported = begun;
         loop {
             let ready = self.shared.sum(|p| &p.ready);
             if ready == self.args.switches && self.shared.failed() == 0 {
                 break;
             }
+
             if self.shared.failed() > 0 || begun.elapsed() > self.args.connect_timeout {
                 let faults = self.shared.faults();
                 let switches = self.args.switches;
                 return Err(Failure::Handshake { ready, switches, waited: begun.elapsed(), faults });
             }
-            if said.elapsed() >= Duration::from_secs(1) {
-                said = Instant::now();
-                self.say(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
+
+            if reported.elapsed() >= Duration::from_secs(1) {
+                reported = Instant::now();
+                self.report(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
             }
-            thread::sleep(NAP / 5);
+
+            thread::sleep(POLL_INTERVAL / 5);
         }
+
         let connected = begun.elapsed();
-        // a flow that a 1.3 controller installs to hear of packets comes a little after the handshake; 1.0 needs none
+        // a controller installs the table-miss flow of OpenFlow 1.3 shortly after the handshake; 1.0 needs none
         while self.shared.sum(|p| &p.table_miss) < self.alive()
             && begun.elapsed() < connected + limits::TABLE_MISS_WAIT
         {
-            thread::sleep(NAP / 5);
+            thread::sleep(POLL_INTERVAL / 5);
         }
-        self.say(format_args!(
+
+        self.report(format_args!(
             "{} switches connected in {:.2} s",
             self.args.switches,
             connected.as_secs_f64()
         ));
+
         Ok(())
     }
 
     fn announce(&mut self) -> Result<(), Failure> {
         self.shared.enter(Stage::Announce);
         let begun = Instant::now();
-        let mut said = begun;
+        let mut reported = begun;
         while self.shared.sum(|p| &p.announced) < self.alive() {
             self.check_alive()?;
-            if said.elapsed() >= Duration::from_secs(1) {
-                said = Instant::now();
+            if reported.elapsed() >= Duration::from_secs(1) {
+                reported = Instant::now();
                 let done = self.shared.sum(|p| &p.announced);
-                self.say(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
+                self.report(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
             }
-            thread::sleep(NAP / 5);
+            thread::sleep(POLL_INTERVAL / 5);
         }
+
         let hosts = f64::from(self.args.macs) * f64::from(self.args.switches);
-        self.say(format_args!(
+        self.report(format_args!(
             "{} hosts announced in {:.2} s",
             grouped(hosts),
             begun.elapsed().as_secs_f64()
         ));
+
         Ok(())
     }
 
     fn check_alive(&self) -> Result<(), Failure> {
-        if self.alive() > 0 { Ok(()) } else { Err(Failure::Deserted { faults: self.shared.faults() }) }
+        if self.alive() > 0 { Ok(()) } else { Err(Failure::AllDisconnected { faults: self.shared.faults() }) }
     }
 
     fn measure(&mut self) -> Result<(), Failure> {
-        let controller = || self.args.controller_pid.and_then(processor_time::of_process);
-        let generator = || processor_time::of_process(std::process::id());
+        let controller = || self.args.controller_pid.and_then(cpu_time::of_process);
+        let generator = || cpu_time::of_process(std::process::id());
         let before = (controller(), generator());
         let begun = Instant::now();
         self.shared.enter(Stage::Measure);
@@ -276,10 +294,11 @@ impl Conductor<'_> {
         self.observed.controller_cpu = spent(controller(), before.0);
         self.observed.generator_cpu = spent(generator(), before.1);
         self.observed.seconds = rates;
+
         Ok(())
     }
 
-    /// Waits, and says and returns the rate of each second.
+    /// Waits for `duration`. Reports and returns the rate of answers of each second.
     fn watch(&mut self, what: &str, duration: Duration) -> Result<Vec<f64>, Failure> {
         let begun = Instant::now();
         let end = begun + duration;
@@ -289,14 +308,16 @@ impl Conductor<'_> {
             let wake = (last + Duration::from_secs(1)).min(end);
             while Instant::now() < wake {
                 self.check_alive()?;
-                thread::sleep(NAP.min(wake.saturating_duration_since(Instant::now())));
+                thread::sleep(POLL_INTERVAL.min(wake.saturating_duration_since(Instant::now())));
             }
+
             let (now, answered) = (Instant::now(), self.shared.answered());
             let elapsed = now.duration_since(last);
-            // the last piece of a second is too short to judge
+            // a fraction of a second at the end is too short for a rate
             if elapsed < Duration::from_millis(500) && !rates.is_empty() {
                 break;
             }
+
             let rate = answered.saturating_sub(last_answered) as f64 / elapsed.as_secs_f64();
             silent_s = if answered == last_answered { silent_s + 1 } else { 0 };
             let outstanding = self.shared.sum(|p| &p.outstanding);
@@ -305,14 +326,17 @@ impl Conductor<'_> {
                 0 => String::new(),
                 lost => format!(", {lost} switches lost"),
             };
+
             let at = now.duration_since(begun).as_secs_f64();
-            self.say(format_args!(
+            self.report(format_args!(
                 "{what:>8}{at:>4.0} s {:>12} answered/s, {outstanding} outstanding{silence}{lost}",
                 grouped(rate)
             ));
             rates.push(rate);
+
             (last, last_answered) = (now, answered);
         }
+
         Ok(rates)
     }
 }

@@ -1,4 +1,4 @@
-//! The command line of `beehive bench openflow`, and the plan that the threads share.
+//! The command line of `beehive bench openflow`, and the plan that its threads share.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::frame::PacketIn;
 use super::limits;
 use super::wire::Version;
 
-/// Measures an OpenFlow controller: emulated switches send it packets that ask for forwarding
+/// Measures an OpenFlow controller with emulated switches that send packet-ins
 ///
-/// Emulates switches that connect to any controller, announces their hosts so that the controller learns where they are, and then sends
-/// packets between known hosts. It counts packet-ins that were answered: by a packet-out that carries the frame, or by a flow-mod or
-/// packet-out that releases the buffered packet. An answer of a flow-mod and a packet-out together counts once.
+/// Emulated switches connect to a controller, announce their hosts so that the controller learns their locations, and then send
+/// packets between known hosts. A packet-in counts as answered when a packet-out returns its frame, or when a flow-mod or
+/// packet-out releases its buffer. A flow-mod and a packet-out for the same packet count once.
 ///
 ///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
 ///   latency      every switch has one outstanding: how long does an answer take?
 ///
-/// Packets are not buffered at the switch and 64 bytes long (as Open vSwitch sends them, the controller must send them back whole),
-/// unless --buffers is given. The progress of each second goes to standard error, the result to standard output.
+/// Packets have 64 bytes and are not buffered at the switch unless --buffers is given: as with Open vSwitch, the controller must
+/// return the whole packet. The progress of each second goes to standard error, the result to standard output.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment, after_help = EXAMPLES)]
 pub(crate) struct OpenflowArgs {
@@ -27,15 +27,15 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6653")]
     pub(super) controller: String,
 
-    /// How many switches to emulate
+    /// Number of switches
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::SWITCHES_MAX)))]
     pub(super) switches: u32,
 
-    /// How many hosts (MAC addresses) each switch has
+    /// Number of hosts (MAC addresses) per switch
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=i64::from(limits::HOSTS_MAX)))]
     pub(super) macs: u32,
 
-    /// How many ports each switch has; hosts are spread over them
+    /// Number of ports per switch; hosts are spread over them
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=i64::from(limits::PORTS_MAX)))]
     pub(super) ports: u32,
 
@@ -43,23 +43,23 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, value_enum, default_value_t = Mode::Throughput)]
     pub(super) mode: Mode,
 
-    /// Newest OpenFlow version of the switches; 1.3 falls back to 1.0 when the controller knows no more
+    /// Newest OpenFlow version of the switches; 1.3 falls back to 1.0 if the controller does not support it
     #[arg(long, value_enum, default_value_t = OpenflowVersion::V13)]
     pub(super) of: OpenflowVersion,
 
-    /// How long to measure, in seconds
+    /// Duration of the measurement in seconds
     #[arg(long, default_value = "10", value_parser = seconds)]
     pub(super) seconds: Duration,
 
-    /// How long to send before measuring, in seconds
+    /// Duration of the warm-up before the measurement in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", default_missing_value = "3", num_args = 0..=1, value_parser = seconds_or_none)]
     pub(super) warmup: Duration,
 
-    /// Packet-ins outstanding per switch [default: 128 with many switches, more with few; always 1 in latency mode]
+    /// Maximum number of outstanding packet-ins per switch [default: 128 to 2048, depending on --switches; 1 in latency mode]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::WINDOW_MAX)))]
     pub(super) window: Option<u32>,
 
-    /// Buffer packets at the switch: packet-ins carry a buffer id, answers may name it
+    /// Buffer packets at the switch: packet-ins have a buffer id that answers may release
     #[arg(long)]
     pub(super) buffers: bool,
 
@@ -67,24 +67,24 @@ pub(crate) struct OpenflowArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Threads of the generator; one is faster than most controllers
+    /// Number of threads of the load generator; one is faster than most controllers
     #[arg(long, default_value_t = 1, value_parser = threads)]
     pub(super) threads: usize,
 
-    /// Look for answers all the time instead of sleeping until they come: takes the generator's own waking up out of latencies, and needs
-    /// a core for each of its threads
+    /// Poll for answers without sleeping: excludes the wake-up time of the load generator from latencies, but needs a core per
+    /// thread
     #[arg(long)]
     pub(super) busy_poll: bool,
 
-    /// When a packet-in counts as unanswered, in seconds
+    /// Time after which a packet-in counts as unanswered, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(super) timeout: Duration,
 
-    /// How long all switches together may take to connect, in seconds
+    /// Time for all switches together to connect, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
     pub(super) connect_timeout: Duration,
 
-    /// Process id of the controller on this machine: its processor time per answer is reported (Linux)
+    /// Process id of the controller on this machine, to report its CPU time per answer (Linux only)
     #[arg(long, value_name = "PID")]
     pub(super) controller_pid: Option<u32>,
 }
@@ -99,7 +99,7 @@ Read the result with these lines in mind: `flooded` above 0 means that the contr
 means that the generator, not the controller, was the limit (then give it more --threads).
 Exit status: 0 measured; 1 not measured, or switches were lost on the way; 2 wrong usage.";
 
-/// What is measured.
+/// The quantity to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
     /// A window of outstanding packet-ins per switch
@@ -109,6 +109,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
+    /// Returns the name as on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -117,7 +118,7 @@ impl Mode {
     }
 }
 
-/// `--of` as people write it.
+/// Value of `--of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OpenflowVersion {
     /// OpenFlow 1.0
@@ -128,6 +129,7 @@ pub(super) enum OpenflowVersion {
     V13,
 }
 
+/// Parses a positive number of seconds, at most one day.
 fn seconds(text: &str) -> Result<Duration, String> {
     match seconds_or_none(text)? {
         Duration::ZERO => Err("must be more than 0".into()),
@@ -135,6 +137,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses a number of seconds, at most one day; 0 is allowed.
 fn seconds_or_none(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if !(0.0..=86_400.0).contains(&seconds) {
@@ -150,7 +153,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What all threads of a run need to know; it does not change.
+/// The parameters of a run, shared by all threads.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) controller: SocketAddr,
@@ -161,15 +164,16 @@ pub(super) struct Plan {
     pub(super) buffers: bool,
     pub(super) busy_poll: bool,
     pub(super) timeout: Duration,
-    /// Random, in every stamp.
+    /// Random number of this run, part of every stamp.
     pub(super) run: u32,
-    /// (source, destination) in the order in which packets are sent; never both on one port.
+    /// Pairs (source, destination) of hosts in sending order; the two are never at the same port.
     pub(super) pairs: Vec<(u16, u16)>,
+    /// By version: the packet between hosts, and the announcement.
     templates: [[PacketIn; 2]; 2],
 }
 
 impl Plan {
-    /// The plan for these arguments against the controller at this address.
+    /// Returns the plan for these arguments and the resolved address of the controller.
     pub(super) fn new(args: &OpenflowArgs, controller: SocketAddr, run: u32) -> Self {
         let window = match args.mode {
             Mode::Latency => 1,
@@ -196,31 +200,31 @@ impl Plan {
         }
     }
 
-    /// The packet between hosts in this version.
+    /// Returns the template of a packet between hosts.
     #[inline]
     pub(super) fn unicast(&self, version: Version) -> &PacketIn {
         let [[v10, _], [v13, _]] = &self.templates;
         if version == Version::V10 { v10 } else { v13 }
     }
 
-    /// The announcement of a host in this version.
+    /// Returns the template of the announcement of a host.
     pub(super) fn announcement(&self, version: Version) -> &PacketIn {
         let [[_, v10], [_, v13]] = &self.templates;
         if version == Version::V10 { v10 } else { v13 }
     }
 
-    /// The port a host is at, from 1.
+    /// Returns the port of a host, counted from 1.
     #[inline]
     pub(super) fn port(&self, host: u16) -> u16 {
         port_of(host, self.ports)
     }
 }
 
-/// Outstanding packet-ins of all switches together when `--window` is not given: enough that neither side waits for the other.
+/// Default number of outstanding packet-ins of all switches together: enough to keep both sides busy.
 const WINDOW_TOTAL: u32 = 8_192;
-/// ... but no switch has fewer,
+/// Minimum of the default window of a switch.
 const WINDOW_MIN: u32 = 128;
-/// ... or more.
+/// Maximum of the default window of a switch.
 const WINDOW_ALONE: u32 = 2_048;
 
 #[inline]
@@ -228,7 +232,7 @@ fn port_of(host: u16, ports: u32) -> u16 {
     (u32::from(host) % ports) as u16 + 1
 }
 
-/// Every host sends to up to sixteen others, all in one shuffled order that is the same in every run.
+/// Returns the pairs of hosts: each host sends to up to sixteen others. The shuffled order is the same in every run.
 fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     let rounds = (hosts - 1).min(16).min((limits::PAIRS_MAX as u32 / hosts).max(1));
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -238,17 +242,19 @@ fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
         random ^= random << 17;
         random % below
     };
+
     let mut pairs = Vec::with_capacity((hosts * rounds) as usize);
     for _ in 0..rounds {
         for source in 0..hosts {
             let mut destination = (source + 1 + next(u64::from(hosts) - 1) as u32) % hosts;
-            // there are at least two ports and two hosts, so one on another port exists
+            // terminates: there are at least two ports and two hosts, so another port has a host
             while port_of(destination as u16, ports) == port_of(source as u16, ports) {
                 destination = (destination + 1) % hosts;
             }
             pairs.push((source as u16, destination as u16));
         }
     }
+
     for i in (1..pairs.len()).rev() {
         pairs.swap(i, next(i as u64 + 1) as usize);
     }

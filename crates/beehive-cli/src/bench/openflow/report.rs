@@ -1,4 +1,4 @@
-//! The result of a run: for people as text, for programs as one JSON object.
+//! The result of a run, as text and as one JSON object.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::options::{OpenflowArgs, OpenflowVersion, Plan};
 use super::tally::Counts;
-use super::worker::Harvest;
+use super::worker::WorkerResult;
 
-/// All that a run found out. Times have their unit in the name.
+/// The result of a run. Field names have the unit of times.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) controller: String,
     pub(super) mode: &'static str,
-    /// The version spoken; "mixed" when the controller did not negotiate the same with all.
+    /// Negotiated version, or "mixed" if the switches negotiated different ones.
     pub(super) openflow: &'static str,
     pub(super) switches: u32,
     pub(super) hosts_per_switch: u32,
@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub(super) buffers: bool,
     pub(super) threads: usize,
     pub(super) seconds: f64,
-    /// Packet-ins answered.
+    /// Number of answered packet-ins.
     pub(super) answered: u64,
     pub(super) rate_per_second: Rate,
     pub(super) latency_ns: Latency,
@@ -37,18 +37,18 @@ pub(super) struct Report {
     pub(super) misdirected: u64,
     pub(super) openflow_errors: u64,
     pub(super) unknown_requests: u64,
-    /// Switches with a table-miss flow (1.3), without which a real switch would send nothing; in 1.0 none is needed.
+    /// Number of switches with a table-miss flow, without which a real switch of 1.3 would send nothing. 1.0 needs none.
     pub(super) switches_with_table_miss: u32,
-    /// Switches that lost their connection.
+    /// Number of switches that lost their connection.
     pub(super) switches_lost: u32,
-    /// Why the first few did.
+    /// Distinct reasons of lost connections, up to a limit.
     pub(super) faults: Vec<String>,
-    /// Absent without `--controller-pid`.
-    pub(super) controller_cpu: Option<Processor>,
-    pub(super) generator_cpu: Option<Processor>,
+    /// CPU time of the controller; `null` without `--controller-pid`.
+    pub(super) controller_cpu: Option<CpuUse>,
+    pub(super) generator_cpu: Option<CpuUse>,
 }
 
-/// Packet-ins answered per second: over the whole time, and of single seconds.
+/// Answered packet-ins per second: the mean of the whole run; minimum, median and maximum of single seconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Rate {
     pub(super) mean: f64,
@@ -57,7 +57,7 @@ pub(super) struct Rate {
     pub(super) max: f64,
 }
 
-/// From sending a packet-in to reading its answer.
+/// Time from sending a packet-in to reading its answer, in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Latency {
     pub(super) min: u64,
@@ -69,26 +69,27 @@ pub(super) struct Latency {
     pub(super) max: u64,
 }
 
-/// How evenly the controller serves its switches.
+/// Distribution of answers over switches.
 #[derive(Debug, Serialize)]
 pub(super) struct Fairness {
-    /// Answers per second of the switch that got fewest.
+    /// Answers per second of the slowest switch.
     pub(super) slowest_per_second: f64,
-    /// ... and of the one that got most.
+    /// Answers per second of the fastest switch.
     pub(super) fastest_per_second: f64,
-    /// Their share of the mean: 1 is fair.
+    /// Ratio of the slowest switch to the mean; 1 is fair.
     pub(super) slowest_to_mean: f64,
+    /// Ratio of the fastest switch to the mean; 1 is fair.
     pub(super) fastest_to_mean: f64,
 }
 
-/// Processor time of a process while measuring.
+/// CPU use of a process during the measurement.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Processor {
+pub(super) struct CpuUse {
     pub(super) cores: f64,
     pub(super) ns_per_answer: f64,
 }
 
-impl Processor {
+impl CpuUse {
     fn new(used: Duration, elapsed: Duration, answered: u64) -> Self {
         Self {
             cores: ratio(used.as_secs_f64(), elapsed.as_secs_f64()),
@@ -97,44 +98,46 @@ impl Processor {
     }
 }
 
-/// What the conductor saw while the workers measured.
+/// Observations of the conductor during the measurement.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Answers per second, of each second.
+    /// Answers per second in each second.
     pub(super) seconds: Vec<f64>,
-    /// Processor time that the controller and the generator used, and over which time.
+    /// Duration of the measurement.
     pub(super) elapsed: Duration,
+    /// CPU time of the controller; `None` without `--controller-pid`.
     pub(super) controller_cpu: Option<Duration>,
+    /// CPU time of this process; `None` if it cannot be read.
     pub(super) generator_cpu: Option<Duration>,
     pub(super) switches_lost: u32,
     pub(super) faults: Vec<String>,
 }
 
 impl Report {
-    /// Puts the workers' harvests together.
+    /// Combines the results of the workers.
     pub(super) fn new(
         args: &OpenflowArgs,
         plan: &Plan,
-        harvests: &mut [Harvest],
+        results: &mut [WorkerResult],
         mut observed: Observed,
     ) -> Self {
         let mut counts = Counts::default();
         let mut latencies: Option<Histogram<u64>> = None;
         let (mut mean, mut longest) = (0.0, Duration::ZERO);
         let mut shares = Vec::new();
-        for harvest in harvests.iter_mut() {
-            counts += harvest.tally.counts;
-            let seconds = harvest.measured.as_secs_f64();
-            mean += ratio(harvest.tally.counts.answered as f64, seconds);
-            longest = longest.max(harvest.measured);
-            shares.extend(harvest.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
+        for result in results.iter_mut() {
+            counts += result.tally.counts;
+            let seconds = result.measured.as_secs_f64();
+            mean += ratio(result.tally.counts.answered as f64, seconds);
+            longest = longest.max(result.measured);
+            shares.extend(result.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
             match &mut latencies {
-                None => latencies = Some(harvest.tally.latencies().clone()),
-                // both have the same bounds, so adding cannot fail
-                Some(all) => all.add(harvest.tally.latencies()).unwrap_or_default(),
+                None => latencies = Some(result.tally.latencies().clone()),
+                // cannot fail: all histograms have the same bounds
+                Some(all) => all.add(result.tally.latencies()).unwrap_or_default(),
             }
         }
-        let on_v10: u32 = harvests.iter().map(|h| h.on_v10).sum();
+        let on_v10: u32 = results.iter().map(|h| h.on_v10).sum();
         let per_answer = |count: u64| ratio(count as f64, counts.answered as f64);
         observed.seconds.sort_by(f64::total_cmp);
         Self {
@@ -149,7 +152,7 @@ impl Report {
             hosts_per_switch: args.macs,
             window: plan.window,
             buffers: plan.buffers,
-            threads: harvests.len(),
+            threads: results.len(),
             seconds: longest.as_secs_f64(),
             answered: counts.answered,
             rate_per_second: Rate {
@@ -169,24 +172,24 @@ impl Report {
             misdirected: counts.misdirected,
             openflow_errors: counts.errors,
             unknown_requests: counts.unknown,
-            switches_with_table_miss: harvests.iter().map(|h| h.table_miss).sum(),
+            switches_with_table_miss: results.iter().map(|h| h.table_miss).sum(),
             switches_lost: observed.switches_lost,
             faults: observed.faults,
             controller_cpu: observed
                 .controller_cpu
-                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+                .map(|used| CpuUse::new(used, observed.elapsed, counts.answered)),
             generator_cpu: observed
                 .generator_cpu
-                .map(|used| Processor::new(used, observed.elapsed, counts.answered)),
+                .map(|used| CpuUse::new(used, observed.elapsed, counts.answered)),
         }
     }
 
-    /// Whether the figures can be trusted: something was answered, and every switch stayed to the end.
+    /// Returns whether the result is valid: packet-ins were answered, and no switch lost its connection.
     pub(super) fn is_sound(&self) -> bool {
         self.answered > 0 && self.switches_lost == 0
     }
 
-    /// What a reader should know before believing the figures.
+    /// Returns warnings that affect the interpretation of the result.
     pub(super) fn warnings(&self, args: &OpenflowArgs) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut warn = |condition: bool, words: String| {
@@ -194,14 +197,16 @@ impl Report {
                 warnings.push(words);
             }
         };
+
         warn(
             self.answered == 0,
-            "not one packet-in was answered: does the controller forward between learned hosts?".into(),
+            "no packet-in was answered: does the controller forward between learned hosts?".into(),
         );
         warn(
             args.of == OpenflowVersion::V13 && self.openflow != "1.3",
             format!("the controller fell back to OpenFlow {}", self.openflow),
         );
+
         warn(
             self.switches_with_table_miss < self.switches,
             format!(
@@ -209,10 +214,11 @@ impl Report {
                 self.switches - self.switches_with_table_miss
             ),
         );
+
         warn(
             self.flooded * 100 > self.answered,
             format!(
-                "{} answers flooded packets whose destination was announced: it does not learn, or forgets",
+                "{} answers flooded packets whose destination was announced: the controller does not learn, or forgets",
                 self.flooded
             ),
         );
@@ -224,6 +230,7 @@ impl Report {
             busy,
             "the generator was busy nearly all the time and may be the limit: try more --threads".into(),
         );
+
         warnings
     }
 }
@@ -257,7 +264,7 @@ impl Fairness {
     }
 }
 
-/// 0 where nothing was measured: JSON has no NaN.
+/// Returns `part / whole`, or 0 if `whole` is 0, because JSON has no NaN.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -287,6 +294,7 @@ impl fmt::Display for Report {
             self.seconds,
             self.controller
         )?;
+
         writeln!(
             f,
             "  answered     {} packet-ins/s; single seconds: min {}, median {}, max {}; {} in all",
@@ -296,15 +304,17 @@ impl fmt::Display for Report {
             grouped(rate.max),
             grouped(self.answered as f64)
         )?;
+
         writeln!(
             f,
             "  latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
-            micros(latency.p50),
-            micros(latency.p90),
-            micros(latency.p99),
-            micros(latency.p99_9),
-            micros(latency.max)
+            latency_text(latency.p50),
+            latency_text(latency.p90),
+            latency_text(latency.p99),
+            latency_text(latency.p99_9),
+            latency_text(latency.max)
         )?;
+
         writeln!(
             f,
             "  switches     slowest {}/s ({:.2} of the mean), fastest {}/s ({:.2}); {} lost",
@@ -314,11 +324,13 @@ impl fmt::Display for Report {
             fairness.fastest_to_mean,
             self.switches_lost
         )?;
+
         writeln!(
             f,
             "  per answer   {:.2} flow-mods, {:.2} packet-outs",
             self.flow_mods_per_answer, self.packet_outs_per_answer
         )?;
+
         writeln!(
             f,
             "  otherwise    unanswered {}, repeated {}, foreign {}, flooded {}, misdirected {}, errors {}, unknown requests {}",
@@ -330,16 +342,18 @@ impl fmt::Display for Report {
             self.openflow_errors,
             self.unknown_requests
         )?;
+
         for (name, cpu) in [("controller", self.controller_cpu), ("generator", self.generator_cpu)] {
             if let Some(cpu) = cpu {
                 writeln!(f, "  {name:<12} {:.2} cores, {:.0} ns per answer", cpu.cores, cpu.ns_per_answer)?;
             }
         }
+
         self.faults.iter().try_for_each(|fault| writeln!(f, "  lost         {fault}"))
     }
 }
 
-/// 1234567 as `1 234 567`.
+/// Formats a number with groups of three digits, such as `1 234 567`.
 pub(super) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
@@ -352,7 +366,7 @@ pub(super) fn grouped(number: f64) -> String {
     text
 }
 
-fn micros(ns: u64) -> String {
+fn latency_text(ns: u64) -> String {
     match ns {
         0..10_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
         _ => format!("{:.1} ms", ns as f64 / 1e6),

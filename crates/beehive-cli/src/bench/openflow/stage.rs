@@ -1,26 +1,26 @@
-//! What the conductor and the worker threads tell each other: the stage of the run, and how far the workers are.
+//! State shared by the conductor and the worker threads: the stage of the run and the progress of the workers.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::limits::FAULTS_KEPT_MAX;
-use super::switch::Offer;
+use super::switch::Load;
 
-/// The stages of a run, in their order.
+/// The stages of a run, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Stage {
-    /// Switches connect and shake hands.
+    /// Switches connect and complete their handshakes.
     Connect,
-    /// Hosts are announced.
+    /// Switches announce their hosts.
     Announce,
-    /// Traffic that does not count yet.
+    /// Switches send traffic that does not count.
     WarmUp,
-    /// Traffic that counts.
+    /// Switches send traffic that counts.
     Measure,
-    /// The last answers are awaited.
+    /// Switches wait for the last answers.
     Drain,
-    /// Threads end.
+    /// Threads exit.
     Stop,
 }
 
@@ -28,25 +28,29 @@ impl Stage {
     const ALL: [Self; 6] =
         [Self::Connect, Self::Announce, Self::WarmUp, Self::Measure, Self::Drain, Self::Stop];
 
-    /// What switches send in this stage.
-    pub(super) fn offer(self) -> Offer {
+    /// Returns what switches send in this stage.
+    pub(super) fn offer(self) -> Load {
         match self {
-            Self::Connect | Self::Drain | Self::Stop => Offer::Nothing,
-            Self::Announce => Offer::Announcements,
-            Self::WarmUp | Self::Measure => Offer::Traffic,
+            Self::Connect | Self::Drain | Self::Stop => Load::None,
+            Self::Announce => Load::Announcements,
+            Self::WarmUp | Self::Measure => Load::Traffic,
         }
     }
 }
 
-/// What one worker has reached. Only it writes; each has cache lines of its own.
+/// Progress of one worker, written by that worker only. Aligned to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Progress {
+    /// Number of switches that have completed their handshake.
     pub(super) ready: AtomicU32,
+    /// Number of switches that have a table-miss flow or need none.
     pub(super) table_miss: AtomicU32,
+    /// Number of switches that have announced all hosts.
     pub(super) announced: AtomicU32,
+    /// Number of outstanding packet-ins at the last sweep.
     pub(super) outstanding: AtomicU32,
-    /// Of the whole run, never set back.
+    /// Number of answered packet-ins since the start of the run.
     pub(super) answered: AtomicU64,
 }
 
@@ -55,20 +59,23 @@ pub(super) struct Progress {
 pub(super) struct Shared {
     stage: AtomicU8,
     progress: Vec<Progress>,
+    /// Number of switches that have lost their connection.
     failed: AtomicU32,
-    faults: Mutex<Vec<Loss>>,
+    faults: Mutex<Vec<Disconnects>>,
 }
 
 /// Switches that lost their connections for the same reason.
 #[derive(Debug)]
-struct Loss {
+struct Disconnects {
     reason: String,
+    /// The first of these switches.
     first: u32,
+    /// Number of further switches.
     others: u32,
 }
 
 impl Shared {
-    /// For this many workers.
+    /// Returns the state at the start of a run with this number of workers.
     pub(super) fn new(workers: usize) -> Self {
         Self {
             stage: AtomicU8::new(Stage::Connect as u8),
@@ -78,55 +85,55 @@ impl Shared {
         }
     }
 
-    /// The stage of the run.
+    /// Returns the current stage.
     #[inline]
     pub(super) fn stage(&self) -> Stage {
         Stage::ALL.get(usize::from(self.stage.load(Ordering::Acquire))).copied().unwrap_or(Stage::Stop)
     }
 
-    /// Begins a stage; the workers follow within [`super::worker::NAP`].
+    /// Starts a stage. Workers notice it within [`super::worker::POLL_INTERVAL`].
     pub(super) fn enter(&self, stage: Stage) {
         self.stage.store(stage as u8, Ordering::Release);
     }
 
-    /// Where worker `index` writes its progress.
+    /// Returns the progress of worker `index`.
     ///
     /// # Panics
-    /// When there are fewer workers.
+    /// If there are fewer workers.
     pub(super) fn progress(&self, index: usize) -> &Progress {
         &self.progress[index]
     }
 
-    /// The sum of one counter over all workers.
+    /// Returns the sum of a counter over all workers.
     pub(super) fn sum(&self, counter: impl Fn(&Progress) -> &AtomicU32) -> u32 {
         self.progress.iter().map(|p| counter(p).load(Ordering::Relaxed)).sum()
     }
 
-    /// Answers so far, of all workers.
+    /// Returns the number of answers of all workers since the start of the run.
     pub(super) fn answered(&self) -> u64 {
         self.progress.iter().map(|p| p.answered.load(Ordering::Relaxed)).sum()
     }
 
-    /// Notes that a switch has lost its connection, with the reason.
+    /// Records that a switch has lost its connection.
     pub(super) fn fail(&self, switch: u32, reason: String) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = faults.iter_mut().find(|loss| loss.reason == reason) {
             known.others += 1;
         } else if faults.len() < FAULTS_KEPT_MAX {
-            faults.push(Loss { reason, first: switch, others: 0 });
+            faults.push(Disconnects { reason, first: switch, others: 0 });
         }
     }
 
-    /// How many switches have lost their connection.
+    /// Returns the number of switches that have lost their connection.
     pub(super) fn failed(&self) -> u32 {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// The first few reasons, each with the switches it befell.
+    /// Describes the first distinct reasons, each with the switches that it concerns.
     pub(super) fn faults(&self) -> Vec<String> {
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = |loss: &Loss| match loss.others {
+        let words = |loss: &Disconnects| match loss.others {
             0 => format!("switch {}: {}", loss.first, loss.reason),
             others => format!("switch {} and {others} more: {}", loss.first, loss.reason),
         };
@@ -139,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_reasons_are_told_once_and_kept_within_bounds() {
+    fn equal_reasons_are_reported_once_and_their_number_is_bounded() {
         let shared = Shared::new(1);
         (0..3).for_each(|switch| shared.fail(switch, "refused".into()));
         shared.fail(9, "reset".into());

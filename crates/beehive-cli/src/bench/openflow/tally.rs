@@ -1,4 +1,4 @@
-//! What one thread counts while it measures.
+//! The counters and latencies of one worker thread.
 
 use std::ops::AddAssign;
 
@@ -6,28 +6,28 @@ use hdrhistogram::Histogram;
 
 use super::limits::LATENCY_MAX;
 
-/// Counts that are sums over switches and threads.
+/// Counters that are added up over switches and threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Packet-ins answered.
+    /// Number of answered packet-ins.
     pub(super) answered: u64,
-    /// Flow-mods received.
+    /// Number of received flow-mods.
     pub(super) flow_mods: u64,
-    /// Packet-outs received.
+    /// Number of received packet-outs.
     pub(super) packet_outs: u64,
-    /// Packet-ins not answered in time.
+    /// Number of packet-ins that were not answered in time.
     pub(super) unanswered: u64,
-    /// Answers to packet-ins that were answered or given up before.
+    /// Number of answers to packet-ins that had been answered or had timed out.
     pub(super) repeated: u64,
-    /// Packet-outs that name no packet-in of this switch (LLDP probes, packets of another switch).
+    /// Number of packet-outs that do not answer a packet-in of this switch (LLDP probes, packets of other switches).
     pub(super) foreign: u64,
-    /// Answers that flood a packet whose destination was announced.
+    /// Number of answers that flood a packet although its destination was announced.
     pub(super) flooded: u64,
-    /// Answers that send a packet to a port where its destination is not.
+    /// Number of answers that send a packet to a port other than that of its destination.
     pub(super) misdirected: u64,
-    /// OpenFlow errors received.
+    /// Number of received OpenFlow errors.
     pub(super) errors: u64,
-    /// Requests that the emulated switch does not know; they are not answered.
+    /// Number of requests that the emulated switch does not know and ignores.
     pub(super) unknown: u64,
 }
 
@@ -42,32 +42,35 @@ impl AddAssign for Counts {
         self.flooded += other.flooded;
         self.misdirected += other.misdirected;
         self.errors += other.errors;
+
         self.unknown += other.unknown;
     }
 }
 
-/// Counts and latencies.
+/// Counters and a histogram of latencies.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counts: Counts,
     latencies: Histogram<u64>,
+    /// Latency of the current run of equal latencies, in nanoseconds.
     run_ns: u64,
+    /// Number of answers in that run that the histogram does not have yet.
     run_length: u64,
 }
 
 impl Tally {
-    /// Nothing counted yet.
+    /// Returns empty counters.
     ///
     /// # Panics
-    /// Never: the histogram's bounds are constants it accepts.
+    /// Never: the bounds of the histogram are valid constants.
     pub(super) fn new() -> Self {
         let latencies =
             Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 3).expect("constant bounds");
         Self { counts: Counts::default(), latencies, run_ns: 0, run_length: 0 }
     }
 
-    /// Counts an answer that took this long. Answers of one read to packet-ins of one write have equal latencies,
-    /// so runs of them are recorded at once.
+    /// Counts an answer with this latency. Answers from one read to packet-ins of one write have equal latencies, so a run of
+    /// equal latencies is recorded at once.
     #[inline]
     pub(super) fn answered(&mut self, latency_ns: u64) {
         self.counts.answered += 1;
@@ -78,6 +81,7 @@ impl Tally {
         self.run_length += 1;
     }
 
+    /// Adds the current run to the histogram.
     fn end_run(&mut self) {
         if self.run_length > 0 {
             let (value, count) = (self.run_ns.clamp(1, self.latencies.high()), self.run_length);
@@ -86,7 +90,7 @@ impl Tally {
         self.run_length = 0;
     }
 
-    /// The latencies in nanoseconds.
+    /// Returns the histogram of latencies in nanoseconds.
     pub(super) fn latencies(&mut self) -> &Histogram<u64> {
         self.end_run();
         &self.latencies
@@ -108,6 +112,7 @@ mod tests {
         );
         assert!(latencies.max() >= LATENCY_MAX.as_nanos() as u64);
         assert_eq!(tally.latencies().len(), 7);
+
         assert_eq!(tally.counts.answered, 7);
     }
 }

@@ -1,4 +1,4 @@
-//! End to end: the generator, with sockets and threads, against small controllers written here.
+//! End-to-end tests of the load generator, with sockets and threads, against small controllers defined here.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,48 +15,49 @@ struct CommandLine {
     openflow: OpenflowArgs,
 }
 
-/// How a controller answers packet-ins.
+/// How a test controller behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Manner {
-    /// A flow-mod, and a packet-out to the destination's port.
+enum Behavior {
+    /// Answers with a flow-mod and a packet-out to the port of the destination.
     Learning,
-    /// A flow-mod that releases the buffer.
+    /// Answers with a flow-mod that releases the buffer.
     Releasing,
-    /// Packet-outs to all ports.
+    /// Answers with a packet-out to all ports.
     Flooding,
-    /// Every packet-out twice.
+    /// Sends every packet-out twice.
     Twice,
-    /// Only every second packet-in.
+    /// Answers every second packet-in only.
     Lazy,
-    /// Not at all.
+    /// Does not answer.
     Silent,
-    /// As it should for this many packets, then the connection is closed.
+    /// Answers this number of packet-ins, then closes the connection.
     Leaving(u32),
-    /// After the handshake comes something else.
+    /// Sends something other than OpenFlow after the handshake.
     Babbling,
-    /// HELLO, and nothing more.
+    /// Sends only a HELLO.
     Stuck,
 }
 
-/// Listens, and serves every connection in a thread of its own until it ends.
-fn controller(version: u8, manner: Manner) -> SocketAddr {
+/// Starts a controller that serves each connection in its own thread. Returns its address.
+fn controller(version: u8, behavior: Behavior) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
-            thread::spawn(move || serve(socket, version, manner));
+            thread::spawn(move || serve(socket, version, behavior));
         }
     });
     address
 }
 
-fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
+fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
     socket.set_nodelay(true).ok()?;
     socket.write_all(&[version, kind::HELLO, 0, 8, 0, 0, 0, 0]).ok()?;
-    if manner == Manner::Stuck {
-        // until the other side gives up
+    if behavior == Behavior::Stuck {
+        // until the other side closes the connection
         return std::io::copy(&mut socket, &mut std::io::sink()).map(drop).ok();
     }
+
     let mut input = Vec::new();
     let mut chunk = [0; 65_536];
     let mut answered = 0;
@@ -71,7 +72,7 @@ fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
             used += length;
             match message[1] {
                 kind::HELLO => out.extend([version, kind::FEATURES_REQUEST, 0, 8, 0, 0, 0, 1]),
-                kind::FEATURES_REPLY if manner == Manner::Babbling => {
+                kind::FEATURES_REPLY if behavior == Behavior::Babbling => {
                     out.extend(b"+OK POP3 ready, have a nice day\r\n")
                 }
                 kind::FEATURES_REPLY => {
@@ -81,21 +82,22 @@ fn serve(mut socket: TcpStream, version: u8, manner: Manner) -> Option<()> {
                     out.extend([version, kind::ECHO_REQUEST, 0, 8, 0, 0, 0, 3]);
                 }
                 kind::PACKET_IN => {
-                    if manner == Manner::Leaving(answered) {
+                    if behavior == Behavior::Leaving(answered) {
                         return None;
                     }
                     answered += 1;
-                    answer(version, manner, answered, message, &mut out);
+                    answer(version, behavior, answered, message, &mut out);
                 }
                 _ => {}
             }
         }
+
         input.drain(..used);
         socket.write_all(&out).ok()?;
     }
 }
 
-/// A 1.3 flow of priority 0 that matches everything and has no instructions.
+/// A flow-mod of OpenFlow 1.3 with priority 0, an empty match and no instructions.
 fn table_miss() -> Vec<u8> {
     let mut flow = vec![0; 56];
     flow[..4].copy_from_slice(&[4, kind::FLOW_MOD, 0, 56]);
@@ -104,29 +106,31 @@ fn table_miss() -> Vec<u8> {
     flow
 }
 
-fn answer(version: u8, manner: Manner, number: u32, message: &[u8], out: &mut Vec<u8>) {
+fn answer(version: u8, behavior: Behavior, number: u32, message: &[u8], out: &mut Vec<u8>) {
     let (in_port, frame) = match version {
         1 => (u32::from(u16_at(message, 14).unwrap()), &message[18..]),
         _ => (u32_at(message, 32).unwrap(), &message[42..]),
     };
+
     assert!(in_port > 0 && frame.len() == frame::FRAME_BYTES);
     let buffer = &message[8..12];
-    // the generator's hosts are at port number modulo 16, plus 1; the controllers here know that instead of learning it
+    // host `n` is at port `n % 16 + 1`; the test controllers compute the port instead of learning it
     let broadcast = frame[0] & 1 == 1;
     let port =
-        if broadcast || manner == Manner::Flooding { 0xffff_fffb } else { u32::from(frame[5] % 16) + 1 };
+        if broadcast || behavior == Behavior::Flooding { 0xffff_fffb } else { u32::from(frame[5] % 16) + 1 };
+
     let packet_out = packet_out(version, in_port, port, frame);
-    match manner {
+    match behavior {
         _ if broadcast => out.extend(packet_out),
-        Manner::Learning | Manner::Leaving(_) => {
+        Behavior::Learning | Behavior::Leaving(_) => {
             out.extend(flow_mod(version, &[255; 4]));
             out.extend(packet_out);
         }
-        Manner::Releasing => out.extend(flow_mod(version, buffer)),
-        Manner::Flooding => out.extend(packet_out),
-        Manner::Twice => out.extend(packet_out.repeat(2)),
-        Manner::Lazy if number.is_multiple_of(2) => out.extend(packet_out),
-        Manner::Lazy | Manner::Silent | Manner::Babbling | Manner::Stuck => {}
+        Behavior::Releasing => out.extend(flow_mod(version, buffer)),
+        Behavior::Flooding => out.extend(packet_out),
+        Behavior::Twice => out.extend(packet_out.repeat(2)),
+        Behavior::Lazy if number.is_multiple_of(2) => out.extend(packet_out),
+        Behavior::Lazy | Behavior::Silent | Behavior::Babbling | Behavior::Stuck => {}
     }
 }
 
@@ -139,6 +143,7 @@ fn flow_mod(version: u8, buffer: &[u8]) -> Vec<u8> {
         flow[30..32].copy_from_slice(&[0, 9]);
         flow[48..52].copy_from_slice(&[0, 1, 0, 4]);
     }
+
     flow
 }
 
@@ -155,6 +160,7 @@ fn packet_out(version: u8, in_port: u32, port: u32, frame: &[u8]) -> Vec<u8> {
         out.extend(port.to_be_bytes());
         out.extend([0; 8]);
     }
+
     out.extend_from_slice(frame);
     out[3] = out.len() as u8;
     out
@@ -168,12 +174,13 @@ fn measure_at(address: SocketAddr, words: &str) -> Result<Report, Failure> {
             line += &format!(" {option} {value}");
         }
     }
+
     let args = CommandLine::try_parse_from(line.split(' ').filter(|word| !word.is_empty())).unwrap().openflow;
     measure(&args, &mut io::sink())
 }
 
-fn measure_against(version: u8, manner: Manner, words: &str) -> Report {
-    measure_at(controller(version, manner), words).unwrap()
+fn measure_against(version: u8, behavior: Behavior, words: &str) -> Report {
+    measure_at(controller(version, behavior), words).unwrap()
 }
 
 #[test]
@@ -182,9 +189,9 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
         for (mode, window) in [("throughput", 2_048), ("latency", 1)] {
             let report = measure_against(
                 version,
-                Manner::Learning,
-                // patient: on a machine that stalls, an answer that is late would be asked for twice, and a thread may
-                // begin to measure late
+                Behavior::Learning,
+                // long timeouts: on a machine that stalls, late answers would count as lost, and a thread may start its
+                // measurement late
                 &format!("--of {of} --mode {mode} --switches 3 --threads 2 --timeout 10 --seconds 1"),
             );
             let context = format!("{version} {of} {mode}: {report:?}");
@@ -211,6 +218,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
                 fair.slowest_per_second <= share * 1.001 && share <= fair.fastest_per_second * 1.001,
                 "{context}"
             );
+
             let counted = report.rate_per_second.mean * report.seconds;
             assert!(
                 (counted / report.answered as f64 - 1.0).abs() < 0.1 && report.seconds >= 0.35,
@@ -223,7 +231,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
 #[test]
 fn a_released_buffer_is_an_answer() {
     for version in [1, 4] {
-        let report = measure_against(version, Manner::Releasing, "--switches 2 --buffers --window 50");
+        let report = measure_against(version, Behavior::Releasing, "--switches 2 --buffers --window 50");
         assert!(report.is_sound() && report.answered > 100, "{report:?}");
         assert!(
             (report.flow_mods_per_answer - 1.0).abs() < 0.05 && report.packet_outs_per_answer < 0.05,
@@ -235,7 +243,7 @@ fn a_released_buffer_is_an_answer() {
 
 #[test]
 fn two_packet_outs_for_one_packet_in_are_one_answer() {
-    let report = measure_against(1, Manner::Twice, "--switches 1 --window 16");
+    let report = measure_against(1, Behavior::Twice, "--switches 1 --window 16");
     assert!((report.packet_outs_per_answer - 2.0).abs() < 0.1, "{report:?}");
     let difference = report.answered.abs_diff(report.repeated);
     assert!(report.answered > 100 && difference <= 32, "{report:?}");
@@ -243,7 +251,7 @@ fn two_packet_outs_for_one_packet_in_are_one_answer() {
 
 #[test]
 fn flooding_is_noticed() {
-    let report = measure_against(4, Manner::Flooding, "--switches 2 --window 16");
+    let report = measure_against(4, Behavior::Flooding, "--switches 2 --window 16");
     assert_eq!(report.flooded, report.answered);
     let args = CommandLine::parse_from(["bench"]).openflow;
     assert!(report.warnings(&args).iter().any(|words| words.contains("flooded")), "{report:?}");
@@ -251,23 +259,23 @@ fn flooding_is_noticed() {
 
 #[test]
 fn what_was_answered_before_measuring_does_not_count() {
-    let report = measure_against(1, Manner::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
-    // switches and threads are counted apart, and both from the moment that measuring begins
+    let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
+    // the counters per switch and per thread start with the measurement and must agree
     let (mean, only) = (report.rate_per_second.mean, report.fairness.slowest_per_second);
     assert!(mean > 0.0 && (mean / only - 1.0).abs() < 1e-9, "{report:?}");
-    // the conductor's rate of single seconds goes on counting where the warm-up ended
+    // the rate of single seconds does not include answers of the warm-up
     assert!(report.rate_per_second.min > mean / 5.0, "{report:?}");
 }
 
 #[test]
 fn lost_packet_ins_are_counted_and_do_not_stop_the_flow() {
-    let report = measure_against(4, Manner::Lazy, "--switches 1 --window 8 --macs 4");
+    let report = measure_against(4, Behavior::Lazy, "--switches 1 --window 8 --macs 4");
     assert!(report.answered >= 4 && report.unanswered >= 8, "{report:?}");
 }
 
 #[test]
 fn a_silent_controller_is_no_sound_result() {
-    let report = measure_against(1, Manner::Silent, "--switches 1 --window 8 --macs 4");
+    let report = measure_against(1, Behavior::Silent, "--switches 1 --window 8 --macs 4");
     assert_eq!(report.answered, 0);
     assert!(report.unanswered >= 8 && !report.is_sound(), "{report:?}");
     assert!(serde_json::to_value(&report).unwrap()["latency_ns"]["mean"].is_number(), "no NaN");
@@ -277,7 +285,7 @@ fn a_silent_controller_is_no_sound_result() {
 fn what_is_outstanding_at_the_end_is_awaited_and_then_counted_as_lost() {
     let report = measure_against(
         4,
-        Manner::Silent,
+        Behavior::Silent,
         "--switches 3 --window 8 --macs 4 --warmup 0 --seconds 0.3 --timeout 0.6",
     );
     assert_eq!((report.answered, report.unanswered), (0, 3 * 8));
@@ -286,10 +294,10 @@ fn what_is_outstanding_at_the_end_is_awaited_and_then_counted_as_lost() {
 #[test]
 fn connections_that_end_are_told_with_their_reason() {
     let words = "--switches 2 --window 8 --macs 4";
-    let gone = measure_at(controller(1, Manner::Leaving(300)), words).unwrap_err().to_string();
+    let gone = measure_at(controller(1, Behavior::Leaving(300)), words).unwrap_err().to_string();
     assert!(gone.contains("all switches lost") && gone.contains("closed the connection"), "{gone}");
-    let babble = measure_at(controller(1, Manner::Babbling), words).unwrap_err().to_string();
-    assert!(babble.contains("no OpenFlow") && babble.contains("2b 4f 4b"), "{babble}");
+    let babble = measure_at(controller(1, Behavior::Babbling), words).unwrap_err().to_string();
+    assert!(babble.contains("other than OpenFlow") && babble.contains("2b 4f 4b"), "{babble}");
 }
 
 #[test]
@@ -297,7 +305,7 @@ fn a_controller_that_is_not_there_or_does_not_go_on_is_told() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let refused = measure_at(nobody, "").unwrap_err().to_string();
     assert!(refused.contains("refused"), "{refused}");
-    let stuck = measure_at(controller(4, Manner::Stuck), "--connect-timeout 0.3 --switches 2")
+    let stuck = measure_at(controller(4, Behavior::Stuck), "--connect-timeout 0.3 --switches 2")
         .unwrap_err()
         .to_string();
     assert!(stuck.contains("0 of 2 switches finished the handshake"), "{stuck}");
@@ -305,13 +313,13 @@ fn a_controller_that_is_not_there_or_does_not_go_on_is_told() {
 
 #[test]
 fn hundreds_of_switches_share_one_thread() {
-    let report = measure_against(4, Manner::Learning, "--switches 300 --macs 4 --window 4");
+    let report = measure_against(4, Behavior::Learning, "--switches 300 --macs 4 --window 4");
     assert!(report.is_sound() && report.fairness.slowest_per_second > 0.0, "{report:?}");
 }
 
 #[test]
 fn the_result_reads_well() {
-    let report = measure_against(1, Manner::Learning, "--switches 1 --window 8");
+    let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8");
     let text = report.to_string();
     for words in ["OpenFlow 1.0, 1 switches", "answered", "p99.9", "slowest", "flow-mods", "unanswered 0"] {
         assert!(text.contains(words), "{text}");

@@ -1,62 +1,64 @@
-//! The packet-ins of one switch that wait for their answers.
+//! Tracks the outstanding packet-ins of one switch.
 
 /// A packet-in that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// When, in nanoseconds of the run's clock.
+    /// Time of sending, in nanoseconds of the clock of the worker.
     pub(super) at_ns: u64,
-    /// The host that sent the packet.
+    /// Number of the host that sent the packet.
     pub(super) host: u16,
-    /// The port of the host it is for; 0 when it is for all (an announcement).
+    /// Port of the destination; 0 for an announcement.
     pub(super) port: u16,
-    /// Which time this host announces itself; 0 when it does not.
+    /// Number of the attempt to announce the host, from 1; 0 for other packets.
     pub(super) attempt: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    /// The packet-in's number, 0 when the place is free.
+struct Slot {
+    /// Sequence number of the packet-in; 0 if the slot is free.
     sequence: u64,
     sent: Sent,
 }
 
-/// A fixed number of places. A packet-in carries its place and number, so that an answer is found at once, in any order, and an answer
-/// that comes twice or too late finds its place empty or with another number.
+/// A fixed number of slots. A packet-in carries its slot and sequence number, so an answer is matched in constant time and in any
+/// order. A repeated or late answer finds the slot free or with another sequence number.
 #[derive(Debug)]
 pub(super) struct Window {
-    places: Vec<Place>,
+    places: Vec<Slot>,
+    /// Free slots.
     free: Vec<u16>,
+    /// Sequence number of the last packet-in.
     last: u64,
 }
 
 impl Window {
-    /// A window of `places` (at most [`super::limits::WINDOW_MAX`]).
+    /// Returns a window with this number of slots, at most [`super::limits::WINDOW_MAX`].
     pub(super) fn new(places: u32) -> Self {
-        let empty = Place { sequence: 0, sent: Sent { at_ns: 0, host: 0, port: 0, attempt: 0 } };
+        let empty = Slot { sequence: 0, sent: Sent { at_ns: 0, host: 0, port: 0, attempt: 0 } };
         let places = places.clamp(1, super::limits::WINDOW_MAX) as u16;
         Self { places: vec![empty; usize::from(places)], free: (0..places).rev().collect(), last: 0 }
     }
 
-    /// How many wait.
+    /// Returns the number of outstanding packet-ins.
     pub(super) fn outstanding(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Takes a place for a packet-in: (place, sequence), `None` when all are taken.
+    /// Takes a slot for a packet-in. Returns the slot and the sequence number, or `None` if the window is full.
     #[inline]
     pub(super) fn take(&mut self, sent: Sent) -> Option<(u16, u64)> {
         let place = self.free.pop()?;
         self.last += 1;
-        self.places[usize::from(place)] = Place { sequence: self.last, sent };
+        self.places[usize::from(place)] = Slot { sequence: self.last, sent };
         Some((place, self.last))
     }
 
-    /// The buffer id for what [`take`](Self::take) returned. Never `NO_BUFFER`: places are below 32 768.
+    /// Returns the buffer id for a slot and a sequence number. It is never `NO_BUFFER`, because slots are below 32 768.
     pub(super) fn buffer(place: u16, sequence: u64) -> u32 {
         ((sequence & 0xffff) as u32) << 16 | u32::from(place)
     }
 
-    /// Ends the wait of the packet-in with this place and number, if it waits.
+    /// Removes the packet-in with this slot and sequence number. Returns `None` if it is not outstanding.
     #[inline]
     pub(super) fn answer(&mut self, place: u16, sequence: u64) -> Option<Sent> {
         let slot = self.places.get_mut(usize::from(place))?;
@@ -68,7 +70,7 @@ impl Window {
         Some(slot.sent)
     }
 
-    /// Ends the wait of the packet-in that is in this buffer.
+    /// Removes the packet-in with this buffer id. Returns `None` if it is not outstanding.
     #[inline]
     pub(super) fn answer_buffer(&mut self, buffer: u32) -> Option<Sent> {
         let place = (buffer & 0xffff) as u16;
@@ -79,11 +81,12 @@ impl Window {
         self.answer(place, sequence)
     }
 
-    /// Gives up those sent at or before `oldest_ns`, telling each to `lost`.
+    /// Removes packet-ins that were sent at or before `oldest_ns` and passes each to `lost`.
     pub(super) fn expire(&mut self, oldest_ns: u64, mut lost: impl FnMut(Sent)) {
         if self.free.len() == self.places.len() {
             return;
         }
+
         for (place, slot) in self.places.iter_mut().enumerate() {
             if slot.sequence != 0 && slot.sent.at_ns <= oldest_ns {
                 slot.sequence = 0;
@@ -111,6 +114,7 @@ mod tests {
             assert_eq!(window.answer(*place, *sequence), Some(sent(i as u64 + 1)));
             assert_eq!(window.answer(*place, *sequence), None, "answered twice");
         }
+
         let (place, sequence) = window.take(sent(9)).unwrap();
         assert_eq!(
             window.answer(place, sequence - 3),
@@ -119,6 +123,7 @@ mod tests {
         );
         assert_eq!(window.answer(999, 1), None);
         assert_eq!(window.answer(place, 0), None);
+
         assert_eq!(window.outstanding(), 1);
     }
 
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_ones_make_room() {
+    fn timed_out_packet_ins_free_their_slots() {
         let mut window = Window::new(2);
         let (place, sequence) = window.take(sent(10)).unwrap();
         window.take(sent(20)).unwrap();

@@ -1,8 +1,9 @@
-//! The few OpenFlow 1.0 and 1.3 messages a switch sends, and bounds-checked reading of those it receives.
+//! Encodes the few OpenFlow 1.0 and 1.3 messages that a switch sends, and parses those that it receives.
 //!
-//! Readers return `None` where a field lies outside of its message; nothing here panics on bytes from the network.
+//! It shares no code with `beehive-of`, so that it can find errors there. Parsers return `None` if a field lies outside of its
+//! message; nothing here panics on bytes from the network.
 
-/// An OpenFlow version the generator can be a switch of.
+/// An OpenFlow version that emulated switches support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     /// OpenFlow 1.0, wire version 1.
@@ -12,7 +13,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// The version byte of the header.
+    /// Returns the version byte of the header.
     pub(super) const fn byte(self) -> u8 {
         match self {
             Self::V10 => 1,
@@ -21,7 +22,7 @@ impl Version {
     }
 }
 
-/// Message types that both versions number alike.
+/// Message types. Those without a prefix have the same number in both versions.
 pub(super) mod kind {
     pub(crate) const HELLO: u8 = 0;
     pub(crate) const ERROR: u8 = 1;
@@ -54,49 +55,49 @@ pub(super) mod kind {
     pub(crate) const V13_ASYNC_REPLY: u8 = 27;
 }
 
-/// "This packet is not buffered at the switch."
+/// Buffer id of a packet that is not buffered at the switch (`OFP_NO_BUFFER`).
 pub(super) const NO_BUFFER: u32 = u32::MAX;
-/// Length of the header, and of the shortest message.
+/// Length of the header in bytes.
 pub(super) const HEADER_BYTES: usize = 8;
-/// The role in which a 1.3 switch sends no packet-ins to the controller (`OFPCR_ROLE_SLAVE`; 2 in the Nicira extension as well).
+/// The role `OFPCR_ROLE_SLAVE` of OpenFlow 1.3, in which a controller gets no packet-ins.
 pub(super) const ROLE_SLAVE: u32 = 3;
 
-/// The byte at `at`.
+/// Returns the byte at offset `at`.
 #[inline]
 pub(super) fn u8_at(bytes: &[u8], at: usize) -> Option<u8> {
     bytes.get(at).copied()
 }
 
-/// The big-endian number at `at`.
+/// Returns the big-endian number at offset `at`.
 #[inline]
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// The big-endian number at `at`.
+/// Returns the big-endian number at offset `at`.
 #[inline]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// The big-endian number at `at`.
+/// Returns the big-endian number at offset `at`.
 #[inline]
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// A packet-out as far as the generator looks at it.
+/// The fields of a packet-out that the load generator needs.
 pub(super) struct PacketOut<'a> {
-    /// The buffered packet it releases, or [`NO_BUFFER`].
+    /// Id of the buffer that it releases, or [`NO_BUFFER`].
     pub(super) buffer: u32,
-    /// Where the first output action sends it (1.0's 16-bit reserved ports widened to 1.3's), `None` when it drops the packet.
+    /// Port of the first output action, with reserved ports numbered as in 1.3. `None` if the packet is dropped.
     pub(super) port: Option<u32>,
-    /// The frame.
+    /// The packet.
     pub(super) frame: &'a [u8],
 }
 
 impl<'a> PacketOut<'a> {
-    /// Reads a whole PACKET_OUT message (1.0 section 5.3.6, 1.3 section 7.3.7).
+    /// Parses a complete PACKET_OUT message (1.0 section 5.3.6, 1.3 section 7.3.7).
     #[inline]
     pub(super) fn parse(version: Version, message: &'a [u8]) -> Option<Self> {
         let (actions_bytes, actions_at) = match version {
@@ -108,7 +109,7 @@ impl<'a> PacketOut<'a> {
     }
 }
 
-/// The port of the first OUTPUT action; the outer `None` is a malformed list.
+/// Returns the port of the first OUTPUT action. The outer `None` means a malformed list.
 #[inline]
 fn first_output(version: Version, mut actions: &[u8]) -> Option<Option<u32>> {
     while !actions.is_empty() {
@@ -116,23 +117,26 @@ fn first_output(version: Version, mut actions: &[u8]) -> Option<Option<u32>> {
         if length < 8 || length > actions.len() {
             return None;
         }
+
         if u16_at(actions, 0)? == 0 {
             return Some(Some(match version {
                 Version::V10 => widen_port(u16_at(actions, 4)?),
                 Version::V13 => u32_at(actions, 4)?,
             }));
         }
+
         actions = actions.get(length..)?;
     }
+
     Some(None)
 }
 
-/// 1.0's reserved ports (0xff00 and above) have the same low bits in 1.3.
+/// Converts a port of 1.0 to 1.3: reserved ports (0xff00 and above) have the same low bits.
 fn widen_port(port: u16) -> u32 {
     if port >= 0xff00 { 0xffff_0000 | u32::from(port) } else { u32::from(port) }
 }
 
-/// The buffer that a FLOW_MOD message releases, or [`NO_BUFFER`].
+/// Returns the id of the buffer that a FLOW_MOD message releases, or [`NO_BUFFER`].
 #[inline]
 pub(super) fn flow_mod_buffer(version: Version, message: &[u8]) -> Option<u32> {
     let (at, bytes_min) = match version {
@@ -142,19 +146,20 @@ pub(super) fn flow_mod_buffer(version: Version, message: &[u8]) -> Option<u32> {
     if message.len() < bytes_min { None } else { u32_at(message, at) }
 }
 
-/// Whether a 1.3 FLOW_MOD adds the flow that sends unmatched packets on: table 0, priority 0, nothing to match.
+/// Returns whether a 1.3 FLOW_MOD adds a table-miss flow: table 0, command ADD, priority 0, empty match.
 pub(super) fn adds_table_miss(message: &[u8]) -> bool {
     u16_at(message, 24) == Some(0) && u16_at(message, 30) == Some(0) && u16_at(message, 50) == Some(4)
 }
 
-/// The version both sides speak (1.3 section 6.3.1): the highest common one when both sent a bitmap, else the smaller of both.
-/// `None` when there is none that the generator can be a switch of.
+/// Negotiates the version (1.3 section 6.3.1): the highest common one if both sides sent a bitmap, otherwise the lower one.
+/// `None` if the emulated switches do not support it.
 pub(super) fn negotiate(ours: Version, hello: &[u8]) -> Option<Version> {
     if ours == Version::V13
         && let Some(bitmap) = version_bitmap(hello)
     {
         return [Version::V13, Version::V10].into_iter().find(|version| bitmap & (1 << version.byte()) != 0);
     }
+
     match u8_at(hello, 0)?.min(ours.byte()) {
         1 => Some(Version::V10),
         4 => Some(Version::V13),
@@ -162,7 +167,7 @@ pub(super) fn negotiate(ours: Version, hello: &[u8]) -> Option<Version> {
     }
 }
 
-/// The first 32 versions of the HELLO element OFPHET_VERSIONBITMAP, if there is one.
+/// Returns the first word of the HELLO element OFPHET_VERSIONBITMAP, if there is one.
 fn version_bitmap(hello: &[u8]) -> Option<u32> {
     let mut elements = hello.get(HEADER_BYTES..)?;
     loop {
@@ -177,7 +182,7 @@ fn version_bitmap(hello: &[u8]) -> Option<u32> {
     }
 }
 
-/// Begins a message in `out`; [`finish`] writes its length.
+/// Appends a header without its length, which [`finish`] writes. Returns the offset of the message.
 pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: u32) -> usize {
     let start = out.len();
     out.extend_from_slice(&[version.byte(), kind, 0, 0]);
@@ -185,23 +190,23 @@ pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: 
     start
 }
 
-/// Ends the message begun at `start`. Messages of the generator are built from its own bounded parts.
+/// Writes the length of the message that starts at `start`.
 ///
 /// # Panics
-/// When the message is longer than an OpenFlow message can be.
+/// If the message exceeds the length field. All messages here are built from bounded parts.
 pub(super) fn finish(out: &mut [u8], start: usize) {
     let length = u16::try_from(out.len() - start).expect("a message of the generator fits its length field");
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A whole message with this body.
+/// Appends a complete message with this body.
 pub(super) fn message(out: &mut Vec<u8>, version: Version, kind: u8, transaction: u32, body: &[u8]) {
     let start = begin(out, version, kind, transaction);
     out.extend_from_slice(body);
     finish(out, start);
 }
 
-/// HELLO of a switch whose newest version this is: 1.3 tells by bitmap that it speaks 1.0 as well, 1.0 knows no bitmap.
+/// Appends a HELLO. A switch of version 1.3 announces 1.0 as well, in a bitmap; 1.0 has no bitmap.
 pub(super) fn hello(out: &mut Vec<u8>, newest: Version) {
     match newest {
         Version::V10 => message(out, newest, kind::HELLO, 1, &[]),
@@ -209,7 +214,7 @@ pub(super) fn hello(out: &mut Vec<u8>, newest: Version) {
     }
 }
 
-/// FEATURES_REPLY; 1.0 lists the ports in it, 1.3 has them in a multipart reply.
+/// Appends a FEATURES_REPLY. 1.0 lists the ports in it, 1.3 in a multipart reply.
 pub(super) fn features_reply(
     out: &mut Vec<u8>,
     version: Version,
@@ -222,6 +227,7 @@ pub(super) fn features_reply(
     out.extend_from_slice(&datapath.to_be_bytes());
     out.extend_from_slice(&buffers.to_be_bytes());
     out.extend_from_slice(&[1, 0, 0, 0]); // one table, main connection
+
     match version {
         Version::V10 => {
             out.extend_from_slice(&0x87_u32.to_be_bytes()); // flow, table, port statistics; ARP match
@@ -233,6 +239,7 @@ pub(super) fn features_reply(
             out.extend_from_slice(&[0; 4]);
         }
     }
+
     finish(out, start);
 }
 
@@ -245,22 +252,25 @@ fn port_description(out: &mut Vec<u8>, version: Version, datapath: u64, port: u3
         Version::V10 => out.extend_from_slice(&[p1, p0]),
         Version::V13 => out.extend_from_slice(&[0, 0, p1, p0, 0, 0, 0, 0]),
     }
-    // 06: locally administered and apart from the hosts', which begin with 02
+
+    // 06: locally administered, and distinct from the addresses of hosts, which start with 02
     out.extend_from_slice(&[0x06, d2, d1, d0, p1, p0]);
     if version == Version::V13 {
         out.extend_from_slice(&[0, 0]);
     }
+
     out.extend_from_slice(&name);
     out.extend_from_slice(&[0; 8]); // configuration and state: up
-    // current, advertised, supported, peer: 10 Gbit/s full duplex over copper
+    // current, advertised, supported, peer: 10 Gbit/s, full duplex, copper
     let fast = if version == Version::V10 { 0xc0_u32 } else { 0x840 };
     [fast, 0, fast, 0].iter().for_each(|features| out.extend_from_slice(&features.to_be_bytes()));
+
     if version == Version::V13 {
         [10_000_000_u32; 2].iter().for_each(|speed_kbit| out.extend_from_slice(&speed_kbit.to_be_bytes()));
     }
 }
 
-/// Answers a statistics (1.0) or multipart (1.3) request: a switch with ports, no flow entries to show, nothing counted.
+/// Appends the answer to a statistics (1.0) or multipart (1.3) request of a switch without flows, with all counters 0.
 pub(super) fn statistics_reply(
     out: &mut Vec<u8>,
     version: Version,
@@ -273,6 +283,7 @@ pub(super) fn statistics_reply(
         Version::V10 => (kind::V10_STATS_REPLY, 60_000),
         Version::V13 => (kind::V13_MULTIPART_REPLY, 60_000),
     };
+
     let mut start = begin_part(out, version, kind, transaction, what);
     match (what, version) {
         (0, _) => {
@@ -298,6 +309,7 @@ pub(super) fn statistics_reply(
                     finish(out, start);
                     start = begin_part(out, version, kind, transaction, what);
                 }
+
                 match (what, version) {
                     (13, _) => port_description(out, version, datapath, port),
                     (_, Version::V10) => {
@@ -311,8 +323,9 @@ pub(super) fn statistics_reply(
                 }
             }
         }
-        _ => {} // flows, tables, queues, groups, meters: there are none
+        _ => {} // flows, tables, queues, groups and meters: an empty list
     }
+
     finish(out, start);
     Some(())
 }
@@ -353,6 +366,7 @@ mod tests {
             (Version::V10, hello_with_bitmap(4, 0b0001_0010), Some(Version::V10)),
             (Version::V13, vec![4, 0, 0, 12, 0, 0, 0, 1, 0, 1, 0, 0], Some(Version::V13)),
         ];
+
         for (ours, hello, expected) in cases {
             assert_eq!(negotiate(*ours, hello), *expected, "{ours:?} {hello:02x?}");
         }
@@ -369,10 +383,12 @@ mod tests {
         .concat();
         let packet = PacketOut::parse(Version::V10, &v10).unwrap();
         assert_eq!((packet.buffer, packet.port, packet.frame), (NO_BUFFER, Some(0xffff_fffb), &b"tail"[..]));
-        // every truncation is refused or has a shorter frame, nothing else
+
+        // a truncated message is refused or has a shorter frame
         for length in 0..v10.len() {
             assert!(PacketOut::parse(Version::V10, &v10[..length]).is_none_or(|p| p.frame.len() < 4));
         }
+
         let mut spinning = v10.clone();
         spinning[19] = 0; // an action of length 0
         assert!(PacketOut::parse(Version::V10, &spinning).is_none());
@@ -398,6 +414,7 @@ mod tests {
         let second = usize::from(u16_at(&out, first + 2).unwrap());
         assert_eq!((first - 16 + second - 16, first + second), (1_000 * 64, out.len()));
         request.truncate(9);
+
         assert!(statistics_reply(&mut out, Version::V13, &request, 7, 1).is_none());
     }
 }

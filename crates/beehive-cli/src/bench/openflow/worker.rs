@@ -1,4 +1,4 @@
-//! A thread of the generator: some of the switches, their sockets, one poll loop.
+//! A worker thread of the load generator: the sockets and the poll loop of some of the switches.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,73 +17,75 @@ use super::switch::{Fault, Switch};
 use super::tally::Tally;
 use super::wire::Version;
 
-/// How long a worker sleeps at most before it looks at the stage of the run.
-pub(super) const NAP: Duration = Duration::from_millis(10);
-/// How long announcements wait before they are repeated.
+/// Maximum time that a worker sleeps before it checks the stage of the run.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Time after which an unanswered announcement is repeated.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a worker brings home.
+/// The measurement of one worker.
 #[derive(Debug)]
-pub(super) struct Harvest {
-    /// What was counted while measuring, and what was lost of it until the end.
+pub(super) struct WorkerResult {
+    /// Counters of the measurement, including packet-ins of it that were lost during the drain.
     pub(super) tally: Tally,
-    /// How long this worker measured.
+    /// Duration of the measurement.
     pub(super) measured: Duration,
-    /// Packet-ins answered while measuring, of each switch.
+    /// Number of packet-ins answered during the measurement, by switch.
     pub(super) answered: Vec<u64>,
-    /// Switches that spoke 1.0 in the end.
+    /// Number of switches that negotiated OpenFlow 1.0.
     pub(super) on_v10: u32,
-    /// Switches that have a table-miss flow, or need none.
+    /// Number of switches that have a table-miss flow or need none.
     pub(super) table_miss: u32,
 }
 
-/// A switch with its connection.
-struct Link {
+/// A switch and its connection.
+struct Connection {
     index: u32,
     switch: Switch,
     socket: Option<TcpStream>,
-    /// Read, but not yet a whole message.
+    /// Received bytes of an incomplete message.
     partial: Vec<u8>,
-    /// Not taken by the socket yet.
+    /// Bytes that the socket has not accepted yet.
     unsent: Vec<u8>,
     was_ready: bool,
     was_announced: bool,
     had_table_miss: bool,
 }
 
-/// One worker thread's state.
+/// State of a worker thread.
 pub(super) struct Worker {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     number: usize,
     poll: Poll,
-    links: Vec<Link>,
+    connections: Vec<Connection>,
+    /// Indices of switches that have not started to connect.
     to_connect: VecDeque<usize>,
-    shaking_hands: usize,
-    /// First the place for a partial message's bytes, then what is read.
+    /// Number of handshakes in flight.
+    handshaking: usize,
+    /// Read buffer. Its first [`MESSAGE_BYTES_MAX`] bytes are reserved for an incomplete message from an earlier read.
     input: Vec<u8>,
-    /// What one switch sends in this turn.
+    /// Bytes that one switch sends in reaction to one event.
     output: Vec<u8>,
     tally: Tally,
-    /// Answers counted in earlier tallies.
+    /// Number of answers in earlier tallies.
     answered_before: u64,
     clock: Instant,
 }
 
 impl Worker {
-    /// A worker for these switches.
+    /// Creates a worker for these switches.
     ///
     /// # Errors
-    /// When the system has no poll for it.
+    /// The system refuses a poll instance.
     pub(super) fn new(
         plan: Arc<Plan>,
         shared: Arc<Shared>,
         number: usize,
         switches: Vec<u32>,
     ) -> io::Result<Self> {
-        let links: Vec<_> = switches
+        let connections: Vec<_> = switches
             .into_iter()
-            .map(|index| Link {
+            .map(|index| Connection {
                 index,
                 switch: Switch::new(&plan, index),
                 socket: None,
@@ -94,14 +96,15 @@ impl Worker {
                 had_table_miss: false,
             })
             .collect();
+
         Ok(Self {
             poll: Poll::new()?,
-            to_connect: (0..links.len()).collect(),
-            links,
+            to_connect: (0..connections.len()).collect(),
+            connections,
             plan,
             shared,
             number,
-            shaking_hands: 0,
+            handshaking: 0,
             input: vec![0; MESSAGE_BYTES_MAX + READ_BYTES],
             output: Vec::new(),
             tally: Tally::new(),
@@ -110,37 +113,41 @@ impl Worker {
         })
     }
 
-    /// Follows the stages of the run to its end.
+    /// Runs until the stage [`Stage::Stop`].
     ///
     /// # Errors
-    /// When polling fails; nothing that a controller does is an error here.
-    pub(super) fn run(mut self) -> io::Result<Harvest> {
+    /// Polling fails. Nothing that a controller does is an error here.
+    pub(super) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Events::with_capacity(1_024);
         let mut stage = Stage::Connect;
         let mut swept = Instant::now();
         let mut measuring_since = swept;
         let mut measured = None;
-        let patience = if self.plan.busy_poll { Duration::ZERO } else { NAP };
+        let patience = if self.plan.busy_poll { Duration::ZERO } else { POLL_INTERVAL };
         loop {
             match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
+
             let next = self.shared.stage();
             if next != stage {
                 if next == Stage::Measure {
                     self.take_tally();
-                    self.links.iter_mut().for_each(|link| link.switch.answered = 0);
+                    self.connections.iter_mut().for_each(|connection| connection.switch.answered = 0);
                     measuring_since = Instant::now();
                 } else if stage == Stage::Measure {
                     measured = Some((self.take_tally(), measuring_since.elapsed(), self.take_answered()));
                 }
+
                 stage = next;
                 if stage == Stage::Stop {
                     break;
                 }
-                (0..self.links.len()).for_each(|at| self.offer(at, stage));
+
+                (0..self.connections.len()).for_each(|at| self.offer(at, stage));
             }
+
             for event in &events {
                 self.on_event(event, stage);
             }
@@ -151,43 +158,48 @@ impl Worker {
                 swept = Instant::now();
                 self.sweep(stage);
             }
+
             let progress = self.shared.progress(self.number);
             progress.answered.store(self.answered_before + self.tally.counts.answered, Ordering::Relaxed);
         }
+
         let waiting: usize =
-            self.links.iter().filter(|l| l.socket.is_some()).map(|l| l.switch.outstanding()).sum();
+            self.connections.iter().filter(|l| l.socket.is_some()).map(|l| l.switch.outstanding()).sum();
         let lost_late = self.tally.counts.unanswered + waiting as u64;
         let (mut tally, measured, answered) =
             measured.unwrap_or_else(|| (self.take_tally(), Duration::ZERO, self.take_answered()));
         tally.counts.unanswered += lost_late;
-        Ok(Harvest {
+
+        Ok(WorkerResult {
             tally,
             measured,
             answered,
-            on_v10: self.links.iter().filter(|l| l.switch.version() == Some(Version::V10)).count() as u32,
-            table_miss: self.links.iter().filter(|l| l.switch.has_table_miss()).count() as u32,
+            on_v10: self.connections.iter().filter(|l| l.switch.version() == Some(Version::V10)).count()
+                as u32,
+            table_miss: self.connections.iter().filter(|l| l.switch.has_table_miss()).count() as u32,
         })
     }
 
+    /// Returns the counters and starts new ones.
     fn take_tally(&mut self) -> Tally {
         self.answered_before += self.tally.counts.answered;
         std::mem::replace(&mut self.tally, Tally::new())
     }
 
     fn take_answered(&self) -> Vec<u64> {
-        self.links.iter().map(|link| link.switch.answered).collect()
+        self.connections.iter().map(|connection| connection.switch.answered).collect()
     }
 
     fn now_ns(&self) -> u64 {
         self.clock.elapsed().as_nanos() as u64
     }
 
-    /// Connects the next switches, a few at a time so that the controller's listen backlog is not run over.
+    /// Connects the next switches, a few at a time so that the accept queue of the controller does not overflow.
     fn connect_more(&mut self) {
-        while self.shaking_hands < HANDSHAKES_AT_ONCE_MAX
+        while self.handshaking < HANDSHAKES_AT_ONCE_MAX
             && let Some(at) = self.to_connect.pop_front()
         {
-            self.shaking_hands += 1;
+            self.handshaking += 1;
             let connected = TcpStream::connect(self.plan.controller).and_then(|mut socket| {
                 self.poll.registry().register(
                     &mut socket,
@@ -196,14 +208,15 @@ impl Worker {
                 )?;
                 Ok(socket)
             });
-            let Some(link) = self.links.get_mut(at) else { continue };
+
+            let Some(connection) = self.connections.get_mut(at) else { continue };
             match connected {
                 Ok(socket) => {
-                    link.socket = Some(socket);
-                    // goes out with the first event, which says that the connection stands
+                    connection.socket = Some(socket);
+                    // sent with the first writable event, which says that the connection is established
                     let mut hello = Vec::new();
-                    link.switch.greet(&self.plan, &mut hello);
-                    link.unsent = hello;
+                    connection.switch.send_hello(&self.plan, &mut hello);
+                    connection.unsent = hello;
                 }
                 Err(error) => self.fail(at, &Fault::Broken(error)),
             }
@@ -217,6 +230,7 @@ impl Worker {
         {
             return self.fail(at, &fault);
         }
+
         if (event.is_readable() || event.is_error())
             && let Err(fault) = self.on_readable(at, stage)
         {
@@ -225,27 +239,28 @@ impl Worker {
     }
 
     fn on_writable(&mut self, at: usize) -> Result<(), Fault> {
-        let Some(link) = self.links.get_mut(at) else { return Ok(()) };
-        let Some(socket) = &mut link.socket else { return Ok(()) };
-        if link.unsent.is_empty() {
+        let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
+        let Some(socket) = &mut connection.socket else { return Ok(()) };
+        if connection.unsent.is_empty() {
             return Ok(());
         }
         if let Some(error) = socket.take_error().map_err(Fault::Broken)? {
             return Err(Fault::Broken(error));
         }
-        if !link.was_ready {
+        if !connection.was_ready {
             socket.set_nodelay(true).map_err(Fault::Broken)?;
         }
-        let sent = write(socket, &link.unsent)?;
-        link.unsent.drain(..sent);
+
+        let sent = write(socket, &connection.unsent)?;
+        connection.unsent.drain(..sent);
         Ok(())
     }
 
-    /// Reads until the socket is empty: events come once per change. Windows bound how much a switch can have waiting.
+    /// Reads until the socket is empty, because events are edge-triggered. The window bounds the number of answers to read.
     fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
         loop {
-            let Some(link) = self.links.get_mut(at) else { return Ok(()) };
-            let Some(socket) = &mut link.socket else { return Ok(()) };
+            let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
+            let Some(socket) = &mut connection.socket else { return Ok(()) };
             let (before, fresh) = self.input.split_at_mut(MESSAGE_BYTES_MAX);
             let read = match socket.read(fresh) {
                 Ok(0) => return Err(Fault::Closed),
@@ -254,26 +269,31 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Fault::Broken(error)),
             };
-            // a partial message is shorter than a whole one, so it fits before what was read
-            let start = MESSAGE_BYTES_MAX - link.partial.len();
-            before[start..].copy_from_slice(&link.partial);
+
+            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits before the bytes that were read
+            let start = MESSAGE_BYTES_MAX - connection.partial.len();
+            before[start..].copy_from_slice(&connection.partial);
             let bytes = &self.input[start..MESSAGE_BYTES_MAX + read];
             let now_ns = self.clock.elapsed().as_nanos() as u64;
-            let received = link.switch.receive(&self.plan, bytes, now_ns, &mut self.output, &mut self.tally);
+            let received =
+                connection.switch.receive(&self.plan, bytes, now_ns, &mut self.output, &mut self.tally);
+
             let used = match received {
                 Ok(used) => used,
                 Err(fault) => {
-                    // a last word (an OpenFlow error) is sent if the socket takes it
+                    // send an OpenFlow error if the socket accepts it
                     let _ = socket.write(&self.output);
                     self.output.clear();
                     return Err(fault);
                 }
             };
-            link.partial.clear();
-            link.partial.extend_from_slice(&bytes[used..]);
+
+            connection.partial.clear();
+            connection.partial.extend_from_slice(&bytes[used..]);
             if stage <= Stage::Announce {
                 self.note_progress(at);
             }
+
             self.offer(at, stage);
             if read < READ_BYTES {
                 return Ok(());
@@ -281,82 +301,91 @@ impl Worker {
         }
     }
 
-    /// Has the switch send what it may, and writes all that waits for the socket.
+    /// Lets the switch fill its window and writes its output to the socket.
     fn offer(&mut self, at: usize, stage: Stage) {
         let now_ns = self.now_ns();
-        let Some(link) = self.links.get_mut(at) else { return };
-        let Some(socket) = &mut link.socket else { return self.output.clear() };
-        link.switch.offer(&self.plan, stage.offer(), now_ns, &mut self.output);
+        let Some(connection) = self.connections.get_mut(at) else { return };
+        let Some(socket) = &mut connection.socket else { return self.output.clear() };
+        connection.switch.offer(&self.plan, stage.offer(), now_ns, &mut self.output);
         if self.output.is_empty() {
             return;
         }
-        let sent = if link.unsent.is_empty() { write(socket, &self.output) } else { Ok(0) };
+
+        let sent = if connection.unsent.is_empty() { write(socket, &self.output) } else { Ok(0) };
         let fault = match sent {
             Ok(sent) => {
-                link.unsent.extend_from_slice(&self.output[sent..]);
-                (link.unsent.len() > UNSENT_BYTES_MAX).then_some(Fault::Overflow)
+                connection.unsent.extend_from_slice(&self.output[sent..]);
+                (connection.unsent.len() > UNSENT_BYTES_MAX).then_some(Fault::Overflow)
             }
             Err(fault) => Some(fault),
         };
+
         self.output.clear();
         if let Some(fault) = fault {
             self.fail(at, &fault);
         }
     }
 
+    /// Updates the shared progress after a change of the switch.
     fn note_progress(&mut self, at: usize) {
-        let Some(link) = self.links.get_mut(at) else { return };
+        let Some(connection) = self.connections.get_mut(at) else { return };
         let progress = self.shared.progress(self.number);
-        if !link.was_ready && link.switch.is_ready() {
-            link.was_ready = true;
-            self.shaking_hands = self.shaking_hands.saturating_sub(1);
+        if !connection.was_ready && connection.switch.is_ready() {
+            connection.was_ready = true;
+            self.handshaking = self.handshaking.saturating_sub(1);
             progress.ready.fetch_add(1, Ordering::Relaxed);
         }
-        if !link.had_table_miss && link.was_ready && link.switch.has_table_miss() {
-            link.had_table_miss = true;
+
+        if !connection.had_table_miss && connection.was_ready && connection.switch.has_table_miss() {
+            connection.had_table_miss = true;
             progress.table_miss.fetch_add(1, Ordering::Relaxed);
         }
-        if !link.was_announced && link.switch.is_announced(&self.plan) {
-            link.was_announced = true;
+
+        if !connection.was_announced && connection.switch.is_announced(&self.plan) {
+            connection.was_announced = true;
             progress.announced.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Gives up what is too old, and lets switches that lost answers send again.
+    /// Removes timed-out packet-ins and lets the switches refill their windows.
     fn sweep(&mut self, stage: Stage) {
         let timeout = if stage == Stage::Announce { ANNOUNCEMENT_TIMEOUT } else { self.plan.timeout };
         let oldest_ns = self.now_ns().saturating_sub(timeout.as_nanos() as u64);
         let mut outstanding = 0;
-        for at in 0..self.links.len() {
-            let Some(link) = self.links.get_mut(at) else { continue };
-            if link.socket.is_none() {
+        for at in 0..self.connections.len() {
+            let Some(connection) = self.connections.get_mut(at) else { continue };
+            if connection.socket.is_none() {
                 continue;
             }
-            link.switch.expire(oldest_ns, &mut self.tally);
-            outstanding += link.switch.outstanding() as u32;
+            connection.switch.expire(oldest_ns, &mut self.tally);
+            outstanding += connection.switch.outstanding() as u32;
             self.note_progress(at);
             self.offer(at, stage);
         }
+
         self.shared.progress(self.number).outstanding.store(outstanding, Ordering::Relaxed);
     }
 
+    /// Closes the connection of a switch and records the reason.
     fn fail(&mut self, at: usize, fault: &Fault) {
-        let Some(link) = self.links.get_mut(at) else { return };
-        if let Some(mut socket) = link.socket.take() {
-            // the socket is closed with its drop, whatever deregistering says
+        let Some(connection) = self.connections.get_mut(at) else { return };
+        if let Some(mut socket) = connection.socket.take() {
+            // dropping the socket closes it, even if it cannot be deregistered
             let _ = self.poll.registry().deregister(&mut socket);
         }
-        if !link.was_ready {
-            self.shaking_hands = self.shaking_hands.saturating_sub(1);
+
+        if !connection.was_ready {
+            self.handshaking = self.handshaking.saturating_sub(1);
         }
         if matches!(self.shared.stage(), Stage::WarmUp | Stage::Measure | Stage::Drain) {
-            self.tally.counts.unanswered += link.switch.outstanding() as u64;
+            self.tally.counts.unanswered += connection.switch.outstanding() as u64;
         }
-        self.shared.fail(link.index, fault.to_string());
+
+        self.shared.fail(connection.index, fault.to_string());
     }
 }
 
-/// Writes what the socket takes.
+/// Writes as much as the socket accepts. Returns the number of bytes.
 fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
     let mut sent = 0;
     while let Some(rest) = bytes.get(sent..)
@@ -372,5 +401,6 @@ fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
             },
         }
     }
+
     Ok(sent)
 }

@@ -6,6 +6,8 @@
 
 mod access;
 mod buffers;
+#[cfg(test)]
+mod canonical_tests;
 mod certificate;
 mod channel;
 mod connection;
@@ -29,3 +31,4 @@ pub use credentials::{CERTIFICATE, Credentials, KEY, SWITCHES_CA};
 pub use listener::{ListenError, Listener, ListenerSettings};
 pub use session::{Session, SessionSettings, Step};
 pub use tls::Tls;
+pub use wire::install as encode_flow;

@@ -191,13 +191,11 @@ pub(super) fn packet_out(
 
 /// Appends a flow-mod that installs a flow. The switch reports the removal of intended flows only: the node
 /// app does not track soft ones.
+///
+/// # Errors
+/// The version cannot express a port of the flow.
 #[inline]
-pub(super) fn install(
-    flow: &Flow,
-    version: Version,
-    xid: u32,
-    out: &mut BytesMut,
-) -> Result<(), EncodeError> {
+pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let matching = match_to(&flow.matching);
     let flags = if flow.is_soft() { FlowFlags::NONE } else { FlowFlags::SEND_FLOW_REMOVED };
     with_actions(&flow.actions, |actions| {

@@ -1,4 +1,4 @@
-//! What switches say, byte by byte (OpenFlow 1.0.0 section 5, 1.3.5 section 7).
+//! Encodes the messages of switches without the codec under test (OpenFlow 1.0.0 section 5, 1.3.5 section 7).
 
 /// Wire version of OpenFlow 1.0.
 pub(crate) const V1_0: u8 = 1;
@@ -19,28 +19,28 @@ pub(crate) const PORT_STATUS: u8 = 12;
 pub(crate) const PACKET_OUT: u8 = 13;
 pub(crate) const FLOW_MOD: u8 = 14;
 
-/// A request for a barrier.
+/// Returns the message type of barrier requests; that of replies is one higher.
 pub(crate) const fn barrier_request(version: u8) -> u8 {
     if version == V1_0 { 18 } else { 20 }
 }
 
-/// Statistics in 1.0, a multipart message later: the answer to one.
+/// Returns the message type of statistics replies (1.0) or multipart replies (1.3).
 pub(crate) const fn multipart_reply(version: u8) -> u8 {
     if version == V1_0 { 17 } else { 19 }
 }
 
-/// Whether it asks for the flows that a switch has.
+/// Returns whether the message requests flow statistics.
 pub(crate) fn asks_for_flows(version: u8, message: &[u8]) -> bool {
     message[1] + 1 == multipart_reply(version) && message.get(8..10) == Some(&[0, 1])
 }
 
-/// The answer of a switch that has no flows.
+/// Returns the flow statistics reply of a switch without flows.
 pub(crate) fn no_flows(version: u8, xid: u32) -> Vec<u8> {
     let body: &[u8] = if version == V1_0 { &[0, 1, 0, 0] } else { &[0, 1, 0, 0, 0, 0, 0, 0] };
     message(version, multipart_reply(version), xid, body)
 }
 
-/// A message with its header.
+/// Returns a message with a header and this body.
 pub(crate) fn message(version: u8, kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
     let length = (8 + body.len()) as u16;
     [&[version, kind][..], &length.to_be_bytes(), &xid.to_be_bytes(), body].concat()
@@ -78,7 +78,7 @@ pub(crate) fn port_description(xid: u32) -> Vec<u8> {
     message(V1_3, multipart_reply(V1_3), xid, &[&[0, 13, 0, 0, 0, 0, 0, 0][..], &ports(V1_3)].concat())
 }
 
-/// A frame from `source` to everybody.
+/// Returns a broadcast frame from `source`.
 pub(crate) fn frame(source: [u8; 6], payload: u64) -> Vec<u8> {
     [&[0xff; 6][..], &source, &[8, 0], &payload.to_be_bytes(), &[0; 38]].concat()
 }
@@ -96,14 +96,14 @@ pub(crate) fn packet_in(version: u8, port: u8, data: &[u8]) -> Vec<u8> {
     message(version, PACKET_IN, 0, &[&head, data].concat())
 }
 
-/// The frame in a packet-out.
+/// Returns the frame of a packet-out.
 pub(crate) fn packet_out_data(message: &[u8]) -> Option<&[u8]> {
     let (actions_bytes_at, actions_at) = if message.first() == Some(&V1_0) { (14, 16) } else { (16, 24) };
     let actions = u16::from_be_bytes(*message.get(actions_bytes_at..)?.first_chunk()?);
     message.get(actions_at + usize::from(actions)..)
 }
 
-/// One of each message that a switch sends when it is set up.
+/// Returns one message of each type that a switch may send after the handshake, with its name.
 pub(crate) fn all(version: u8) -> Vec<(&'static str, Vec<u8>)> {
     let cookie = [0xbe, 0xe1, 0, 0, 0, 1, 0, 0];
     let counts = [[0; 8], [0; 8]].concat();
@@ -111,6 +111,7 @@ pub(crate) fn all(version: u8) -> Vec<(&'static str, Vec<u8>)> {
         V1_0 => [&[0xff; 4][..], &[0; 36], &cookie, &[0, 5, 2, 0], &[0; 8], &[0, 9, 0, 0], &counts].concat(),
         _ => [&cookie[..], &[0, 5, 2, 0], &[0; 8], &[0, 9, 0, 9], &counts, &matching(1)].concat(),
     };
+
     let reason = [2, 0, 0, 0, 0, 0, 0, 0];
     let flow_mod = message(version, FLOW_MOD, 3, &[0; 48]);
     let mut all = vec![
@@ -126,8 +127,9 @@ pub(crate) fn all(version: u8) -> Vec<(&'static str, Vec<u8>)> {
         ("port status", message(version, PORT_STATUS, 0, &[&reason[..], &port(version, 2, false)].concat())),
         ("barrier", message(version, barrier_request(version) + 1, 9, &[])),
     ];
+
     if version == V1_0 {
-        // flows, one entry of 88 bytes
+        // one flow entry of 88 bytes
         let entry = [&[0, 88, 0, 0][..], &[0; 84]].concat();
         all.push(("flow statistics", message(version, 17, 10, &[&[0, 1, 0, 0][..], &entry].concat())))
     } else {
@@ -139,5 +141,6 @@ pub(crate) fn all(version: u8) -> Vec<(&'static str, Vec<u8>)> {
         ));
         all.push(("role", message(version, 25, 12, &[0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
     }
+
     all
 }

@@ -1,17 +1,18 @@
-//! Processor time of a process on this machine, from `/proc`.
+//! Reads the CPU time of a process from `/proc`.
 
 use std::fs;
 use std::time::Duration;
 
-/// The unit of times in `/proc/<pid>/stat`: the kernel's USER_HZ, which is 100 on every Linux that Rust runs on.
+/// Unit of times in `/proc/<pid>/stat`: `USER_HZ` is 100 on all Linux platforms that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
-/// User and system time that a process, with all its threads, has used so far. `None` where it cannot be told: no such process, no Linux.
+/// Returns the user and system time of all threads of a process. `None` if the process does not exist or this is not Linux.
 pub(super) fn of_process(process: u32) -> Option<Duration> {
     parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// Fields 14 and 15 of proc(5). The second field is a file name in brackets, which may itself contain blanks and brackets.
+/// Parses fields 14 and 15 (see proc(5)). The second field is a file name in parentheses, which may itself contain spaces and
+/// parentheses.
 fn parse(stat: &str) -> Option<Duration> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);

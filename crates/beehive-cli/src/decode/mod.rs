@@ -1,7 +1,9 @@
-//! `beehive decode`: hexadecimal digits on standard input, or a capture of packets, to readable text or JSON; and JSON back.
+//! `beehive decode`: turns OpenFlow messages (hexadecimal digits, or a packet capture) into text or JSON, and JSON into bytes.
 
 mod capture;
-mod digits;
+mod hex;
+mod ofctl;
+mod streams;
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
@@ -15,26 +17,27 @@ use beehive_of::{Frame, Frames};
 use bytes::BytesMut;
 use clap::Args;
 
-use capture::{CaptureError, Event, Packets, Streams, segment};
+use capture::{CaptureError, Packets};
+use streams::{Event, Streams, segment};
 
-/// Longest line that is read, in bytes: the longest message as digits, each byte of it with a prefix and a separator.
+/// Maximum length of a line of digits, in bytes: the longest message, with a prefix and a separator for each byte.
 const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;
 
-/// Longest line of JSON that is read, in bytes: eight bytes of a message, its smallest element, tell some 300 of them.
+/// Maximum length of a line of JSON, in bytes: the smallest element of a message has 8 bytes and takes about 300 in JSON.
 const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 
 /// Decodes OpenFlow messages
 ///
-/// Reads hexadecimal digits from standard input, one or more messages a line, and prints each as a line of text. White
-/// space between digits and a leading 0x are ignored, and so are empty lines and lines that start with #. OpenFlow 1.0 to
-/// 1.5 are decoded in full, with the extensions of Open vSwitch and the ONF; hello, error and echo in any version.
+/// Reads hexadecimal digits from standard input, one or more messages per line, and prints each message as a line of text.
+/// White space between digits, a leading 0x, empty lines and lines that start with # are ignored. OpenFlow 1.0 to 1.5 are
+/// decoded completely, with the extensions of Open vSwitch and the ONF; hello, error and echo in any version.
 ///
-/// With --encode it goes the other way: a JSON object a line, as --json prints them, becomes hexadecimal digits. What an
-/// object leaves out has its usual value, and lengths are worked out; what it has and the message has not is refused.
+/// With --encode it reads one JSON object per line, as --json prints them, and prints hexadecimal digits. Missing fields get
+/// their default value and lengths are computed; unknown fields are refused.
 ///
-/// With --pcap the messages are those of the TCP connections in a capture (pcap or pcapng) to or from --port.
+/// With --pcap it decodes the TCP connections to or from --port in a packet capture (pcap or pcapng).
 ///
-/// The exit status is 0 when every message was valid, and 1 otherwise.
+/// The exit status is 0 if every message was valid, and 1 otherwise.
 ///
 /// Examples:
 ///
@@ -48,31 +51,41 @@ const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DecodeArgs {
-    /// Print a JSON object a line: {"version":..,"type":..,..}, or {"error":..,"line":..} for what is not valid
+    /// Print one JSON object per line: {"version":..,"type":..,..}, or {"error":..,"line":..} for invalid input
     #[arg(long)]
     json: bool,
+
+    /// Write flows, matches and actions in the syntax of ovs-ofctl (flow_mod, flow_removed, packet_in, packet_out, flow
+    /// statistics)
+    #[arg(long, conflicts_with = "encode")]
+    ofctl: bool,
+
+    /// Also refuse well-formed messages that a switch would refuse: unknown commands, match fields without their
+    /// prerequisites, duplicate instructions
+    #[arg(long, conflicts_with = "encode")]
+    strict: bool,
 
     /// Read JSON objects, as --json prints them, and print hexadecimal digits
     #[arg(long, conflicts_with = "json")]
     encode: bool,
 
-    /// Read a capture of packets; - for standard input
+    /// Read a packet capture; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "encode")]
     pcap: Option<PathBuf>,
 
-    /// The TCP ports whose connections of a capture are OpenFlow
+    /// TCP ports of OpenFlow in the capture
     #[arg(long = "port", value_name = "PORT", value_delimiter = ',', default_values_t = [6653, 6633], requires = "pcap")]
     ports: Vec<u16>,
 }
 
 impl DecodeArgs {
-    /// Longest line that is read, in bytes.
+    /// Returns the maximum length of an input line, in bytes.
     fn line_length_max(&self) -> usize {
         if self.encode { JSON_LENGTH_MAX } else { LINE_LENGTH_MAX }
     }
 }
 
-/// Decodes standard input; the status says whether every message was valid.
+/// Runs the command. The exit status says whether every message was valid.
 pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     let output = io::BufWriter::new(io::stdout().lock());
     let decoded = match &args.pcap {
@@ -85,7 +98,7 @@ pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     match decoded {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads us has seen enough.
+        // the reader of the pipe has gone (`| head`)
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("beehive decode: {error}");
@@ -94,20 +107,21 @@ pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     }
 }
 
-/// Decodes every line of `input`; returns whether all were valid.
+/// Decodes or encodes every line of `input`. Returns whether all lines were valid.
 fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) -> io::Result<bool> {
     let line_length_max = args.line_length_max();
     let mut line = Vec::new();
     let mut valid = true;
     for number in 1u64.. {
         line.clear();
-        // One byte more than allowed, to see that the line is too long.
+        // one byte more than allowed, so that a line that is too long is noticed
         if input.by_ref().take(line_length_max as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             break;
         }
+
         if line.len() > line_length_max && line.last() != Some(&b'\n') {
             skip_line(&mut input)?;
-            let error = format!("longer than {line_length_max} characters, which no message is");
+            let error = format!("line too long (at most {line_length_max} characters)");
             write_error(error, number, &mut output, args)?;
             valid = false;
         } else if line.trim_ascii().is_empty() || line.trim_ascii_start().starts_with(b"#") {
@@ -123,23 +137,27 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) ->
         } else {
             valid &= decode_line(&line, number, &mut output, args)?;
         }
-        // A person may be typing: what is known is shown at once.
+
+        // flush after each line, because the input may be a terminal
         output.flush()?;
     }
+
     Ok(valid)
 }
 
-/// Reads up to and with the end of the line, and keeps none of it.
+/// Discards the rest of a line, including its end.
 fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     loop {
         let read = input.fill_buf()?;
         if read.is_empty() {
             return Ok(());
         }
+
         let (length, ends) = match read.iter().position(|byte| *byte == b'\n') {
             Some(at) => (at + 1, true),
             None => (read.len(), false),
         };
+
         input.consume(length);
         if ends {
             return Ok(());
@@ -161,19 +179,20 @@ fn write_error(error: String, line: u64, output: &mut impl Write, args: &DecodeA
     write_node(&Node::Record(record), output, args)
 }
 
-/// Decodes the messages of a line; returns whether all were valid.
+/// Decodes the messages of one line. Returns whether all were valid.
 fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeArgs) -> io::Result<bool> {
-    let bytes = match digits::parse(line) {
+    let bytes = match hex::parse(line) {
         Ok(bytes) => bytes,
         Err(error) => {
             write_error(error.to_string(), number, output, args)?;
             return Ok(false);
         }
     };
+
     let mut valid = true;
     let mut frames = Frames::new(&bytes);
     for frame in frames.by_ref().map_while(Result::ok) {
-        match describe(frame) {
+        match message_tree(frame, args) {
             Ok(node) => write_node(&node, output, args)?,
             Err(error) => {
                 write_error(error, number, output, args)?;
@@ -181,7 +200,8 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
             }
         }
     }
-    // What is left is no message: say why.
+
+    // report why the remaining bytes are not a message
     let rest = bytes.get(frames.consumed()..).unwrap_or(&[]);
     if (!rest.is_empty() || bytes.is_empty())
         && let Err(error) = Frame::whole(rest)
@@ -189,20 +209,34 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
         write_error(error.to_string(), number, output, args)?;
         valid = false;
     }
+
     Ok(valid)
 }
 
-/// What a message says, or why it is none.
-fn describe(frame: Frame<'_>) -> Result<Node, String> {
-    Message::parse(frame).and_then(|message| message.tree(frame.header())).map_err(|error| error.to_string())
+/// Decodes one message, or says why that is impossible.
+fn message_tree(frame: Frame<'_>, args: &DecodeArgs) -> Result<Node, String> {
+    let parsed = || {
+        let message = Message::parse(frame)?;
+        // hello, error and echo are decoded in unknown versions, too
+        let Some(version) = frame.version() else { return message.tree(frame.header()) };
+
+        if args.strict {
+            message.check_meaning(version)?;
+        }
+        let tree = message.tree(frame.header())?;
+        Ok(if args.ofctl { ofctl::abbreviate(&message, version, tree) } else { tree })
+    };
+
+    parsed().map_err(|error: beehive_of::Error| error.to_string())
 }
 
-/// Decodes the OpenFlow connections of a capture; returns whether all messages were valid.
+/// Decodes the OpenFlow connections of a capture. Returns whether all messages were valid.
 fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -> io::Result<bool> {
     let failed = |error: CaptureError| match error {
         CaptureError::Io(error) => error,
         error => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
     };
+
     let mut packets = Packets::new(input).map_err(failed)?;
     let mut streams = Streams::default();
     let mut valid = true;
@@ -211,17 +245,24 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
         if ![part.from.port(), part.to.port()].iter().any(|port| args.ports.contains(port)) {
             continue;
         }
+
         streams.take(&part, |event| {
             let (from, to, described) = match event {
-                Event::Message(from, to, bytes) => {
-                    (from, to, Frame::whole(bytes).map_err(|error| error.to_string()).and_then(describe))
-                }
+                Event::Message(from, to, bytes) => (
+                    from,
+                    to,
+                    Frame::whole(bytes)
+                        .map_err(|error| error.to_string())
+                        .and_then(|frame| message_tree(frame, args)),
+                ),
                 Event::Failed(from, to, error) => (from, to, Err(error)),
             };
+
             let mut record = vec![
                 ("from".to_owned(), Node::Text(from.to_string())),
                 ("to".to_owned(), Node::Text(to.to_string())),
             ];
+
             match described {
                 Ok(Node::Record(values)) => record.extend(values),
                 Ok(other) => record.push(("message".to_owned(), other)),
@@ -230,14 +271,16 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
                     valid = false;
                 }
             }
+
             write_node(&Node::Record(record), &mut output, args)
         })?;
     }
+
     output.flush()?;
     Ok(valid)
 }
 
-/// The message that a line of JSON tells, as digits; or why there is none.
+/// Encodes the message that a line of JSON describes as hexadecimal digits, or says why that is impossible.
 fn encode_line(line: &[u8]) -> Result<Node, String> {
     let node: Node = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let mut out = BytesMut::new();
@@ -250,22 +293,28 @@ mod tests {
     use super::*;
 
     fn decoded(input: &str, json: bool) -> (bool, Vec<String>) {
-        ran(input, arguments(json, false))
+        run_on(input, arguments(json, false))
     }
 
     fn arguments(json: bool, encode: bool) -> DecodeArgs {
-        DecodeArgs { json, encode, pcap: None, ports: vec![6653, 6633] }
+        DecodeArgs { json, encode, ofctl: false, strict: false, pcap: None, ports: vec![6653, 6633] }
     }
 
-    fn ran(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
+    fn run_on(input: &str, args: DecodeArgs) -> (bool, Vec<String>) {
         let mut output = Vec::new();
         let valid = decode(input.as_bytes(), &mut output, &args).unwrap();
         (valid, String::from_utf8(output).unwrap().lines().map(str::to_owned).collect())
     }
 
-    /// A 1.0 flow-mod that sends from host 1 to host 2, from port 3 to port 4.
+    /// A flow-mod of OpenFlow 1.0 that forwards packets from host 1 at port 3 to host 2 at port 4.
     const FLOW_MOD: &str = "010e005000000007003820f200030200000000010200000000020000000000000000000000000000\
         000000000000000000000000000012340000003c00000064ffffffffffff0001000000080004ffff";
+
+    fn digits_of_open_vswitch() -> Vec<&'static str> {
+        let corpus = include_str!("../../../beehive-of/tests/wire/open_vswitch.hex");
+        let lines = corpus.lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.rsplit(' ').next()).collect()
+    }
 
     #[test]
     fn text_says_what_the_message_says() {
@@ -283,6 +332,56 @@ mod tests {
         );
     }
 
+    fn abbreviated(input: &str, json: bool) -> Vec<String> {
+        let (valid, lines) = run_on(input, DecodeArgs { ofctl: true, ..arguments(json, false) });
+        assert!(valid, "{lines:?}");
+        lines
+    }
+
+    #[test]
+    fn flows_are_written_as_ovs_ofctl_does() {
+        assert_eq!(
+            abbreviated(FLOW_MOD, false),
+            [
+                "version=1.0 type=flow_mod xid=7 command=add flow=cookie=0x1234,idle_timeout=60,send_flow_rem,priority=100,\
+                in_port=3,eth_dst=02:00:00:00:00:02,eth_src=02:00:00:00:00:01 actions=output:4"
+            ]
+        );
+        let json: serde_json::Value = serde_json::from_str(&abbreviated(FLOW_MOD, true)[0]).unwrap();
+        assert_eq!((&json["type"], &json["actions"]), (&"flow_mod".into(), &serde_json::Value::Null));
+
+        let flow = json["flow"].as_str().unwrap();
+        assert!(beehive_of::text::Flow::parse(flow, beehive_of::Version::V1_0).is_ok(), "{flow}");
+    }
+
+    #[test]
+    fn what_a_real_switch_says_of_flows_is_written_as_ovs_ofctl_does() {
+        let lines = abbreviated(&digits_of_open_vswitch().join("\n"), false);
+        for part in [
+            "multipart=flow flags=[] flows=[duration=0.007s,n_packets=0,n_bytes=0,",
+            "type=flow_removed xid=0 match=in_port=3,tcp,dl_vlan=10,nw_src=10.0.0.0/8,tcp_dst=80 cookie=0x1234",
+            "type=packet_in xid=0 buffer_id=none total_len=60 reason=no_match table_id=0 cookie=0 match=in_port=3 data=",
+        ] {
+            assert!(
+                lines.iter().any(|line| line.contains(part)),
+                "{part} is in none of\n{}",
+                lines.join("\n")
+            );
+        }
+    }
+
+    #[test]
+    fn messages_that_make_no_sense_are_refused_if_asked_to() {
+        // the same flow-mod with the unknown command 9
+        let unknown = FLOW_MOD.replacen("000012340000003c", "000012340009003c", 1);
+        assert_ne!(unknown, FLOW_MOD);
+        assert!(decoded(&unknown, false).0);
+        let strict = || DecodeArgs { strict: true, ..arguments(false, false) };
+        let (valid, lines) = run_on(&unknown, strict());
+        assert!(!valid && lines[0].starts_with("error=flow-mod command"), "{lines:?}");
+        assert!(run_on(FLOW_MOD, strict()).0);
+    }
+
     #[test]
     fn json_is_an_object_a_line() {
         let (valid, lines) = decoded(&format!("{FLOW_MOD}\n04150008000000ff\n"), true);
@@ -293,6 +392,7 @@ mod tests {
         assert_eq!(flow["actions"][0]["port"], 4);
         assert_eq!(flow["out_port"], "any");
         assert_eq!(flow["buffer_id"], "none");
+
         assert_eq!(lines[1], r#"{"version":"1.3","type":"barrier_reply","xid":255}"#);
     }
 
@@ -307,11 +407,12 @@ mod tests {
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
             .map(|value| value["error"].as_str().unwrap_or("valid").to_owned())
             .collect();
+
         assert_eq!(
             errors,
             [
-                "15 hexadecimal digits are no whole number of bytes",
-                "'z' at column 15 is no hexadecimal digit",
+                "odd number of hexadecimal digits (15)",
+                "'z' at column 15 is not a hexadecimal digit",
                 "valid",
                 "message is truncated at byte 1",
                 "message is truncated at byte 8",
@@ -322,8 +423,9 @@ mod tests {
                 "valid",
             ]
         );
+
         let (_, lines) = decoded("zz", false);
-        assert_eq!(lines, ["error='z' at column 1 is no hexadecimal digit line=1"]);
+        assert_eq!(lines, ["error='z' at column 1 is not a hexadecimal digit line=1"]);
     }
 
     #[test]
@@ -333,23 +435,20 @@ mod tests {
         let (valid, lines) = decoded(&input, false);
         assert!(!valid);
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].contains("longer than 327675 characters"), "{}", lines[0]);
+        assert!(lines[0].contains("line too long (at most 327675 characters)"), "{}", lines[0]);
         assert!(lines[1].contains("type=hello"));
+
         let longest = format!("0402ffff00000001{}", "00".repeat(65_535 - 8));
         assert!(decoded(&longest, true).0);
     }
 
     #[test]
     fn what_a_real_switch_sends_is_told_in_full() {
-        let corpus = include_str!("../../beehive-of/tests/wire/open_vswitch.hex");
-        let digits: Vec<&str> = corpus
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.rsplit(' ').next())
-            .collect();
+        let digits = digits_of_open_vswitch();
         let (valid, lines) = decoded(&digits.join("\n"), false);
         assert!(valid);
         assert_eq!(lines.len(), digits.len());
+
         for part in [
             "type=features_reply xid=33 datapath_id=0x1 n_buffers=0 n_tables=254",
             "(port_no=local hw_addr=aa:bb:cc:00:00:01 name=br1 config=[",
@@ -373,15 +472,10 @@ mod tests {
 
     #[test]
     fn what_was_decoded_is_encoded_again_byte_by_byte() {
-        let corpus = include_str!("../../beehive-of/tests/wire/open_vswitch.hex");
-        let digits: Vec<&str> = corpus
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.rsplit(' ').next())
-            .collect();
+        let digits = digits_of_open_vswitch();
         let (valid, json) = decoded(&digits.join("\n"), true);
         assert!(valid);
-        let (valid, again) = ran(&json.join("\n"), arguments(false, true));
+        let (valid, again) = run_on(&json.join("\n"), arguments(false, true));
         assert!(valid, "{}", again.join("\n"));
         for ((before, told), after) in digits.iter().zip(&json).zip(&again) {
             assert_eq!(before, after, "{told}");
@@ -398,7 +492,7 @@ mod tests {
             {"version":"1.3","type"
             [1,2]
             {"version":"1.3","type":"flow_mod","match":{"in_port":1}}"#;
-        let (valid, lines) = ran(input, arguments(false, true));
+        let (valid, lines) = run_on(input, arguments(false, true));
         assert!(!valid);
         for (line, words) in lines.iter().zip([
             "version",
@@ -411,6 +505,7 @@ mod tests {
         ]) {
             assert!(line.starts_with("error=") && line.contains(words), "{line} lacks {words}");
         }
+
         assert!(lines[7].starts_with("040e0040"), "{}", lines[7]);
     }
 
@@ -436,14 +531,14 @@ mod tests {
                 "table_id",
             ),
         ] {
-            let (valid, lines) = ran(line, arguments(false, true));
+            let (valid, lines) = run_on(line, arguments(false, true));
             assert!(!valid);
             let words = format!("unknown key `{field}` (did you mean `{nearest}`?)");
             assert_eq!(lines, [format!("error={words} line=1")]);
         }
     }
 
-    /// A capture of Ethernet packets that carry these TCP payloads from and to these ports.
+    /// Builds a pcap file of VLAN-tagged TCP packets from (source port, destination port, sequence number, payload).
     fn captured(parts: &[(u16, u16, u32, &[u8])]) -> Vec<u8> {
         let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
         capture.extend([0; 8]);
@@ -461,8 +556,10 @@ mod tests {
             capture.extend([0; 8]);
             capture.extend((packet.len() as u32).to_le_bytes());
             capture.extend((packet.len() as u32).to_le_bytes());
+
             capture.extend(packet);
         }
+
         capture
     }
 
@@ -480,6 +577,7 @@ mod tests {
         ]);
         let mut output = Vec::new();
         let valid = decode_capture(&capture[..], &mut output, &arguments(true, false)).unwrap();
+
         let lines: Vec<serde_json::Value> = String::from_utf8(output)
             .unwrap()
             .lines()
@@ -493,6 +591,7 @@ mod tests {
         );
         assert_eq!((&lines[1]["to"], &lines[1]["type"]), (&"10.0.0.2:6653".into(), &"hello".into()));
         assert_eq!(lines[2]["error"], "version is not supported at byte 0");
+
         assert!(decode_capture(&b"nothing"[..], Vec::new(), &arguments(true, false)).is_err());
     }
 

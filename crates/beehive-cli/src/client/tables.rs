@@ -1,47 +1,10 @@
-//! Tables for people: columns as wide as what is in them.
+//! Renders the answers of the controller as tables.
 
 use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent, Switches, Verified};
+use crate::table::Table;
 use std::fmt::Write;
 
-/// Rows of equal length, the first of them the head.
-struct Table<const COLUMNS: usize> {
-    rows: Vec<[String; COLUMNS]>,
-    /// A column that is not shown.
-    hidden: Option<usize>,
-}
-
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn new(head: [&str; COLUMNS]) -> Self {
-        Table { rows: vec![head.map(str::to_string)], hidden: None }
-    }
-
-    fn row(&mut self, row: [String; COLUMNS]) {
-        // a name from a switch may be anything; a table is lines
-        self.rows.push(row.map(|cell| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()))
-    }
-
-    fn lines(&self) -> String {
-        let mut widths = [0; COLUMNS];
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count())
-            }
-        }
-        let mut text = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            let shown = widths.iter().zip(row).enumerate().filter(|(column, _)| self.hidden != Some(*column));
-            for (_, (width, cell)) in shown {
-                // writing to a string cannot fail
-                let _ = write!(line, "{cell:width$}  ");
-            }
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-        text
-    }
-}
-
-/// A value that may be missing.
+/// Formats a value that may be missing.
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_string(), |value| value.to_string())
 }
@@ -63,10 +26,11 @@ pub(super) fn switches(answer: &Switches) -> String {
     ]);
     for s in &answer.switches {
         let state = match (s.ready, s.auxiliary) {
-            (false, _) => "greeting",
+            (false, _) => "handshake",
             (true, true) => "auxiliary",
             (true, false) => "ready",
         };
+
         table.row([
             or_dash(s.switch.as_ref()),
             s.address.clone(),
@@ -82,7 +46,7 @@ pub(super) fn switches(answer: &Switches) -> String {
             s.errors.to_string(),
         ])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn ports(answer: &Ports) -> String {
@@ -91,7 +55,7 @@ pub(super) fn ports(answer: &Ports) -> String {
         let link = if p.up { "up" } else { "down" }.to_string();
         table.row([p.switch.clone(), p.port.clone(), p.name.clone(), p.address.clone(), link])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn links(answer: &Links) -> String {
@@ -103,7 +67,7 @@ pub(super) fn links(answer: &Links) -> String {
             ((l.switch.clone(), l.port.clone()), (l.other_switch.clone(), l.other_port.clone()));
         table.row([one.0, one.1, other.0, other.1, works, flooded])
     }
-    table.lines()
+    table.text()
 }
 
 pub(super) fn hosts(answer: &Hosts) -> String {
@@ -112,9 +76,9 @@ pub(super) fn hosts(answer: &Hosts) -> String {
         let addresses = h.internet_addresses.join(", ");
         table.row([h.address.clone(), or_dash(h.vlan), h.switch.clone(), h.port.clone(), addresses])
     }
-    let mut text = table.lines();
+    let mut text = table.text();
     if answer.truncated {
-        text.push_str("there are more hosts than are listed: ask for one switch (--switch)\n")
+        text.push_str("the list of hosts is incomplete: query one switch (--switch)\n")
     }
     text
 }
@@ -124,20 +88,52 @@ pub(super) fn flows(answer: &Flows) -> String {
         "SWITCH", "TABLE", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE",
         "PACKETS", "BYTES", "WHY",
     ]);
-    // ours are all in the first one
-    table.hidden = answer.flows.iter().all(|flow| flow.table == 0).then_some(1);
+    // the controller uses table 0 only; the column matters for foreign flows
+    if answer.flows.iter().all(|flow| flow.table == 0) {
+        table.hide(1)
+    }
     answer.flows.iter().for_each(|flow| table.row(flow_row(flow)));
-    let mut text = table.lines();
+    let mut text = table.text();
     if !answer.refused.is_empty() {
         let mut table = Table::new(["SWITCH", "REFUSED", "APP", "CAUSE", "PRIORITY", "MATCH", "WHY"]);
         answer.refused.iter().for_each(|refused| table.row(refused_row(refused)));
-        let _ = write!(text, "\n{}", table.lines());
+        let _ = write!(text, "\n{}", table.text());
     }
     for switch in &answer.unread {
-        let _ = writeln!(text, "{switch} did not tell its flows in time");
+        let _ = writeln!(text, "{switch} did not report its flows in time");
     }
     if answer.truncated {
-        text.push_str("there are more flows than are listed: ask for one switch (--switch)\n")
+        text.push_str("the list of flows is incomplete: query one switch (--switch)\n")
+    }
+    text
+}
+
+/// Renders the flows as input for `ovs-ofctl`, with everything else in comments.
+pub(super) fn ofctl(answer: &Flows) -> String {
+    let mut text = String::new();
+    let mut switch = None;
+    for flow in &answer.flows {
+        if switch != Some(&flow.switch) {
+            switch = Some(&flow.switch);
+            let _ = writeln!(text, "# switch {}", flow.switch);
+        }
+
+        let words = [Some(flow.state.name()), flow.app.as_deref(), flow.cause.as_deref()];
+        let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let _ = match &flow.ofctl {
+            Some(ofctl) => writeln!(text, "{ofctl}  # {words}"),
+            None => writeln!(
+                text,
+                "# not expressible: table={},priority={},{} actions={}  # {words}",
+                flow.table, flow.priority, flow.matching, flow.actions
+            ),
+        };
+    }
+    for switch in &answer.unread {
+        let _ = writeln!(text, "# {switch} did not report its flows in time");
+    }
+    if answer.truncated {
+        text.push_str("# the list of flows is incomplete: query one switch (--switch)\n")
     }
     text
 }
@@ -179,20 +175,20 @@ pub(super) fn verified(answer: &Verified) -> String {
     for r in &answer.switches {
         let _ = writeln!(
             text,
-            "{}: {} kept, {} put in place, {} withdrawn, {} soft, {} foreign",
+            "{}: {} kept, {} installed, {} removed, {} soft, {} foreign",
             r.switch, r.kept, r.installed, r.withdrawn, r.adopted, r.foreign
         );
     }
     for switch in &answer.unread {
-        let _ = writeln!(text, "{switch} did not tell its flows in time");
+        let _ = writeln!(text, "{switch} did not report its flows in time");
     }
     text
 }
 
-/// Characters of a message, and of an error, that a line of a table has room for.
+/// Maximum number of characters of a message or an error in a line of a table.
 const EXCERPT: usize = 60;
 
-/// The beginning of a text, on one line.
+/// Returns the first [`EXCERPT`] characters of a text.
 fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(EXCERPT).collect();
     if short.len() < text.len() {
@@ -206,7 +202,7 @@ pub(super) fn dead_letters(answer: &DeadLetters) -> String {
     let mut table = Table::new(head);
     for letter in &answer.letters {
         let name = letter.message.rsplit("::").next().unwrap_or(&letter.message);
-        let kept = if letter.can_be_sent_again { "" } else { " (not kept)" };
+        let kept = if letter.can_be_sent_again { "" } else { " (not stored)" };
         table.row([
             letter.number.to_string(),
             letter.seconds_ago.to_string(),
@@ -217,21 +213,21 @@ pub(super) fn dead_letters(answer: &DeadLetters) -> String {
             letter.chain.clone(),
         ])
     }
-    let mut text = if answer.letters.is_empty() { String::new() } else { table.lines() };
+    let mut text = if answer.letters.is_empty() { String::new() } else { table.text() };
     let _ = match (answer.total, answer.dropped) {
-        (0, _) => writeln!(text, "no message has failed since the start"),
+        (0, _) => writeln!(text, "no dead letters since the start"),
         (total, 0) => writeln!(text, "{} of {total} since the start", answer.letters.len()),
         (total, dropped) => {
-            writeln!(text, "{} of {total} since the start; {dropped} had to make room", answer.letters.len())
+            writeln!(text, "{} of {total} since the start; {dropped} were evicted", answer.letters.len())
         }
     };
     text
 }
 
 pub(super) fn resent(answer: &Resent) -> String {
-    let mut text = format!("{} sent again\n", answer.resent.len());
+    let mut text = format!("{} resent\n", answer.resent.len());
     for failed in &answer.not_resent {
-        let _ = writeln!(text, "{} cannot be sent again: {}", failed.number, failed.why);
+        let _ = writeln!(text, "{} cannot be resent: {}", failed.number, failed.why);
     }
     text
 }
@@ -242,17 +238,7 @@ mod tests {
     use crate::api::FlowState;
 
     #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
-        let mut table = Table::new(["A", "LONG"]);
-        table.row(["wide\u{1b}[2J".into(), "b".into()]);
-        table.row(["é".into(), String::new()]);
-        assert_eq!(table.lines(), "A         LONG\nwide?[2J  b\né\n");
-        table.hidden = Some(0);
-        assert_eq!(table.lines(), "LONG\nb\n\n");
-    }
-
-    #[test]
-    fn tables_of_a_switch_are_told_apart_where_there_are_several() {
+    fn the_table_column_is_shown_if_there_are_several() {
         let flow = |table| Flow {
             switch: "1".into(),
             state: FlowState::Foreign,
@@ -269,19 +255,61 @@ mod tests {
             bytes: 0,
             cookie: None,
             why: None,
+            ofctl: None,
         };
+
         let words = |tables: &[u8]| {
             let text =
                 flows(&Flows { flows: tables.iter().copied().map(flow).collect(), ..Flows::default() });
             let last = text.lines().last().unwrap_or_default();
             (text.contains("TABLE"), last.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
         };
+
         assert_eq!(words(&[0]), (false, "1 foreign -".into()));
         assert_eq!(words(&[0, 1]), (true, "1 1 foreign".into()));
     }
 
     #[test]
-    fn dead_letters_are_a_line_each_however_long_they_are() {
+    fn lists_for_ovs_ofctl_have_everything_else_in_comments() {
+        let flow = |switch: &str, ofctl: Option<&str>| Flow {
+            switch: switch.into(),
+            state: FlowState::Intended,
+            app: Some("hosts".into()),
+            cause: None,
+            table: 0,
+            priority: 5,
+            matching: "in_port=1,ip_dscp=4".into(),
+            actions: "drop".into(),
+            idle_s: 0,
+            hard_s: 0,
+            age_s: None,
+            packets: 0,
+            bytes: 0,
+            cookie: None,
+            why: None,
+            ofctl: ofctl.map(String::from),
+        };
+
+        let text = "priority=5,in_port=1 actions=drop";
+        let listed = ofctl(&Flows {
+            flows: vec![flow("1", Some(text)), flow("1", None), flow("2", Some(text))],
+            unread: vec!["3".into()],
+            ..Flows::default()
+        });
+
+        let expected = "\
+# switch 1
+priority=5,in_port=1 actions=drop  # intended, hosts
+# not expressible: table=0,priority=5,in_port=1,ip_dscp=4 actions=drop  # intended, hosts
+# switch 2
+priority=5,in_port=1 actions=drop  # intended, hosts
+# 3 did not report its flows in time
+";
+        assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn dead_letters_take_one_line_each() {
         let letter = crate::api::Letter {
             number: 7,
             seconds_ago: 61,
@@ -297,11 +325,13 @@ mod tests {
             sender: "outside".into(),
             words: "x".repeat(100),
         };
+
         let text = dead_letters(&DeadLetters { letters: vec![letter], total: 9, dropped: 8 });
-        let message = format!("HostSeen {}… (not kept)", "x".repeat(60));
-        let row = format!("7       61   hosts  seen     {message}  panicked: two?lines  00000000000000ff");
+        let message = format!("HostSeen {}… (not stored)", "x".repeat(60));
+        let row = format!("     7   61  hosts  seen     {message}  panicked: two?lines  00000000000000ff");
         assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
-        assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 had to make room"));
-        assert_eq!(dead_letters(&DeadLetters::default()), "no message has failed since the start\n");
+        assert_eq!(text.lines().nth(2), Some("1 of 9 since the start; 8 were evicted"));
+
+        assert_eq!(dead_letters(&DeadLetters::default()), "no dead letters since the start\n");
     }
 }

@@ -1,20 +1,22 @@
-//! The host that a request is for: a web page may make a browser ask, under the page's own name.
+//! Checks the `Host` header, against DNS rebinding: a web page whose name resolves to this machine must not reach the API.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whether `host`, the header's value, is localhost, a plain address, or one of `names`.
-pub(super) fn is_meant(host: &str, names: &[String]) -> bool {
+/// Returns whether the value of a `Host` header is localhost, an IP address, or one of `names`. The port is ignored.
+pub(super) fn is_allowed(host: &str, names: &[String]) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
         _ => host,
     };
+
     let name = name.trim_end_matches('.');
     if let Some(inner) = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')) {
         return inner.parse::<Ipv6Addr>().is_ok();
     }
+
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
-        || names.iter().any(|meant| name.eq_ignore_ascii_case(meant))
+        || names.iter().any(|allowed| name.eq_ignore_ascii_case(allowed))
 }
 
 #[cfg(test)]
@@ -33,8 +35,9 @@ mod tests {
             "[::1]",
             "SDN.example:80",
         ] {
-            assert!(is_meant(good, &names), "{good}");
+            assert!(is_allowed(good, &names), "{good}");
         }
+
         for bad in [
             "",
             "evil.example",
@@ -44,7 +47,7 @@ mod tests {
             ":80",
             "[::1",
         ] {
-            assert!(!is_meant(bad, &names), "{bad}");
+            assert!(!is_allowed(bad, &names), "{bad}");
         }
     }
 }

@@ -1,29 +1,34 @@
-//! `/api/v1/links` and `/api/v1/hosts`: how switches are wired, and who is where, as the apps have found out.
+//! `/api/v1/links` and `/api/v1/hosts`: the links and hosts that the apps have discovered.
 
 use crate::api::{Failure, FailureCode, Host, Hosts, Link, Links};
 use crate::http::Served;
-use crate::http::switches::{Which, node, query};
+use crate::http::switches::{SwitchQuery, node, query};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use beehive_core::{Hive, Message, RequestError};
 use beehive_nom::object::{FindHost, KnownLink, ListHosts, ListLinks, NodeId, Vlan};
 
-/// Hosts that are told at once; beyond that one switch at a time has to be asked for.
+/// Maximum number of hosts in an answer. Clients query single switches for more.
 const HOSTS_MAX: usize = 10_000;
 
-/// The links between switches, as discovery has found them.
-#[utoipa::path(get, path = "/api/v1/links", params(Which), responses((status = 200, body = Links), Failure))]
+/// Lists the links between switches that discovery has found.
+#[utoipa::path(get, path = "/api/v1/links", params(SwitchQuery), responses((status = 200, body = Links), Failure))]
 pub(super) async fn links(
     State(served): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Links>, Failure> {
     let wanted = query(which)?.into_switch().as_deref().map(node).transpose()?;
-    runs(&served.hive, "topology", "links are found by discovery: --app discovery,learning-switch")?;
-    let known: Vec<KnownLink> = ask(&served.hive, ListLinks).await?.unwrap_or_default();
+    require_app(
+        &served.hive,
+        "topology",
+        "the app `discovery`, which finds links, does not run: start the controller with --app discovery,learning-switch",
+    )?;
+    let known: Vec<KnownLink> = request(&served.hive, ListLinks).await?.unwrap_or_default();
     let at = |known: &KnownLink, node: NodeId| known.link.from.node == node || known.link.to.node == node;
     let links = known.into_iter().filter(|known| wanted.is_none_or(|node| at(known, node)));
-    let told = |KnownLink { link, both_ways, in_tree }| Link {
+
+    let to_api = |KnownLink { link, both_ways, in_tree }| Link {
         switch: link.from.node.to_string(),
         port: link.from.port.to_string(),
         other_switch: link.to.node.to_string(),
@@ -31,14 +36,15 @@ pub(super) async fn links(
         both_ways,
         flooded: in_tree,
     };
-    Ok(Json(Links { links: links.map(told).collect() }))
+
+    Ok(Json(Links { links: links.map(to_api).collect() }))
 }
 
-/// The hosts: where they are, and which addresses they say to have.
-#[utoipa::path(get, path = "/api/v1/hosts", params(Which), responses((status = 200, body = Hosts), Failure))]
+/// Lists the hosts with their locations and announced IP addresses.
+#[utoipa::path(get, path = "/api/v1/hosts", params(SwitchQuery), responses((status = 200, body = Hosts), Failure))]
 pub(super) async fn hosts(
     State(served): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<SwitchQuery>, QueryRejection>,
 ) -> Result<Json<Hosts>, Failure> {
     let wanted = query(which)?.into_switch().as_deref().map(node).transpose()?;
     if let Some(node) = wanted
@@ -46,19 +52,25 @@ pub(super) async fn hosts(
     {
         return Err(Failure::unknown_switch(node));
     }
-    runs(&served.hive, "hosts", "hosts are tracked by the app `hosts`: --app hosts,learning-switch")?;
+
+    require_app(
+        &served.hive,
+        "hosts",
+        "the app `hosts`, which tracks hosts, does not run: start the controller with --app hosts,learning-switch",
+    )?;
     let mut answer = Hosts::default();
     let status = served.directory.status(served.hive.now());
     let main = status.iter().filter(|status| status.ready && !status.auxiliary);
     let nodes = main.filter_map(|status| node(status.node.as_deref()?).ok());
     for node in nodes.filter(|node| wanted.is_none_or(|wanted| wanted == *node)) {
-        for (station, port) in ask(&served.hive, ListHosts(node)).await?.unwrap_or_default() {
+        for (station, port) in request(&served.hive, ListHosts(node)).await?.unwrap_or_default() {
             if answer.hosts.len() >= HOSTS_MAX {
                 answer.truncated = true;
                 return Ok(Json(answer));
             }
-            // it may have gone, or be believed elsewhere
-            let Some(host) = ask(&served.hive, FindHost(station)).await? else { continue };
+
+            // the host may have left or moved since the list was made
+            let Some(host) = request(&served.hive, FindHost(station)).await? else { continue };
             if (host.at.node, host.at.port) == (node, port) {
                 answer.hosts.push(Host {
                     address: station.mac().to_string(),
@@ -70,20 +82,21 @@ pub(super) async fn hosts(
             }
         }
     }
+
     Ok(Json(answer))
 }
 
-/// Refuses with what to do where an app does not run that knows.
-fn runs(hive: &Hive, app: &str, otherwise: &str) -> Result<(), Failure> {
+/// Fails with a remedy if an app does not run.
+fn require_app(hive: &Hive, app: &str, remedy: &str) -> Result<(), Failure> {
     if hive.status().apps.iter().any(|running| running.name == app) {
         return Ok(());
     }
-    Err(Failure { code: FailureCode::AppNotRunning, message: otherwise.to_string() })
+    Err(Failure { code: FailureCode::AppNotRunning, message: remedy.to_string() })
 }
 
-/// What an app answers; none: it has nothing to say about that.
-async fn ask<M: Message>(hive: &Hive, question: M) -> Result<Option<M::Reply>, Failure> {
-    match hive.request(question).await {
+/// Sends a request to the apps. Returns `None` if no handler answers.
+async fn request<M: Message>(hive: &Hive, message: M) -> Result<Option<M::Reply>, Failure> {
+    match hive.request(message).await {
         Ok(answer) => Ok(Some(answer)),
         Err(RequestError::NoAnswer { .. }) => Ok(None),
         Err(error) => Err(Failure::unavailable(error)),

@@ -1,4 +1,4 @@
-//! The apps that the controller can run: their names, what they need, and their place among the others.
+//! The apps that the controller can run: their names, dependencies and order.
 
 use super::Failure;
 use beehive_core::{Builder, Handlers, nearest_name};
@@ -14,24 +14,24 @@ pub(super) enum AppChoice {
     Firewall,
     Hosts,
     Forwarding,
-    Own(OwnApp),
+    Custom(CustomApp),
 }
 
-/// An app of whoever built this program.
+/// An app that was added with [`Controller::app`](super::Controller::app).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnApp {
+pub(super) struct CustomApp {
     name: &'static str,
     register: fn(Builder) -> Builder,
 }
 
-impl PartialEq for OwnApp {
-    fn eq(&self, other: &OwnApp) -> bool {
+impl PartialEq for CustomApp {
+    fn eq(&self, other: &CustomApp) -> bool {
         self.name == other.name
     }
 }
-impl Eq for OwnApp {}
+impl Eq for CustomApp {}
 
-/// All apps of the controller's own, by name.
+/// The built-in apps by name.
 pub(super) const APPS: [(&str, AppChoice); 6] = [
     ("learning-switch", AppChoice::LearningSwitch),
     ("hub", AppChoice::Hub),
@@ -41,35 +41,34 @@ pub(super) const APPS: [(&str, AppChoice); 6] = [
     ("forwarding", AppChoice::Forwarding),
 ];
 
-/// The table of settings of what comes with discovery.
+/// Name of the settings table of the loop guard, which runs together with discovery.
 const LOOP_GUARD: &str = "loop-guard";
-/// Bytes of a secret that is made here.
+/// Length of a generated secret, in bytes.
 const SECRET_BYTES: usize = 32;
 
-/// All names of tables of settings, with those of `own`.
-pub(super) fn tables(own: &[AppChoice]) -> Vec<&'static str> {
-    let names = own.iter().map(|app| app.name()).chain(APPS.map(|(name, _)| name));
+/// Returns the names of all settings tables, including those of `custom` apps.
+pub(super) fn tables(custom: &[AppChoice]) -> Vec<&'static str> {
+    let names = custom.iter().map(|app| app.name()).chain(APPS.map(|(name, _)| name));
     names.chain([LOOP_GUARD]).collect()
 }
 
 impl AppChoice {
-    /// One of `own`, or else of the controller's.
-    pub(super) fn named(name: &str, own: &[AppChoice]) -> Result<AppChoice, Failure> {
-        let all: Vec<_> = own.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
+    /// Looks up an app by name, first among the `custom` apps, then among the built-in ones.
+    pub(super) fn named(name: &str, custom: &[AppChoice]) -> Result<AppChoice, Failure> {
+        let all: Vec<_> = custom.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
         if name.is_empty() {
-            return Err(
-                format!("--app, or BEEHIVE_APP, names nothing; there are {}", names.join(", ")).into()
-            );
+            return Err(format!("--app or BEEHIVE_APP is empty (expected {})", names.join(", ")).into());
         }
+
         let found = all.iter().find(|(known, _)| *known == name);
         found.map(|(_, app)| *app).ok_or_else(|| match nearest_name(name, &names) {
-            Some(near) => format!("there is no app `{name}`; did you mean `{near}`?").into(),
-            None => format!("there is no app `{name}`; there are {}", names.join(", ")).into(),
+            Some(near) => format!("unknown app `{name}`; did you mean `{near}`?").into(),
+            None => format!("unknown app `{name}` (expected {})", names.join(", ")).into(),
         })
     }
 
-    /// The app `A`: what comes with it comes, too, if it is one of the controller's.
+    /// Returns the choice for the type `A`: the built-in app, together with the apps it needs, or a custom app.
     pub(super) fn of<A: Handlers>() -> AppChoice {
         let types = [
             (TypeId::of::<Hub>(), AppChoice::Hub),
@@ -80,18 +79,18 @@ impl AppChoice {
             (TypeId::of::<Forwarding>(), AppChoice::Forwarding),
         ];
         let known = types.iter().find(|(known, _)| *known == TypeId::of::<A>());
-        let own = AppChoice::Own(OwnApp { name: A::NAME, register: |hive| hive.app::<A>() });
-        known.map_or(own, |(_, app)| *app)
+        let custom = AppChoice::Custom(CustomApp { name: A::NAME, register: |hive| hive.app::<A>() });
+        known.map_or(custom, |(_, app)| *app)
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            AppChoice::Own(own) => own.name,
+            AppChoice::Custom(custom) => custom.name,
             _ => APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name),
         }
     }
 
-    /// Whether the table of settings `name` is its own.
+    /// Returns whether the settings table `name` belongs to this app.
     pub(super) fn has_settings(self, name: &str) -> bool {
         self.name() == name || (self == AppChoice::Discovery && name == LOOP_GUARD)
     }
@@ -104,53 +103,67 @@ impl AppChoice {
             AppChoice::Firewall => hive.app::<Firewall>(),
             AppChoice::Hosts => hive.app::<Hosts>(),
             AppChoice::Forwarding => hive.app::<Forwarding>(),
-            AppChoice::Own(own) => (own.register)(hive),
+            AppChoice::Custom(custom) => (custom.register)(hive),
         }
     }
 }
 
-fn forwards(app: &AppChoice) -> bool {
+/// Returns whether the app forwards packets.
+fn is_forwarder(app: &AppChoice) -> bool {
     matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding)
 }
 
-/// What makes sense, and surprises whoever did not mean it: in words, with what to write instead.
-pub(super) fn surprises(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
-    // what apps of one's own do is not known here
-    let somebody = apps.iter().any(|app| forwards(app) || matches!(app, AppChoice::Own(_)));
+/// Returns warnings about configurations that are valid but probably not intended, with a remedy.
+pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
+    // a custom app may forward packets
+    let somebody = apps.iter().any(|app| is_forwarder(app) || matches!(app, AppChoice::Custom(_)));
     let nobody = (!somebody).then(|| {
         let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
-        format!("no app forwards packets; one that does comes last: --app {}", names.join(","))
+        format!("no app forwards packets; add one at the end: --app {}", names.join(","))
     });
+
     let firewall = settings.get(AppChoice::Firewall.name()).and_then(toml::Value::as_table);
-    let is_told = firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
-    let closed = (apps.contains(&AppChoice::Firewall) && !is_told).then(|| {
-        "the firewall has no rules, and denies everything: write [[apps.firewall.rules]] in a file for --config"
+    let has_rules =
+        firewall.is_some_and(|table| table.contains_key("rules") || table.contains_key("default"));
+    let closed = (apps.contains(&AppChoice::Firewall) && !has_rules).then(|| {
+        "the firewall has no rules and denies everything; add [[apps.firewall.rules]] to a configuration file (--config)"
             .to_string()
     });
+
     nobody.into_iter().chain(closed)
 }
 
-/// Refuses what makes no sense together, with what to write instead.
+/// Checks dependencies and order of the apps.
+///
+/// # Errors
+/// The apps cannot work in this order; the text has a command line that works.
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);
     if place(AppChoice::Discovery).is_some_and(|place| place != 0) {
-        return Err("discovery goes before all other apps: --app discovery,..".into());
+        return Err("discovery must be the first app: --app discovery,..".into());
     }
+
     let all = [AppChoice::Discovery, AppChoice::Hosts].map(place);
     if place(AppChoice::Forwarding).is_some() && all.contains(&None) {
-        return Err("forwarding needs to know links and hosts: --app discovery,hosts,forwarding".into());
+        return Err("forwarding needs discovery and hosts: --app discovery,hosts,forwarding".into());
     }
-    if let (Some(firewall), Some(forwarder)) = (place(AppChoice::Firewall), apps.iter().position(forwards))
+
+    if let (Some(firewall), Some(forwarder)) =
+        (place(AppChoice::Firewall), apps.iter().position(is_forwarder))
         && forwarder < firewall
     {
-        return Err("a firewall stands in front of what forwards: --app firewall,learning-switch".into());
+        return Err(
+            "the firewall must come before the app that forwards packets: --app firewall,learning-switch"
+                .into(),
+        );
     }
+
     Ok(())
 }
 
-/// Settings that follow from what runs, where nobody has said otherwise.
-/// `before`: those that were in force until now.
-pub(super) fn complete(
+/// Fills in settings that depend on the choice of apps, unless the file sets them: a secret for discovery, and whether the loop
+/// guard lets forwarded packets pass blocked ports. A reload keeps the secret of the settings in force, `before`.
+pub(super) fn fill_defaults(
     settings: &mut toml::Table,
     apps: &[AppChoice],
     before: Option<&toml::Table>,
@@ -158,26 +171,29 @@ pub(super) fn complete(
     let discovery = AppChoice::Discovery.name();
     let kept = before.and_then(|before| before.get(discovery)?.get("secret"));
     if let Some(secret) = kept.filter(|_| apps.contains(&AppChoice::Discovery)) {
-        // of chance, or of a file: links are known by it
-        unless_said(settings, discovery, "secret", secret.clone())
+        // with another secret, discovery would reject its own probes and lose all links
+        set_default(settings, discovery, "secret", secret.clone())
     } else if apps.contains(&AppChoice::Discovery) {
         let mut secret = [0u8; SECRET_BYTES];
         let given = rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty());
-        if given.map_err(|error| format!("the system gives no chance: {error}"))? < SECRET_BYTES {
-            return Err("the system gives too little chance".into());
+        if given.map_err(|error| format!("cannot generate a secret: {error}"))? < SECRET_BYTES {
+            return Err("cannot generate a secret: too few random bytes".into());
         }
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        unless_said(settings, discovery, "secret", secret.into());
+        set_default(settings, discovery, "secret", secret.into());
     }
+
     if apps.contains(&AppChoice::Forwarding) {
-        unless_said(settings, LOOP_GUARD, "paths_on_blocked", true.into());
+        set_default(settings, LOOP_GUARD, "paths_on_blocked", true.into());
     }
+
     Ok(())
 }
 
-fn unless_said(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
+/// Sets a key unless the file has set it.
+fn set_default(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
     let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());
-    // what is no table is refused when the app reads it
+    // a value that is not a table is refused when the app parses its settings
     if let toml::Value::Table(table) = table {
         table.entry(key).or_insert(value);
     }
@@ -189,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn impossible_orders_are_refused() {
         assert!(check(&[Discovery, Hosts, Firewall, Forwarding]).is_ok());
         assert!(check(&[Firewall, LearningSwitch]).is_ok() && check(&[Discovery, LearningSwitch]).is_ok());
         let wrong: [&[AppChoice]; 4] = [
@@ -198,23 +214,26 @@ mod tests {
             &[Discovery, Forwarding],
             &[LearningSwitch, Firewall],
         ];
+
         for apps in wrong {
             assert!(check(apps).unwrap_err().to_string().contains("--app"), "{apps:?}");
         }
     }
 
     #[test]
-    fn what_may_not_have_been_meant_is_said() {
+    fn probable_mistakes_cause_warnings() {
         let said = |apps: &[AppChoice], settings: &str| {
             let settings = settings.parse().unwrap();
-            surprises(apps, &settings).collect::<Vec<_>>().join("\n")
+            warnings(apps, &settings).collect::<Vec<_>>().join("\n")
         };
+
         assert!(said(&[Discovery, Hosts], "").contains("--app discovery,hosts,learning-switch"));
         assert!(said(&[Firewall, LearningSwitch], "").contains("denies everything"));
         for settings in ["[firewall]\ndefault = \"allow\"", "[firewall]\nrules = []"] {
             assert_eq!(said(&[Firewall, LearningSwitch], settings), "", "{settings}");
         }
         assert_eq!(said(&[Discovery, Hosts, Forwarding], ""), "");
+
         assert_eq!(said(&[AppChoice::of::<beehive_nom::apps::NodeController>()], ""), "");
     }
 
@@ -229,29 +248,34 @@ mod tests {
             AppChoice::of::<beehive_nom::apps::Forwarding>(),
         ];
         assert_eq!(types, APPS.map(|(_, app)| app));
-        let own = AppChoice::of::<beehive_nom::apps::NodeController>();
-        assert_eq!(own.name(), "node-controller");
-        assert_eq!(AppChoice::named("node-controller", &[own]).ok(), Some(own));
+        let custom = AppChoice::of::<beehive_nom::apps::NodeController>();
+        assert_eq!(custom.name(), "node-controller");
+        assert_eq!(AppChoice::named("node-controller", &[custom]).ok(), Some(custom));
         let nothing = AppChoice::named("", &[]).unwrap_err().to_string();
         assert!(nothing.contains("BEEHIVE_APP") && nothing.contains("learning-switch"), "{nothing}");
-        assert!(AppChoice::named("node-controller", &[]).is_err() && tables(&[own]).contains(&own.name()));
+
+        assert!(
+            AppChoice::named("node-controller", &[]).is_err() && tables(&[custom]).contains(&custom.name())
+        );
     }
 
     #[test]
-    fn secrets_differ_and_give_way_to_those_that_are_set() {
+    fn generated_secrets_differ_and_do_not_replace_configured_ones() {
         let made = || {
             let mut settings = toml::Table::new();
-            complete(&mut settings, &[Discovery], None).unwrap();
+            fill_defaults(&mut settings, &[Discovery], None).unwrap();
             settings["discovery"]["secret"].as_str().unwrap().to_string()
         };
+
         assert!(made().len() == 64 && made() != made());
         let mut settings: toml::Table = "[discovery]\nsecret = \"mine\"\n".parse().unwrap();
         let before = settings.clone();
-        complete(&mut settings, &[Discovery, Hosts, Forwarding], None).unwrap();
+        fill_defaults(&mut settings, &[Discovery, Hosts, Forwarding], None).unwrap();
         let mut again = toml::Table::new();
-        complete(&mut again, &[Discovery], Some(&before)).unwrap();
+        fill_defaults(&mut again, &[Discovery], Some(&before)).unwrap();
         assert_eq!(again["discovery"]["secret"].as_str(), Some("mine"));
         assert_eq!(settings["discovery"]["secret"].as_str(), Some("mine"));
+
         assert_eq!(settings["loop-guard"]["paths_on_blocked"].as_bool(), Some(true));
     }
 }

@@ -1,4 +1,4 @@
-//! An emulated switch without its socket: bytes from the controller in, bytes for the controller out.
+//! The protocol of an emulated switch without I/O: takes bytes from the controller and returns bytes for it.
 
 use std::fmt;
 
@@ -9,40 +9,40 @@ use super::tally::Tally;
 use super::window::{Sent, Window};
 use super::wire::{self, NO_BUFFER, PacketOut, Version, kind};
 
-/// What the controller did that ends a connection. Displayed to people.
+/// Reason why a connection ended, as a message for the user.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It speaks, but not OpenFlow, or not the negotiated version.
-    Garbage { bytes: Vec<u8>, why: &'static str },
-    /// It speaks no version that the switch speaks.
+    /// The controller sent something other than OpenFlow of the negotiated version.
+    NotOpenflow { bytes: Vec<u8>, why: &'static str },
+    /// The controller supports none of the versions of the switch.
     NoCommonVersion(u8),
-    /// It refused the switch's HELLO, with these words.
+    /// The controller refused the HELLO of the switch with this text.
     Refused(String),
-    /// It asks and asks without reading the answers.
+    /// The controller sends requests without reading the answers.
     Overflow,
-    /// It closed the connection.
+    /// The controller closed the connection.
     Closed,
-    /// The connection broke.
+    /// Reading or writing failed.
     Broken(std::io::Error),
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Garbage { bytes, why } => {
+            Self::NotOpenflow { bytes, why } => {
                 write!(f, "the controller sent {why}:")?;
                 bytes.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
             }
             Self::NoCommonVersion(theirs) => {
                 write!(
                     f,
-                    "the controller's HELLO (version byte {theirs}) offers no version that this run speaks; try the other --of"
+                    "the HELLO of the controller (version byte {theirs}) offers no version that the switches support; try the other --of"
                 )
             }
             Self::Refused(words) => write!(f, "the controller refused the HELLO: {words}"),
             Self::Overflow => write!(
                 f,
-                "the controller asks without reading the answers ({} MiB wait for it)",
+                "the controller sends requests without reading the answers ({} MiB are unsent)",
                 limits::UNSENT_BYTES_MAX >> 20
             ),
             Self::Closed => f.write_str("the controller closed the connection"),
@@ -51,41 +51,48 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a ready switch sends by itself.
+/// What a switch sends on its own initiative after the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum Load {
     /// Nothing.
-    Nothing,
-    /// The announcements of its hosts.
+    None,
+    /// Announcements of its hosts.
     Announcements,
     /// Packets between its hosts.
     Traffic,
 }
 
-/// One switch: its side of the handshake, its answers to requests, its hosts' packets.
+/// An emulated switch: handshake, answers to requests, and packets of its hosts.
 #[derive(Debug)]
 pub(super) struct Switch {
     index: u32,
     negotiated: Option<Version>,
     ready: bool,
+    /// Whether the controller has installed a table-miss flow.
     table_miss: bool,
+    /// Whether the controller has taken the slave role.
     slave: bool,
     miss_send_bytes: u16,
     window: Window,
+    /// Index of the next pair of hosts.
     cursor: usize,
+    /// The next host to announce.
     next_host: u32,
-    again: Vec<(u16, u8)>,
+    /// Hosts to announce again, with the number of attempts so far.
+    to_repeat: Vec<(u16, u8)>,
+    /// Number of hosts whose announcement was answered or given up.
     announced: u32,
+    /// Whether the controller has answered any announcement.
     heard_announcement: bool,
-    /// Packet-ins answered since the counter was last taken.
+    /// Number of answered packet-ins since the worker last reset the counter.
     pub(super) answered: u64,
 }
 
-/// Announcements outstanding per switch.
-const ANNOUNCING: u32 = 32;
+/// Maximum number of outstanding announcements per switch.
+const ANNOUNCEMENTS_OUTSTANDING_MAX: u32 = 32;
 
 impl Switch {
-    /// A switch that has not said anything yet.
+    /// Returns a switch that has not sent anything yet.
     pub(super) fn new(plan: &Plan, index: u32) -> Self {
         Self {
             index,
@@ -94,54 +101,54 @@ impl Switch {
             table_miss: false,
             slave: false,
             miss_send_bytes: 128,
-            window: Window::new(plan.window.max(ANNOUNCING)),
-            // switches do not march in step
+            window: Window::new(plan.window.max(ANNOUNCEMENTS_OUTSTANDING_MAX)),
+            // switches start at different pairs
             cursor: (index as usize).wrapping_mul(7_919) % plan.pairs.len().max(1),
             next_host: 0,
-            again: Vec::new(),
+            to_repeat: Vec::new(),
             announced: 0,
             heard_announcement: false,
             answered: 0,
         }
     }
 
-    /// The datapath id: never 0, and the same in every run.
+    /// Returns the datapath id, which is never 0 and the same in every run.
     fn datapath(&self) -> u64 {
         u64::from(self.index) + 1
     }
 
-    /// Whether the handshake is over.
+    /// Returns whether the handshake is complete.
     pub(super) fn is_ready(&self) -> bool {
         self.ready
     }
 
-    /// The negotiated version.
+    /// Returns the negotiated version.
     pub(super) fn version(&self) -> Option<Version> {
         self.negotiated
     }
 
-    /// Whether packets that match nothing go to the controller: always in 1.0, by its flow in 1.3.
+    /// Returns whether unmatched packets go to the controller: always in 1.0, with a table-miss flow in 1.3.
     pub(super) fn has_table_miss(&self) -> bool {
         self.table_miss || self.negotiated == Some(Version::V10)
     }
 
-    /// Whether all hosts were announced (answered or not).
+    /// Returns whether all hosts were announced, answered or not.
     pub(super) fn is_announced(&self, plan: &Plan) -> bool {
         self.announced >= plan.hosts
     }
 
-    /// How many packet-ins wait for an answer.
+    /// Returns the number of outstanding packet-ins.
     pub(super) fn outstanding(&self) -> usize {
         self.window.outstanding()
     }
 
-    /// The first word of the switch.
-    pub(super) fn greet(&self, plan: &Plan, out: &mut Vec<u8>) {
+    /// Appends the HELLO of the switch.
+    pub(super) fn send_hello(&self, plan: &Plan, out: &mut Vec<u8>) {
         wire::hello(out, plan.newest);
     }
 
-    /// Takes what the controller sent and appends the replies to `out`. Returns how many bytes were whole messages; the rest has to come
-    /// again with its end.
+    /// Handles bytes from the controller and appends the replies to `out`. Returns the number of bytes in complete messages; the
+    /// caller must pass the rest again, together with the bytes that follow.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -155,15 +162,17 @@ impl Switch {
         while let Some(header) = rest.first_chunk::<{ wire::HEADER_BYTES }>() {
             let [version, kind, length_high, length_low, ..] = *header;
             let length = usize::from(u16::from_be_bytes([length_high, length_low]));
-            // before waiting for its end: garbage may never end
+            // before waiting for the whole message, which may never be complete
             if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
-                && !self.may_be_said_now(version, kind)
+                && !self.is_before_negotiation(version, kind)
             {
-                return Err(garbage(rest, "what is no OpenFlow, or another version than negotiated"));
+                return Err(garbage(rest, "something other than OpenFlow of the negotiated version"));
             }
+
             if length < wire::HEADER_BYTES {
                 return Err(garbage(rest, "a message shorter than its header"));
             }
+
             let Some((message, after)) = rest.split_at_checked(length) else { break };
             match (kind, self.negotiated) {
                 (kind::PACKET_OUT, Some(version)) => {
@@ -172,13 +181,15 @@ impl Switch {
                 (kind::FLOW_MOD, Some(version)) => self.flow_mod(version, message, now_ns, tally)?,
                 _ => self.request(plan, kind, message, out, tally)?,
             }
+
             rest = after;
         }
+
         Ok(bytes.len() - rest.len())
     }
 
-    /// HELLO and ERROR may have any version, the rest only the negotiated one.
-    fn may_be_said_now(&self, version: u8, kind: u8) -> bool {
+    /// Returns whether the message may have a version other than the negotiated one: HELLO and ERROR may.
+    fn is_before_negotiation(&self, version: u8, kind: u8) -> bool {
         (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
     }
 
@@ -195,6 +206,7 @@ impl Switch {
         let Some(packet) = PacketOut::parse(version, message) else {
             return Err(garbage(message, "a malformed PACKET_OUT"));
         };
+
         let sent = if packet.buffer != NO_BUFFER {
             self.window.answer_buffer(packet.buffer)
         } else {
@@ -206,10 +218,12 @@ impl Switch {
                 }
             }
         };
+
         let Some(sent) = sent else {
             tally.counts.repeated += 1;
             return Ok(());
         };
+
         self.count_answer(sent, now_ns, tally);
         if sent.attempt == 0 {
             match packet.port {
@@ -220,6 +234,7 @@ impl Switch {
                 _ => {}
             }
         }
+
         Ok(())
     }
 
@@ -238,16 +253,19 @@ impl Switch {
         if !self.table_miss && version == Version::V13 {
             self.table_miss = wire::adds_table_miss(message);
         }
+
         if buffer != NO_BUFFER {
             match self.window.answer_buffer(buffer) {
                 Some(sent) => self.count_answer(sent, now_ns, tally),
                 None => tally.counts.repeated += 1,
             }
         }
+
         Ok(())
     }
 
     #[inline]
+    /// Counts an answer, either to a packet of the measurement or to an announcement.
     fn count_answer(&mut self, sent: Sent, now_ns: u64, tally: &mut Tally) {
         if sent.attempt > 0 {
             self.announced += 1;
@@ -258,7 +276,7 @@ impl Switch {
         tally.answered(now_ns.saturating_sub(sent.at_ns));
     }
 
-    /// All but packet-outs and flow-mods.
+    /// Handles every message except packet-outs and flow-mods.
     fn request(
         &mut self,
         plan: &Plan,
@@ -271,12 +289,13 @@ impl Switch {
         let transaction = wire::u32_at(message, 4).ok_or_else(short)?;
         let Some(version) = self.negotiated else {
             return match kind {
-                kind::HELLO => self.agree(plan, message, out),
+                kind::HELLO => self.negotiate(plan, message, out),
                 _ => Err(Fault::Refused(
                     String::from_utf8_lossy(message.get(12..).unwrap_or_default()).into_owned(),
                 )),
             };
         };
+
         match (kind, version) {
             (kind::HELLO | kind::ECHO_REPLY, _) => {}
             (kind::ERROR, _) => tally.counts.errors += 1,
@@ -336,12 +355,12 @@ impl Switch {
                 }
                 let mut body = *message.get(8..).and_then(|b| b.first_chunk::<16>()).ok_or_else(short)?;
                 if role == 0 {
-                    body[3] = if self.slave { wire::ROLE_SLAVE as u8 } else { 1 }; // "no change": tell which; 1 is EQUAL
+                    body[3] = if self.slave { wire::ROLE_SLAVE as u8 } else { 1 }; // request for the current role; 1 is EQUAL
                 }
                 wire::message(out, version, kind::V13_ROLE_REPLY, transaction, &body);
             }
             (kind::V13_ASYNC_REQUEST, Version::V13) => {
-                // packet-in, port-status, flow-removed; as master or equal: all, as slave: port-status
+                // masks of packet-in, port-status and flow-removed; for each the one of master and equal, then the one of slave
                 let masks: [u32; 6] = [0x7, 0, 0x7, 0x7, 0xf, 0];
                 let body: Vec<u8> = masks.iter().flat_map(|mask| mask.to_be_bytes()).collect();
                 wire::message(out, version, kind::V13_ASYNC_REPLY, transaction, &body);
@@ -352,34 +371,37 @@ impl Switch {
                 let body = [(NICIRA_ROLE_REQUEST + 1).to_be_bytes().as_slice(), &role.to_be_bytes()].concat();
                 wire::message(out, version, kind::EXPERIMENTER, transaction, &body);
             }
-            // group, port, table and meter changes need no reply; their types differ between the versions
+            // group, port, table and meter changes need no reply; their type numbers differ between the versions
             (15, _) | (16 | 17 | 28 | 29, Version::V13) => {}
             _ => tally.counts.unknown += 1,
         }
+
         Ok(())
     }
 
-    fn agree(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    /// Chooses the version after the HELLO of the controller, or answers with an error.
+    fn negotiate(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.negotiated = wire::negotiate(plan.newest, hello);
         if self.negotiated.is_some() {
             return Ok(());
         }
-        // HELLO_FAILED, INCOMPATIBLE
+        // error type HELLO_FAILED, code INCOMPATIBLE
         wire::message(out, plan.newest, kind::ERROR, 1, b"\0\0\0\0this switch speaks other versions");
         Err(Fault::NoCommonVersion(wire::u8_at(hello, 0).unwrap_or_default()))
     }
 
-    /// Appends as many packet-ins as the window has room for.
+    /// Appends packet-ins until the window is full.
     #[inline]
-    pub(super) fn offer(&mut self, plan: &Plan, offer: Offer, now_ns: u64, out: &mut Vec<u8>) {
+    pub(super) fn offer(&mut self, plan: &Plan, offer: Load, now_ns: u64, out: &mut Vec<u8>) {
         let Some(version) = self.negotiated else { return };
         if !self.ready || self.slave {
             return;
         }
+
         match offer {
-            Offer::Nothing => {}
-            Offer::Announcements => self.announce(plan, version, now_ns, out),
-            Offer::Traffic => self.send_traffic(plan, version, now_ns, out),
+            Load::None => {}
+            Load::Announcements => self.announce(plan, version, now_ns, out),
+            Load::Traffic => self.send_traffic(plan, version, now_ns, out),
         }
     }
 
@@ -407,8 +429,8 @@ impl Switch {
     }
 
     fn announce(&mut self, plan: &Plan, version: Version, now_ns: u64, out: &mut Vec<u8>) {
-        while self.window.outstanding() < ANNOUNCING as usize {
-            let (host, attempt) = match self.again.pop() {
+        while self.window.outstanding() < ANNOUNCEMENTS_OUTSTANDING_MAX as usize {
+            let (host, attempt) = match self.to_repeat.pop() {
                 Some((host, attempts)) => (host, attempts + 1),
                 None if self.next_host < plan.hosts => {
                     self.next_host += 1;
@@ -416,10 +438,12 @@ impl Switch {
                 }
                 None => break,
             };
+
             let Some((stamp, buffer)) = self.stamp(plan, Sent { at_ns: now_ns, host, port: 0, attempt })
             else {
                 break;
             };
+
             let port = u32::from(plan.port(host));
             plan.announcement(version).append_announcement(out, &stamp, buffer, port, self.host(plan, host));
         }
@@ -437,25 +461,25 @@ impl Switch {
         Host { switch: self.index, number, hosts: plan.hosts }
     }
 
-    /// Gives up packet-ins sent at or before `oldest_ns`. A lost announcement is repeated, unless the controller never answers any.
+    /// Removes packet-ins that were sent at or before `oldest_ns`. Lost announcements are repeated, unless the controller has never
+    /// answered one.
     pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
-        let Self { window, again, announced, heard_announcement, .. } = self;
+        let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
         window.expire(oldest_ns, |sent| match sent.attempt {
             0 => tally.counts.unanswered += 1,
-            attempt if attempt < attempts_max => again.push((sent.host, attempt)),
+            attempt if attempt < attempts_max => to_repeat.push((sent.host, attempt)),
             _ => *announced += 1,
         });
     }
 }
 
-/// Vendor 0x00002320, subtype 10: how 1.0 switches know roles; the reply has subtype 11.
+/// Nicira extension for roles in OpenFlow 1.0: vendor 0x00002320, subtype 10. The reply has subtype 11.
 const NICIRA_ROLE_REQUEST: u64 = 0x0000_2320_0000_000a;
 
 fn garbage(bytes: &[u8], why: &'static str) -> Fault {
-    Fault::Garbage { bytes: bytes.iter().take(16).copied().collect(), why }
+    Fault::NotOpenflow { bytes: bytes.iter().take(16).copied().collect(), why }
 }
 
 #[cfg(test)]
-#[path = "switch_tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
-//! `beehive new` writes a package that builds, runs, and passes its own test, as it is.
+//! Tests that the package that `beehive new` creates builds, runs and passes its own test without changes.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Builds all of Beehive as a dependency, which takes long: with `BEEHIVE_LONG=1`.
+/// Runs only with `BEEHIVE_LONG=1`, because it builds Beehive as a dependency.
 #[test]
 fn what_is_written_builds_runs_and_passes_its_test() {
     if std::env::var_os("BEEHIVE_LONG").is_none() {
@@ -12,22 +12,26 @@ fn what_is_written_builds_runs_and_passes_its_test() {
         );
         return;
     }
+
     let beehive = Path::new(env!("CARGO_BIN_EXE_beehive"));
     let place = std::env::temp_dir().join(format!("beehive-new-builds-{}", std::process::id()));
     let package = place.join("my-controller");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
     let made = Command::new(beehive).arg("new").arg(&package).arg("--beehive").arg(&source).status();
     assert!(made.expect("starts").success());
-    // the versions that are known to build
+
+    // use the locked versions of the dependencies
     std::fs::copy(source.join("Cargo.lock"), package.join("Cargo.lock")).expect("is copied");
     // <target>/<profile>/beehive
     let target = beehive.parent().and_then(Path::parent).expect("a target folder");
+
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
     let run = |subcommand: &str, more: &[&str]| {
         let mut command = Command::new(&cargo);
         command.args([subcommand, "--quiet", "--offline", "--target-dir"]).arg(target).args(more);
         command.current_dir(&package).output().expect("starts")
     };
+
     let tested = run("test", &[]);
     let words = String::from_utf8_lossy(&tested.stdout).into_owned();
     assert!(tested.status.success(), "{words}{}", String::from_utf8_lossy(&tested.stderr));
@@ -37,5 +41,6 @@ fn what_is_written_builds_runs_and_passes_its_test() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(words.starts_with("An SDN controller"), "{words}");
     assert!(words.contains("--listen") && words.contains("--app"), "{words}");
+
     std::fs::remove_dir_all(place).expect("is removed");
 }

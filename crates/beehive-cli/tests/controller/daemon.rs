@@ -1,4 +1,4 @@
-//! A controller as a program of its own, the switches that join it, and those who ask it.
+//! Test harness: runs the controller as a process, connects switches to it, and sends HTTP requests.
 
 use beehive_of::any::{Features, Port, PortName};
 use beehive_of::{Frame, MacAddress, PortNo, Version};
@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// Returns the command `beehive controller` with pipes for its output.
 pub(crate) fn beehive(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beehive"));
     command
@@ -20,28 +21,29 @@ pub(crate) fn beehive(arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts one that is expected to end by itself.
-pub(crate) fn refused(arguments: &[&str]) -> String {
+/// Runs a controller that must refuse its arguments. Returns its error message.
+pub(crate) fn start_refused(arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = beehive(arguments).output().expect("starts");
     let words = String::from_utf8(stderr).expect("words");
     assert!(!status.success(), "{arguments:?} was accepted: {words}");
     words
 }
 
-/// A controller on ports of its own, killed when dropped.
-pub(crate) struct Running {
+/// A running controller on free ports. It is killed when dropped.
+pub(crate) struct Daemon {
     pub(crate) child: Child,
     pub(crate) switches: String,
     pub(crate) http: String,
 }
 
-impl Running {
-    pub(crate) fn start(more: &[&str]) -> Running {
-        Running::with(&[&["--http", "127.0.0.1:0"], more].concat())
+impl Daemon {
+    /// Starts a controller with HTTP on a free port.
+    pub(crate) fn start(more: &[&str]) -> Daemon {
+        Daemon::with(&[&["--http", "127.0.0.1:0"], more].concat())
     }
 
-    /// As [`Running::start`]; where HTTP is served is not said.
-    pub(crate) fn with(more: &[&str]) -> Running {
+    /// Starts a controller with the default address for HTTP.
+    pub(crate) fn with(more: &[&str]) -> Daemon {
         let arguments = [&["--listen", "127.0.0.1:0"], more].concat();
         let mut child = beehive(&arguments).spawn().expect("starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -51,13 +53,15 @@ impl Running {
         let switches = line().rsplit(' ').next().expect("an address").to_string();
         let http =
             line().trim().trim_start_matches("http://").split('/').next().expect("an address").to_string();
-        Running { child, switches, http }
+        Daemon { child, switches, http }
     }
 
+    /// Sends a GET request with this `Host` header. Returns the whole answer.
     pub(crate) fn get(&self, path: &str, host: &str) -> String {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
     }
 
+    /// Sends a request as it is. Returns the whole answer.
     pub(crate) fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.http).expect("connects");
         stream.write_all(request.as_bytes()).expect("asks");
@@ -66,7 +70,7 @@ impl Running {
         answer
     }
 
-    /// Sends a signal; returns how it ended, how long that took, and what it logged.
+    /// Sends a signal and waits for the process. Returns whether it succeeded, how long it took, and its log.
     pub(crate) fn end(mut self, signal: Signal) -> (bool, Duration, String) {
         let began = Instant::now();
         kill_process(Pid::from_child(&self.child), signal).expect("is running");
@@ -77,22 +81,23 @@ impl Running {
             assert!(began.elapsed() < Duration::from_secs(5), "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
+
         let mut log = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut log).expect("words");
         (status.success(), began.elapsed(), log)
     }
 }
 
-impl Drop for Running {
+impl Drop for Daemon {
     fn drop(&mut self) {
-        // it has ended already, except when a test failed
+        // still running only if a test failed
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A connection that is set up, or nearly: the controller has asked for features.
-pub(crate) fn greeted(address: &str) -> TcpStream {
+/// Connects and exchanges HELLO. Returns after the features request of the controller.
+pub(crate) fn connect_greeted(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("connects");
     stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("says hello");
     let mut answers = [0; 24];
@@ -101,17 +106,17 @@ pub(crate) fn greeted(address: &str) -> TcpStream {
     stream
 }
 
-/// Runs another command of the program to its end.
-pub(crate) fn told(arguments: &[&str]) -> (bool, String, String) {
+/// Runs a command of the program. Returns whether it succeeded, its output and its errors.
+pub(crate) fn run(arguments: &[&str]) -> (bool, String, String) {
     let Output { status, stdout, stderr } =
         Command::new(env!("CARGO_BIN_EXE_beehive")).args(arguments).output().expect("starts");
     let words = |bytes| String::from_utf8(bytes).expect("words");
     (status.success(), words(stdout), words(stderr))
 }
 
-/// A switch of OpenFlow 1.0 that is set up, has two ports and tells no flows.
-pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
-    let mut stream = greeted(address);
+/// Connects a switch of OpenFlow 1.0 with two ports and completes its handshake. It does not answer later flow requests.
+pub(crate) fn connect_switch(address: &str, datapath: u64) -> TcpStream {
+    let mut stream = connect_greeted(address);
     let port = |n: u8| Port::new(PortNo(n.into()), MacAddress([2, 9, 0, 0, 0, n]), PortName::from("eth"));
     let ports = [port(1), port(2)];
     let features = Features {
@@ -127,7 +132,7 @@ pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
     features.encode_into(Version::V1_0, 2, &mut out).expect("features");
     stream.write_all(&out).expect("says features");
     let mut received = Vec::new();
-    // the barrier of the set-up, then the question about flows
+    // the barrier request of the handshake, then the flow statistics request
     for (asked, answer) in [(18, 19), (16, 17)] {
         let xid = loop {
             if let Ok(Some((frame, length))) = Frame::split(&received) {
@@ -138,11 +143,13 @@ pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
                 }
                 continue;
             }
+
             let mut some = [0; 1024];
             let count = stream.read(&mut some).expect("is told");
             assert!(count > 0, "the connection is over");
             received.extend_from_slice(&some[..count]);
         };
+
         let body: &[u8] = if answer == 17 { &[0, 1, 0, 0] } else { &[] };
         let head = [&[1, answer, 0, 8 + body.len() as u8], &xid.to_be_bytes()[..], body].concat();
         stream.write_all(&head).expect("answers");
@@ -150,8 +157,8 @@ pub(crate) fn joined(address: &str, datapath: u64) -> TcpStream {
     stream
 }
 
-/// Tells no flows whenever it is asked for them, until the controller ends.
-pub(crate) fn telling(mut switch: TcpStream) {
+/// Answers echo, barrier and flow statistics requests of the controller in a thread. The switch has no flows.
+pub(crate) fn answer_flow_requests(mut switch: TcpStream) {
     std::thread::spawn(move || {
         let mut head = [0; 8];
         while switch.read_exact(&mut head).is_ok() {
@@ -163,6 +170,7 @@ pub(crate) fn telling(mut switch: TcpStream) {
                 Ok(18) => [&[1, 19, 0, 8], xid].concat(),
                 _ => continue,
             };
+
             if switch.write_all(&answer).is_err() {
                 return;
             }
@@ -170,8 +178,8 @@ pub(crate) fn telling(mut switch: TcpStream) {
     });
 }
 
-/// Runs another subcommand on a running controller: how it ended, and what it printed.
-pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, String, String) {
+/// Runs a client command on a running controller. Returns its exit code, its output and its errors.
+pub(crate) fn run_client(controller: &Daemon, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_beehive"))
         .args(arguments)
         .args(["--http", &controller.http])
@@ -181,26 +189,26 @@ pub(crate) fn tell(controller: &Running, arguments: &[&str]) -> (Option<i32>, St
     (output.status.code(), words(output.stdout), words(output.stderr))
 }
 
-/// Status and body of an answer.
-pub(crate) fn parts(answer: &str) -> (String, String) {
+/// Splits an HTTP answer into its status and its body.
+pub(crate) fn status_and_body(answer: &str) -> (String, String) {
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
     (head.split(' ').nth(1).expect("a status").to_string(), body.to_string())
 }
 
-/// A folder; gone when dropped.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(pub(crate) std::path::PathBuf);
 
 impl Folder {
-    /// An empty one.
+    /// Creates an empty folder.
     pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("beehive-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }
 
-    /// The name of a file in it, with this text and these permissions.
+    /// Writes a file with these permissions. Returns its path.
     pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> String {
-        // at once, as an editor does it: half a file is read as what it is
+        // written and renamed, as editors do, so that the controller never reads half a file
         let (draft, file) = (self.0.join(format!(".{name}")), self.0.join(name));
         std::fs::write(&draft, text).expect("writes");
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode)).expect("is ours");

@@ -1,4 +1,4 @@
-//! `/api/v1/dead-letters`: messages that could not be handled; they can be sent again, or thrown away.
+//! `/api/v1/dead-letters`: lists messages that could not be handled, and resends or discards them.
 
 use crate::api::{DeadLetters, Discarded, Failure, Letter, NotResent, Resent};
 use crate::http::Served;
@@ -10,24 +10,24 @@ use beehive_core::{Address, DeadLetter, ErrorKind, Hive, ResendError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Which letters are meant: one, or all.
+/// Selects one dead letter or all of them.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    /// This one.
+pub(super) struct DeadLettersQuery {
+    /// Number of the dead letter.
     number: Option<u64>,
-    /// All of them.
+    /// Select all dead letters.
     #[serde(default)]
     all: bool,
 }
 
-impl Which {
+impl DeadLettersQuery {
     fn numbers(&self, hive: &Hive) -> Result<Vec<u64>, Failure> {
         match (self.number, self.all) {
             (Some(number), false) => Ok(vec![number]),
             (None, true) => Ok(hive.dead_letters().iter().map(|letter| letter.number).collect()),
-            _ => Err(Failure::bad_request("say which: `number=..`, or `all=true`")),
+            _ => Err(Failure::bad_request("specify `number=..` or `all=true`")),
         }
     }
 }
@@ -42,13 +42,14 @@ fn error_kind(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn told(hive: &Hive, letter: DeadLetter) -> Letter {
+fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
     let sender = match (letter.cause.handler, letter.cause.sender) {
-        (Some((app, handler, upon)), _) => format!("{app}::{handler} upon {upon}"),
-        (None, Address::Io(..)) => "an IO bee".to_string(),
-        (None, Address::App(_)) => "an app".to_string(),
+        (Some((app, handler, upon)), _) => format!("{app}::{handler} on {upon}"),
+        (None, Address::Io(..)) => "IO bee".to_string(),
+        (None, Address::App(_)) => "app".to_string(),
         (None, Address::Outside) => "outside".to_string(),
     };
+
     Letter {
         number: letter.number,
         seconds_ago: hive.now().since(letter.at).as_secs(),
@@ -66,19 +67,19 @@ fn told(hive: &Hive, letter: DeadLetter) -> Letter {
     }
 }
 
-/// Messages that could not be handled, as far as they are kept.
+/// Lists the dead letters that are stored.
 #[utoipa::path(get, path = "/api/v1/dead-letters", responses((status = 200, body = DeadLetters), Failure))]
-pub(super) async fn letters(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
-    let letters = hive.dead_letters().into_iter().map(|letter| told(&hive, letter)).collect();
+pub(super) async fn list(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
+    let letters = hive.dead_letters().into_iter().map(|letter| to_api(&hive, letter)).collect();
     let status = hive.status();
     Json(DeadLetters { letters, total: status.dead_letters, dropped: status.dead_letters_dropped })
 }
 
-/// Has messages handled that could not be before.
-#[utoipa::path(post, path = "/api/v1/dead-letters/resend", params(Which), responses((status = 200, body = Resent), Failure))]
+/// Resends dead letters to the apps that failed to handle them.
+#[utoipa::path(post, path = "/api/v1/dead-letters/resend", params(DeadLettersQuery), responses((status = 200, body = Resent), Failure))]
 pub(super) async fn resend(
     State(Served { hive, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<DeadLettersQuery>, QueryRejection>,
 ) -> Result<Json<Resent>, Failure> {
     let which = query(which)?;
     let mut answer = Resent::default();
@@ -87,19 +88,20 @@ pub(super) async fn resend(
             Ok(()) => answer.resent.push(number),
             Err(ResendError::Unavailable) => return Err(Failure::unavailable(ResendError::Unavailable)),
             Err(why @ ResendError::Unknown { .. }) if !which.all => return Err(Failure::unknown_letter(why)),
-            // of all, one may be gone by now
+            // evicted since the list was made
             Err(ResendError::Unknown { .. }) => {}
             Err(why) => answer.not_resent.push(NotResent { number, why: why.to_string() }),
         }
     }
+
     Ok(Json(answer))
 }
 
-/// Throws letters away.
-#[utoipa::path(delete, path = "/api/v1/dead-letters", params(Which), responses((status = 200, body = Discarded), Failure))]
+/// Discards dead letters.
+#[utoipa::path(delete, path = "/api/v1/dead-letters", params(DeadLettersQuery), responses((status = 200, body = Discarded), Failure))]
 pub(super) async fn discard(
     State(Served { hive, .. }): State<Served>,
-    which: Result<Query<Which>, QueryRejection>,
+    which: Result<Query<DeadLettersQuery>, QueryRejection>,
 ) -> Result<Json<Discarded>, Failure> {
     let which = query(which)?;
     let numbers = which.numbers(&hive)?;
@@ -114,8 +116,8 @@ pub(super) async fn discard(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::question::{Method, Question};
-    use crate::client::whereabouts::Whereabouts;
+    use crate::client::endpoint::Endpoint;
+    use crate::client::request::{Method, Request};
     use crate::http::{Guard, serve};
     use beehive_core::{App, Dict, Message, handlers};
     use std::sync::Arc;
@@ -151,16 +153,16 @@ mod tests {
         }
     }
 
-    /// Asks as the commands do.
-    async fn ask(http: &str, question: Question) -> (u16, serde_json::Value) {
-        let controller = Whereabouts { http: http.to_string(), http_token_file: None };
-        let asked = move || question.ask(&controller, Duration::from_secs(10), 1 << 20).expect("answers");
+    /// Sends a request as the commands do.
+    async fn ask(http: &str, request: Request) -> (u16, serde_json::Value) {
+        let controller = Endpoint { http: http.to_string(), http_token_file: None };
+        let asked = move || request.send(&controller, Duration::from_secs(10), 1 << 20).expect("answers");
         let (status, body) = tokio::task::spawn_blocking(asked).await.expect("asks");
         (status, serde_json::from_slice(&body).expect("JSON"))
     }
 
     #[test]
-    fn letters_are_listed_sent_again_and_thrown_away_over_http() {
+    fn dead_letters_are_listed_resent_and_discarded_over_http() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let hive = Hive::builder().app::<Fragile>().start().expect("starts");
@@ -173,35 +175,38 @@ mod tests {
                 assert!(hive.request(Sting { number }).await.is_err());
             }
             let path = "/api/v1/dead-letters";
-            let (status, listed) = ask(&http, Question::new(Method::Get, path)).await;
+            let (status, listed) = ask(&http, Request::new(Method::Get, path)).await;
             assert_eq!((status, &listed["total"]), (200, &3.into()));
             let first = &listed["letters"][0];
             assert_eq!((&first["number"], &first["app"]), (&1.into(), &"fragile".into()));
             assert_eq!((&first["words"], &first["error"]), (&"{\"number\":1}".into(), &"stung".into()));
             assert_eq!(first["chain"].as_str().map(str::len), Some(16));
-            // one, which does well now; one that is thrown away; all that is left
+
+            // resend one, which succeeds now; discard one; resend the rest
             MENDED.store(true, Ordering::Release);
             let again = |which, value| {
-                Question::new(Method::Post, "/api/v1/dead-letters/resend").with(which, Some(value))
+                Request::new(Method::Post, "/api/v1/dead-letters/resend").with(which, Some(value))
             };
             let (status, resent) = ask(&http, again("number", "2")).await;
             assert_eq!((status, &resent["resent"]), (200, &serde_json::json!([2])));
             hive.idle().await;
             assert_eq!(hive.request(Stings(2)).await, Ok(1));
-            let away = |number| Question::new(Method::Delete, path).with("number", Some(number));
+            let away = |number| Request::new(Method::Delete, path).with("number", Some(number));
             assert_eq!(ask(&http, away("1")).await.1["discarded"], serde_json::json!([1]));
-            for question in [away("1"), again("number", "2")] {
-                let (status, failed) = ask(&http, question).await;
+            for request in [away("1"), again("number", "2")] {
+                let (status, failed) = ask(&http, request).await;
                 assert_eq!((status, &failed["error"]["code"]), (404, &"unknown_letter".into()));
             }
-            assert_eq!(ask(&http, Question::new(Method::Delete, path)).await.0, 400, "which one?");
+
+            assert_eq!(ask(&http, Request::new(Method::Delete, path)).await.0, 400, "which one?");
             assert_eq!(ask(&http, again("all", "true")).await.1["resent"], serde_json::json!([3]));
             hive.idle().await;
             assert_eq!((hive.request(Stings(3)).await, hive.request(Stings(1)).await), (Ok(1), Ok(0)));
-            let (_, listed) = ask(&http, Question::new(Method::Get, path)).await;
+            let (_, listed) = ask(&http, Request::new(Method::Get, path)).await;
             assert_eq!((&listed["letters"], &listed["total"]), (&serde_json::json!([]), &3.into()));
             drop(over);
             serving.await.expect("ends");
+
             hive.stop(Duration::from_secs(5)).await;
         })
     }
