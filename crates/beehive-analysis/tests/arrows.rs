@@ -1,7 +1,7 @@
 //! Imports point one way: the rooms that `ARCHITECTURE.md` draws, and the arrows that it allows between them, compared with
 //! what the sources import.
 //!
-//! `cargo test --test arrows -- --nocapture` prints the picture. A block of `ARCHITECTURE.md` describes one folder:
+//! `cargo test -p beehive-analysis --test arrows -- --nocapture` prints the picture. A block of `ARCHITECTURE.md` describes one folder:
 //!
 //! ```text
 //! <!-- arrows: crates/beehive-core/src/hive -->
@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A line names a room, the files and folders that it consists of (its own name, if none are given), and the rooms that it
-//! may import. An arrow that is not allowed, an allowed arrow that nothing uses, a file in no room, and a circle are failures.
+//! may import. A crate of this workspace may stand for a room: if one line names it, only the rooms that name it may import it.
+//! An arrow that is not allowed, an allowed arrow that nothing uses, a file in no room, and a circle are failures.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,11 +32,16 @@ struct Plan {
 type Arrows = BTreeMap<(String, String), BTreeSet<(String, String)>>;
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is in `crates/`")
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split_whitespace().map(str::to_string)
+}
+
+/// Whether a name is that of another crate of this workspace.
+fn is_crate(name: &str) -> bool {
+    name.starts_with("beehive_")
 }
 
 /// The plans that a page contains.
@@ -56,6 +62,10 @@ fn plans(page: &str) -> Vec<Plan> {
             }
             plan.rooms.push((room, words(right).collect()));
         }
+
+        let crates: BTreeSet<String> =
+            plan.rooms.iter().flat_map(|(_, below)| below).filter(|room| is_crate(room)).cloned().collect();
+        plan.rooms.extend(crates.into_iter().map(|name| (name, BTreeSet::new())));
         plans.push(plan);
     }
     plans
@@ -74,6 +84,10 @@ impl Paths<'_> {
             Some("crate") => Vec::new(),
             Some("self") => self.module.to_vec(),
             Some("super") => self.module[..self.module.len().saturating_sub(1)].to_vec(),
+            Some(name) if is_crate(name) => {
+                self.found.insert(path.to_vec());
+                return;
+            }
             _ => return,
         };
         let mut rest = &path[1..];
@@ -207,11 +221,17 @@ fn arrows(plan: &Plan) -> Arrows {
         let source = fs::read_to_string(&file).expect("the file can be read");
 
         for path in paths_in(&source, &module_of(&folder, &file)) {
-            let Some(target) = path.strip_prefix(prefix.as_slice()).and_then(|rest| rest.first()) else {
-                continue;
+            let target = match path.first().filter(|first| is_crate(first)) {
+                Some(name) => plan.rooms.iter().map(|(room, _)| room).find(|room| *room == name),
+                None => {
+                    let Some(target) = path.strip_prefix(prefix.as_slice()).and_then(|rest| rest.first())
+                    else {
+                        continue;
+                    };
+                    // what is no file or folder of its own is an item of the topmost file
+                    plan.room_of.get(target).or_else(|| plan.room_of.get("mod"))
+                }
             };
-            // what is no file or folder of its own is an item of the topmost file
-            let target = plan.room_of.get(target).or_else(|| plan.room_of.get("mod"));
             if let Some(target) = target.filter(|target| *target != room) {
                 let from = inside.display().to_string();
                 arrows.entry((room.clone(), target.clone())).or_default().insert((from, path.join("::")));
@@ -300,10 +320,11 @@ fn paths_are_found_wherever_a_file_names_them() {
         fn g() { let _ = crate::h::i::<crate::j::K>(); assert!(matches!(x, crate::l::M)); }
         #[cfg(test)] mod tests { use crate::n; }
         #[cfg(test)] use crate::o;
+        use beehive_of::r;
     ";
     let module = ["p".to_string(), "q".to_string()];
     let found: Vec<String> = paths_in(source, &module).iter().map(|path| path.join("::")).collect();
-    assert_eq!(found, ["a::b::B", "a::c", "d", "f", "h::i", "j::K", "l::M"]);
+    assert_eq!(found, ["a::b::B", "a::c", "beehive_of::r", "d", "f", "h::i", "j::K", "l::M"]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::handler::remembered_name;
 use crate::hive::consensus::journal::Sweep;
 use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::handler::remembered_name;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::route::receiver::AppReceiver;

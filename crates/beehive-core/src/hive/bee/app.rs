@@ -1,6 +1,6 @@
 //! One app on one hive: its routes, its bees, and what is counted about it.
 
-use crate::app::{App, Handlers};
+use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
@@ -10,10 +10,12 @@ use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::{Registry, Unavailable};
+use crate::hive::dispatch::handler::{Handler, handler_name};
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::counters::HandlerCounters;
 use crate::mapper::{Mapper, close_over_fusion};
+use crate::message::Message;
 use crate::state::column::Columns;
 use crate::state::image::DecodeError;
 use crate::time::Time;
@@ -253,5 +255,23 @@ impl<A: App> AppRuntime<A> {
 
     pub(crate) fn count_created(&self) {
         self.created.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Handler<'a> {
+    /// Returns the handler of messages of type `M` in `app`.
+    #[inline]
+    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime<A>) -> Handler<'a> {
+        Handler {
+            app: app.index,
+            app_name: A::NAME,
+            number: A::HANDLER,
+            name: handler_name::<A, M>(),
+            message: M::NAME,
+            #[cfg(feature = "testing")]
+            is_of_a_sweep: M::OF_A_SWEEP,
+            counters: &app.handlers[A::HANDLER],
+            link: app.link.as_ref(),
+        }
     }
 }

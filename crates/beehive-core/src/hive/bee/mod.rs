@@ -4,7 +4,6 @@ pub(crate) mod app;
 pub(crate) mod bee_table;
 pub(crate) mod body;
 pub(crate) mod delivery;
-pub(crate) mod handler;
 pub(crate) mod lifecycle;
 pub(crate) mod mailbox;
 pub(crate) mod pending;

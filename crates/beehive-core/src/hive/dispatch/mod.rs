@@ -5,6 +5,7 @@ pub(crate) mod app_access;
 pub(crate) mod blocked;
 pub(crate) mod deferred;
 pub(crate) mod effects;
+pub(crate) mod handler;
 pub(crate) mod inner;
 pub(crate) mod message_types;
 pub(crate) mod ordered_release;

@@ -8,8 +8,8 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::context::Ctx;
-use crate::hive::bee::handler::Handler;
 use crate::hive::dispatch::effects::{RouteContext, Sink};
+use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::turn::Turn;

@@ -5,9 +5,9 @@
 //! handled.
 
 use crate::hive::admission::credits::Cause;
-use crate::hive::bee::handler::Handler;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;

@@ -1,7 +1,7 @@
 //! Runs a message again outside the hive, as the hive does, for a probe that compares outcomes.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::bee::handler::map;
+use crate::hive::dispatch::handler::map;
 use crate::hive::dispatch::probe::{Replay, Rerun};
 use crate::hive::run::transaction::ended;
 use crate::mapper::Mapper;

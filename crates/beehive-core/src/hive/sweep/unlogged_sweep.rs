@@ -11,13 +11,13 @@ use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
-use crate::hive::bee::handler::{Handler, map};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::message_types::Receiver;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{

@@ -6,7 +6,7 @@
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
-use crate::hive::bee::handler::Handler;
+use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::outputs::{Savepoint, Sent};
 use crate::hive::dispatch::probe::{Note, Probe, Rerun, Transaction, Uncommitted};
 use crate::hive::message::batch::{Address, Messages, Source};

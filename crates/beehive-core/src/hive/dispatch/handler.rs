@@ -2,7 +2,6 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
-use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{Emit, Fact};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
@@ -37,21 +36,6 @@ pub(crate) struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
-    #[inline]
-    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime<A>) -> Handler<'a> {
-        Handler {
-            app: app.index,
-            app_name: A::NAME,
-            number: A::HANDLER,
-            name: handler_name::<A, M>(),
-            message: M::NAME,
-            #[cfg(feature = "testing")]
-            is_of_a_sweep: M::OF_A_SWEEP,
-            counters: &app.handlers[A::HANDLER],
-            link: app.link.as_ref(),
-        }
-    }
-
     /// The span of one message in its self. What the handler says is said within it.
     #[cold]
     pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
@@ -142,7 +126,7 @@ impl<'a> Handler<'a> {
     }
 }
 
-fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
+pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
     A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
 }
 
