@@ -1,4 +1,5 @@
-//! The bees of an app, by number. A bee knows its number, so there is a word for each and no more.
+//! A hash table of an app's bees by id. It stores one pointer for each bee, because the bee itself contains
+//! its id.
 
 use crate::app::App;
 use crate::cell::BeeId;
@@ -14,7 +15,8 @@ impl<A: App> Default for BeesById<A> {
     }
 }
 
-/// Numbers are given one after the other: that spreads the low bits; the product spreads the high ones.
+/// Hashes an id. Ids are sequential, so their low bits are well distributed; the multiplication also
+/// distributes the high bits.
 pub(crate) fn hash(id: BeeId) -> u64 {
     id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -24,7 +26,7 @@ impl<A: App> BeesById<A> {
         self.0.find(hash(id), |bee| bee.id == id)
     }
 
-    /// Adds a bee; one with its number goes.
+    /// Adds a bee, and removes an earlier one with the same id.
     pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
         self.remove(bee.id);
         self.0.insert_unique(hash(bee.id), bee, |bee| hash(bee.id));
