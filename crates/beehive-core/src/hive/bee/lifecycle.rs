@@ -118,7 +118,7 @@ impl<A: App> Bee<A> {
                     mailbox.mode = Mode::Frozen;
                     return Some(body);
                 }
-                // the bee is running, or a record of it is not committed yet
+                // the bee is running, or one of its records is not committed yet
                 body => {
                     mailbox.body = body;
                     let (sender, receiver) = oneshot::channel();
