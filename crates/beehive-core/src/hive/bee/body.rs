@@ -90,12 +90,12 @@ impl<A: App> Local<A> {
     }
 
     /// Lends this thread's working buffers to the bee that is about to run.
-    /// Takes the working buffers back after the run.
     #[inline]
     pub(super) fn lend(&mut self, app: &AppRuntime<A>, to: &mut A) {
         self.room.get_or_insert_with(|| Box::new(app.fresh())).lend(to)
     }
 
+    /// Takes the working buffers back after the run.
     #[inline]
     pub(super) fn take_back(&mut self, from: &mut A) {
         if let Some(room) = &mut self.room {

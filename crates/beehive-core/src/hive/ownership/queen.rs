@@ -1,6 +1,6 @@
 //! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! At most one proposal about owners is in flight. Misses that arrive meanwhile are batched into the next
+//! At most one proposal about owners is in flight. Misses that arrive in the meantime are batched into the next
 //! one, up to a limit.
 
 use crate::app::App;
