@@ -26,7 +26,7 @@ pub struct Busy;
 
 impl std::fmt::Display for Busy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no credit is left: earlier messages of this IO bee are still under way")
+        write!(f, "no credit is left: earlier messages of this IO bee are still in flight")
     }
 }
 impl std::error::Error for Busy {}
