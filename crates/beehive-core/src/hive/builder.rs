@@ -1,4 +1,4 @@
-//! Building and starting a hive.
+//! Configures and starts a hive.
 
 use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
@@ -39,41 +39,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Starts an IO bee.
+/// Starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 type Bees = BTreeMap<(u16, BeeId), BeeImage>;
-/// Restores the bees of an app, out of those that there are.
+/// Removes the bees of one app from the log's bees, and restores them.
 type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
-/// What an app needs to be put into a hive that is being built.
+/// The state that is collected while apps are installed.
 struct Installing<'a> {
     hive: &'a Arc<HiveInner>,
     seed: u64,
     settings: toml::Table,
-    /// What the log says about settings.
+    /// Settings that the log contains, by app.
     logged: BTreeMap<u16, LoggedSettings>,
-    /// What it does not say yet.
+    /// Settings that must be written to the log.
     new_settings: Vec<(u16, LoggedSettings)>,
     registry: Option<MakeRegistry>,
-    /// Number of the last entry of the log: no bee has a higher one.
+    /// Number of the last log entry. No bee has a higher id.
     last: u64,
-    /// To be restored.
+    /// The bees that the log contains.
     bees: &'a Bees,
     restore: Vec<Restore>,
     apps: Vec<Arc<dyn AnyApp>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
     snapshots_by_moment: bool,
-    /// What they keep, if there is a log.
+    /// Shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
 }
 
-/// Settings of a hive, and its apps.
+/// Configuration of a hive: its apps, their settings, and what it runs on.
 #[derive(Default)]
 pub struct Builder {
-    /// Names, and where they are declared.
+    /// Each app's name and where it is declared, with the function that installs it.
     apps: Vec<((&'static str, &'static str), Install)>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
@@ -106,25 +106,25 @@ pub enum StartError {
         /// Where they are declared.
         places: [&'static str; 2],
     },
-    /// The configuration has a table for an app that is not there.
+    /// The configuration has a table for an app that the hive does not have.
     UnknownApp {
         /// The table's name.
         table: String,
-        /// The apps that are there.
+        /// Names of the hive's apps.
         known: Vec<&'static str>,
     },
-    /// An app refuses its settings.
+    /// An app rejected its settings.
     Settings(ConfigError),
-    /// There is no tokio runtime to run on, and no other platform was given.
+    /// `start` was called outside of a tokio runtime, and the builder has no platform.
     NoRuntime,
-    /// A runtime of its own cannot be made.
+    /// The hive's own runtime cannot be created.
     Runtime {
-        /// What the system says.
+        /// Error of the operating system.
         why: String,
     },
-    /// The log that it was to go on with is not that of these apps.
+    /// The log does not fit these apps.
     Log {
-        /// What does not fit.
+        /// Description of the mismatch.
         why: String,
     },
     /// Two dictionaries of an app have key types with the same name.
@@ -134,13 +134,13 @@ pub enum StartError {
         /// The name.
         key: &'static str,
     },
-    /// There is a journal, and what a dictionary holds could be written to its log and not be read again.
+    /// A dictionary's values could be written to the journal's log but not decoded again.
     Unreadable {
         /// The app.
         app: &'static str,
         /// The dictionary.
         dictionary: String,
-        /// What it holds.
+        /// Shape of the values.
         shape: Shape,
     },
 }
@@ -190,59 +190,61 @@ impl From<ConfigError> for StartError {
 }
 
 impl Builder {
-    /// Adds an app. The order of apps is that of the chain of those who can answer a message.
+    /// Adds an app. If several apps can answer a message, they are asked in the order in which they were
+    /// added.
     pub fn app<A: Handlers>(mut self) -> Self {
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
         self
     }
 
-    /// Settings of the apps: the table `apps` of a configuration, by name.
+    /// Sets the apps' settings: the table `apps` of a configuration, by app name.
     pub fn settings(mut self, apps: toml::Table) -> Self {
         self.settings = apps;
         self
     }
 
-    /// Runs on something other than the tokio runtime it is started in.
+    /// Sets the platform that the hive runs on. The default is the tokio runtime in which it is started.
     pub fn platform(mut self, platform: Arc<dyn Platform>) -> Self {
         self.platform = Some(platform);
         self
     }
 
-    /// Asks `make` for the registry of each app, instead of deciding alone.
+    /// Sets the function that makes the registry of each app. By default the hive decides alone.
     pub fn registry(mut self, make: impl Fn(&'static str) -> Arc<dyn Registry> + 'static) -> Self {
         self.registry = Some(Box::new(make));
         self
     }
 
-    /// The cluster's seed for cell ids. Chosen by chance otherwise, so that nobody outside can aim at a cell.
+    /// Sets the cluster's seed for cell ids. By default it is random, so that no sender outside can choose
+    /// a cell.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The hive's number in its cluster.
+    /// Sets the number of the hive in its cluster.
     pub fn id(mut self, id: HiveId) -> Self {
         self.id = id;
         self
     }
 
-    /// Messages that may be under way for those who emit or ask through the [`Hive`] itself.
+    /// Sets the number of messages that may be in flight from callers that use the [`Hive`] itself.
     pub fn credits(mut self, credits: u32) -> Self {
         self.credits = Some(credits);
         self
     }
 
-    /// A message that holds its handler for longer is named in the log and in [`Hive::status`]: by default
-    /// [`limits::STUCK_AFTER`]. It is not interrupted, for nothing can interrupt it; its cells wait, others go on. Less than
-    /// ten milliseconds makes no difference.
+    /// Sets the time after which a running message is logged and listed in [`Hive::status`]. The default is
+    /// [`limits::STUCK_AFTER`]. The handler is not interrupted; its cells wait, and others go on. Values
+    /// below ten milliseconds have the effect of ten.
     pub fn stuck_after(mut self, time: Duration) -> Self {
         self.stuck_after = Some(time);
         self
     }
 
-    /// Sends the records of all apps to `journal`, which begins where `colony` is: what is in it is restored, and what it
-    /// says has been emitted and not handled is sent again. Every app must be the same, in the same order, and the seed
-    /// must be that of the log.
+    /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the
+    /// state in it, and resends messages that were emitted and not handled. The apps, their order and the
+    /// seed must be those of the log.
     pub fn journal(mut self, journal: Arc<dyn Journal>, colony: Colony) -> Self {
         self.journal = Some((journal, colony));
         self
@@ -255,16 +257,16 @@ impl Builder {
         self
     }
 
-    /// Snapshots change only when time moves, or when [`HiveInner::publish_snapshots`] says so: what a handler sees in them
-    /// does not depend on how cells are spread.
+    /// Publishes views only when time advances or [`HiveInner::publish_snapshots`] is called, so that what
+    /// handlers see does not depend on how cells are distributed.
     #[cfg(feature = "testing")]
     pub(crate) fn snapshots_by_moment(mut self) -> Self {
         self.snapshots_by_moment = true;
         self
     }
 
-    /// Starts an IO bee with the hive, under this name, and again as `restart` says: see [`Hive::spawn_io`]. There is one on
-    /// every hive that is built like this.
+    /// Starts an IO bee under this name with the hive, and restarts it as `restart` says: see
+    /// [`Hive::spawn_io`]. Each hive that is built like this has one.
     pub fn io<F, Fut>(mut self, name: impl Into<String>, restart: Restart, make: F) -> Self
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -275,17 +277,18 @@ impl Builder {
         self
     }
 
-    /// Starts the hive on a runtime of its own, with so many threads for tasks: for programs that have none, or whose own
-    /// must not be held up by handlers. The runtime ends when the hive has stopped and its last handle is dropped.
+    /// Starts the hive on a runtime of its own with `workers` threads: for programs without a runtime, or
+    /// whose runtime must not be held up by handlers. The runtime ends when the hive has stopped and its
+    /// last handle is dropped.
     ///
-    /// Such programs ask with [`Hive::request_blocking`], and stop it with [`Hive::stop_blocking`].
+    /// Such programs use [`Hive::request_blocking`] and [`Hive::stop_blocking`].
     pub fn start_on_own_runtime(self, workers: usize) -> Result<Hive, StartError> {
         let platform = TokioPlatform::with_a_runtime_of_its_own(workers)
             .map_err(|error| StartError::Runtime { why: error.to_string() })?;
         self.platform(Arc::new(platform)).start()
     }
 
-    /// Starts the hive: on the tokio runtime that it is called in, of whichever kind, unless it was given another platform.
+    /// Starts the hive on the given platform, or else on the current tokio runtime of any flavour.
     pub fn start(self) -> Result<Hive, StartError> {
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {
             if let Some(((_, other), _)) = self.apps[..at].iter().find(|((other, _), _)| other == app) {
@@ -388,7 +391,7 @@ impl Builder {
         if let Some(link) = &hive.link {
             link.quarantine.begin_life();
             if shapes != colony.shapes {
-                // before all that is encoded like this
+                // the shapes enter the log before any entry that is encoded with them
                 drop(link.say(Record::Shapes(shapes)))
             }
         }
@@ -411,7 +414,8 @@ impl Builder {
 }
 
 impl Installing<'_> {
-    /// The version that settings have: that of the log if it says the same, or else the next.
+    /// Returns the version of an app's settings: the logged one if the log has the same settings, or else
+    /// the next.
     fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
         if !A::HAS_SETTINGS || self.hive.link.is_none() {
             return Ok(1);
@@ -489,7 +493,8 @@ fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
     }
 }
 
-/// A derived key type's name that two different types use. Its dictionaries would be taken for columns of one cell.
+/// Returns the name of a derived key type that two different types use. Their dictionaries would be taken
+/// for columns of one cell.
 fn same_key_name(dicts: &[crate::mapper::DictInfo]) -> Option<&'static str> {
     dicts.iter().enumerate().find_map(|(at, d)| {
         let clash = dicts[..at].iter().any(|o| o.group_seed == d.group_seed && o.key_type != d.key_type);

@@ -1,8 +1,9 @@
 //! One hive: apps, their bees, and the way of a message from where it is emitted to where it is handled.
 //!
-//! An emitting task maps a message, finds the bee of its cells in a local table, and puts it into that bee's mailbox. It
-//! then runs, as one *turn*, the bees it has woken, and those that they wake, until nothing is left or its share is used
-//! up. A bee that somebody else is running takes what comes when it is through with what it has.
+//! An emitting task maps a message, finds the bee that owns the cells in a local table, and puts the
+//! message into the mailbox of that bee. Then, in one *turn*, it runs the bees that it has scheduled and
+//! those that they schedule, until none is left or the turn's budget is used up. If another thread is
+//! running a bee, that thread also runs what arrives meanwhile.
 
 pub(crate) mod admission;
 pub(crate) mod bee;
@@ -49,24 +50,25 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 impl Hive {
-    /// Settings of a hive, and its apps.
+    /// Returns a builder for a hive with its apps and settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Its number in the cluster.
+    /// Number of the hive in the cluster.
     pub fn id(&self) -> HiveId {
         self.0.id
     }
 
-    /// Its time.
+    /// The current time on the hive's clock.
     pub fn now(&self) -> Time {
         self.0.now()
     }
 
-    /// Emits a message from outside; waits while too many are under way.
+    /// Emits a message from outside; waits while no credit is free.
     ///
-    /// Messages that one task emits one after the other arrive in that order. An IO bee does it in batches and is faster.
+    /// Messages that one task emits one after the other arrive in that order. An IO bee emits batches and
+    /// is faster.
     pub async fn emit<M: Message>(&self, message: M) {
         if self.0.is_over() {
             return tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped");
@@ -78,16 +80,16 @@ impl Hive {
         }
     }
 
-    /// As [`Hive::emit`], for threads that run no tasks.
+    /// Like [`Hive::emit`], for threads that run no tasks.
     ///
     /// # Panics
     ///
-    /// In a task, and in a handler, as [`Hive::request_blocking`] does.
+    /// Panics in a task and in a handler, as [`Hive::request_blocking`] does.
     pub fn emit_blocking<M: Message>(&self, message: M) {
         edge::request::wait_for(self, |hive| async move { hive.emit(message).await });
     }
 
-    /// Emits a message from outside if there is a credit for it.
+    /// Emits a message from outside if a credit is free.
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
         let room = self.0.link.as_ref().is_none_or(|link| link.own_lane.has_room_for_next());
         if !room || !self.0.credits.take_all(1) {
@@ -100,34 +102,36 @@ impl Hive {
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
         if guard::in_transaction() {
-            // a handler that should have used its context: its transaction must not see another one start
+            // called from a handler, which should use its context: emitted by another task, because a
+            // transaction must not run inside another one
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
         inner.route_from_outside(message, None, Place::Runners)
     }
 
-    /// A message that was encoded, in log records or dead letters, in words (JSON); of what type it is, its name says.
+    /// Returns an encoded message, from a log record or a dead letter, as JSON. `name` is the name of its
+    /// type.
     pub fn message_in_words(&self, name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
         self.0.types.in_words(name, bytes)
     }
 
-    /// The messages that some app handles, by name: what they are encoded like.
+    /// Returns the shapes of the encodings of all messages that some app handles, by message name.
     pub fn message_shapes(&self) -> BTreeMap<String, Shape> {
         self.0.types.shapes()
     }
 
-    /// The hands of a new IO bee, with the usual number of credits.
+    /// Creates an IO bee with the default number of credits.
     pub fn io(&self) -> Io {
         self.io_with_credits(crate::limits::CREDITS_PER_IO_BEE)
     }
 
-    /// The hands of a new IO bee that may have `credits` messages under way.
+    /// Creates an IO bee that may have `credits` messages in flight.
     pub fn io_with_credits(&self, credits: u32) -> Io {
         Io::new(self, credits)
     }
 
-    /// Waits until the hive has been told to stop. Cancel-safe.
+    /// Waits until the hive begins to stop. Cancel-safe.
     pub async fn stopping(&self) {
         loop {
             let stopping = self.0.stopping.notified();
@@ -138,7 +142,7 @@ impl Hive {
         }
     }
 
-    /// Waits until it has stopped altogether. Cancel-safe.
+    /// Waits until the hive is over: no handler begins any more. Cancel-safe.
     pub(crate) async fn over(&self) {
         loop {
             let ended = self.0.ended.notified();
@@ -159,8 +163,9 @@ impl Hive {
         }
     }
 
-    /// Completes when nothing is under way: all that came in from outside is handled, with everything that it caused, and
-    /// IO bees have looked at what was sent to them. Timers that have not fired do not count. Cancel-safe.
+    /// Waits until no work is in flight: everything that came in from outside is handled, with all that it
+    /// caused, and IO bees have read what was sent to them. Timers that have not fired do not count.
+    /// Cancel-safe.
     pub async fn idle(&self) {
         self.0.in_flight.done().await
     }

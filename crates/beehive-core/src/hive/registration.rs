@@ -1,4 +1,4 @@
-//! What an app tells the hive about its handlers.
+//! Registers an app's handlers at a hive.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
@@ -18,11 +18,11 @@ use std::time::Duration;
 pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
 pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
-/// Takes an app's handlers; called by the derived code.
+/// Collects an app's handlers. The derived code calls it.
 pub struct Registrar<'a, A: Handlers> {
     hive: &'a Arc<HiveInner>,
     app: &'a Arc<AppRuntime<A>>,
-    /// By handler: the dictionary it sweeps.
+    /// For each handler, the dictionary that it sweeps.
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
@@ -46,7 +46,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.seal.push(Box::new(|types| types.seal::<M>()));
     }
 
-    /// A handler of messages of type `M`.
+    /// Registers a handler of messages of type `M`.
     pub fn rcv<M: Message>(&mut self)
     where
         A: Handles<M>,
@@ -54,7 +54,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.receive::<M>(remembered_name::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
     }
 
-    /// A handler of messages of type `M` for each cell of dictionary `dict`.
+    /// Registers a handler of messages of type `M` that runs for each cell of dictionary `dict`.
     pub fn each<K: Key, M: Message>(&mut self, dict: u32)
     where
         A: Handles<Each<K, M>>,
@@ -64,7 +64,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.receive::<M>(sweep_name::<A, K, M>(), receiver);
     }
 
-    /// Timer `N`.
+    /// Registers the handler of timer `N`.
     pub fn every<const N: u32>(&mut self, period: Duration)
     where
         A: Handles<Tick<N>>,
@@ -77,7 +77,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.start.push(Box::new(move |hive| ticks::every::<A, N>(hive, app, period)));
     }
 
-    /// Timer `N`, for each cell of dictionary `dict`.
+    /// Registers the handler of timer `N` that runs for each cell of dictionary `dict`.
     pub fn every_each<K: Key, const N: u32>(&mut self, period: Duration, dict: u32)
     where
         A: Handles<Each<K, Tick<N>>>,

@@ -1,8 +1,10 @@
-//! Settings that change while the hive runs: each change is a version, and every transaction sees one version.
+//! Changes of settings while the hive runs. Each change is a version, and each transaction sees one
+//! version.
 //!
-//! A change goes into the log, if there is one, before anybody sees it. Then the app's number of versions counts up; whoever
-//! runs a bee compares it with the bee's before each run of messages. A message is handed over after its sender's
-//! transaction, so what a newer version caused is never handled by an older one.
+//! With a log, a change is committed before any handler sees it. Then the app's version is incremented, and
+//! each worker compares it with the version of a bee before each run of messages. A message is delivered
+//! after its sender's transaction, so a handler with older settings never handles what newer settings
+//! caused.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::builder::StartError;
@@ -15,11 +17,12 @@ use crate::state::{ConfigError, names};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The settings of an app are others now: sent to an app that handles it, after each change and when a hive goes on where a
-/// log ends.
+/// Tells an app that its settings have changed. The hive sends it to each app that handles it, after each
+/// change and when the hive resumes from a log.
 ///
-/// Handlers need not handle it to see new settings. It is for what follows from them: flows that they no longer allow,
-/// say. It may come more often than settings change, so what it does must not depend on how often it comes.
+/// A handler sees new settings also without this message. The message is for what follows from a change,
+/// such as removing flows that are no longer allowed. It may arrive more often than settings change, so
+/// handling it must be idempotent.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -42,7 +45,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reconfigured {
-    /// The version that is in force now; counts from 1.
+    /// Version of the current settings; counts from 1.
     pub version: u32,
 }
 
@@ -51,18 +54,18 @@ impl Message for Reconfigured {
     const NAME: &'static str = "beehive::Reconfigured";
 }
 
-/// Why settings stay as they are.
+/// Why a change of settings was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigureError {
-    /// There is a table for an app that is not there.
+    /// The configuration has a table for an app that the hive does not have.
     UnknownApp {
         /// The table's name.
         table: String,
-        /// The apps that are there.
+        /// Names of the hive's apps.
         known: Vec<&'static str>,
     },
-    /// An app refuses its settings.
+    /// An app rejected its settings.
     Settings(ConfigError),
     /// The hive has stopped.
     Stopped,
@@ -91,7 +94,8 @@ impl From<ReconfigureError> for StartError {
     }
 }
 
-/// The table of each app, in their order; empty where there is none.
+/// Splits the configuration into one table per app, in the order of the apps; empty for apps without a
+/// table.
 pub(crate) fn by_app(
     mut all: toml::Table,
     apps: &[&'static str],
@@ -112,14 +116,14 @@ pub(crate) fn by_app(
 }
 
 impl Hive {
-    /// Puts other settings in force: the table `apps` of a configuration, by name, all of it. An app that is left out has its
-    /// defaults again. Returns the apps whose settings have changed.
+    /// Replaces the settings of all apps by the table `apps` of a configuration, by app name. An app
+    /// without a table gets its defaults. Returns the apps whose settings have changed.
     ///
-    /// If one app refuses its settings, nothing changes. Every transaction that begins afterwards sees the new ones; none
-    /// sees both. With a journal they are in the log before they are in force. Whoever handles [`Reconfigured`] gets it.
-    /// A map never depends on settings, so no cell moves.
+    /// If one app rejects its settings, nothing changes. Each transaction that begins after the change sees
+    /// the new settings, and none sees both. With a journal, settings are committed before they take
+    /// effect. Apps that handle [`Reconfigured`] get it. A map never depends on settings, so no cell moves.
     ///
-    /// Cancel-safe: what was accepted is put in force also if nobody waits for it any more.
+    /// Cancel-safe: dropping the future does not stop the change.
     ///
     /// # Errors
     ///
@@ -172,7 +176,7 @@ impl HiveInner {
         Ok(names)
     }
 
-    /// Tells an app of its settings, if it wants to know.
+    /// Sends `Reconfigured` to an app, if the app handles it.
     async fn tell_reconfigured(self: &Arc<Self>, app: u16, version: u32) {
         let kind = self.types.kind::<Reconfigured>();
         if kind.receiver_of(app).is_none() {
@@ -189,8 +193,9 @@ impl HiveInner {
     }
 }
 
-/// Brings a log up to the settings that a hive has started with, and tells the apps of theirs: they may be others than
-/// those that what is in the log was done with, or nobody may have been told of them.
+/// Writes the settings that the hive started with into the log, and sends `Reconfigured` to the apps if the
+/// hive resumes from a log: the logged state may have been made with other settings, or the earlier
+/// incarnation may not have told the apps.
 pub(crate) fn settle(
     hive: &Arc<HiveInner>,
     link: &Arc<Link>,
@@ -207,7 +212,7 @@ pub(crate) fn settle(
 }
 
 async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(u16, LoggedSettings)>, goes_on: bool) {
-    // a change that comes meanwhile builds upon these, and goes into the log after them
+    // holds back a concurrent change, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
     if !new.is_empty() {
         link.commit(Record::Settings { settings: new }).await

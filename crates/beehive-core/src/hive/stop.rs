@@ -1,4 +1,4 @@
-//! How a hive stops, and what it says it did with what was left.
+//! Stops a hive, and reports what was left unfinished.
 
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::dispatch::inner::Hive;
@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Hive {
-    /// Stops the hive: tells the IO bees to finish, gives them `grace` to do so, and lets messages that are under way
-    /// finish within it. Timers that have not fired are dropped with the hive; so is whatever is still queued then, and IO
-    /// bees that have not returned: no handler begins any more. When it is called again meanwhile, the grace that ends first
-    /// counts; all calls return when the hive has stopped, and say the same: what was done with what was left.
+    /// Stops the hive: tells the IO bees to finish, and waits up to `grace` for them and for the messages
+    /// in flight. After that no handler begins. Queued messages, timers, and IO bees that have not returned
+    /// are dropped. With concurrent calls the shortest remaining grace period counts. All calls return the
+    /// same report, when the hive has stopped.
     pub async fn stop(&self, grace: Duration) -> Stopped {
         let inner = self.inner();
         if !inner.stopped.swap(true, Ordering::AcqRel) {
@@ -55,17 +55,17 @@ impl Hive {
         report
     }
 
-    /// As [`Hive::stop`], for threads that run no tasks.
+    /// Like [`Hive::stop`], for threads that run no tasks.
     ///
     /// # Panics
     ///
-    /// In a task, as [`Hive::request_blocking`] does.
+    /// Panics in a task, as [`Hive::request_blocking`] does.
     pub fn stop_blocking(&self, grace: Duration) -> Stopped {
-        // a runtime that is shut down has dropped everything
+        // if the runtime is shut down, everything was dropped with it
         wait_for(self, |hive| async move { hive.stop(grace).await }).unwrap_or_default()
     }
 
-    /// What whoever stopped it has said.
+    /// Waits for the report of the call that stopped the hive.
     async fn report(&self) -> Stopped {
         loop {
             let done = self.inner().stop_done.notified();

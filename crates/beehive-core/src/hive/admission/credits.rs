@@ -1,18 +1,23 @@
-//! Credits: what bounds a hive is the work admitted from outside.
+//! Credits bound the work from outside that a hive has in flight.
 //!
-//! A message from outside holds a credit of its IO bee until everything it caused is done. Messages between bees never
-//! wait: two full bees that talk to each other would wait for ever.
+//! A message from outside holds a credit of its sender until everything it caused is done. Messages between
+//! bees need no credits and never wait: two full bees that send to each other would deadlock.
 
 use crate::hive::admission::deferred_wakes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// The credits of one IO bee.
+/// The credits of one IO bee, or those of the hive itself for requests and single messages.
 #[derive(Debug)]
 pub(crate) struct Credits {
+    /// Number of all credits, at least one.
     limit: u32,
+    /// Number of free credits. A waiter creates its `Notified` before it reads this, and `give_back` adds
+    /// before it /// notifies. So either the waiter reads the new value, or the notification comes after
+    /// its `Notified` and wakes it; /// the synchronisation is that of `Notify`.
     free: AtomicU32,
+    /// Notified when credits come back.
     returned: Arc<Notify>,
 }
 
@@ -22,13 +27,13 @@ impl Credits {
         Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Arc::default() })
     }
 
-    /// Takes `wanted` credits, if there are as many.
+    /// Takes `wanted` credits if that many are free; otherwise takes none and returns `false`.
     pub(crate) fn take_all(&self, wanted: u32) -> bool {
         let less = |free: u32| free.checked_sub(wanted);
         self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, less).is_ok()
     }
 
-    /// Waits until there are `wanted` credits, and takes them. Cancel-safe.
+    /// Waits until `wanted` credits are free, and takes them. Cancel-safe.
     pub(crate) async fn take_when_free(&self, wanted: u32) {
         loop {
             let returned = self.returned.notified();
@@ -39,7 +44,7 @@ impl Credits {
         }
     }
 
-    /// Waits until there are `wanted` credits. Cancel-safe.
+    /// Waits until `wanted` credits are free. Another task may take them first. Cancel-safe.
     pub(crate) async fn available(&self, wanted: u32) {
         loop {
             let returned = self.returned.notified();
@@ -50,35 +55,36 @@ impl Credits {
         }
     }
 
-    /// Takes `wanted` credits, or as many as there are.
+    /// Takes up to `wanted` credits, as many as are free.
     pub(crate) fn take(self: &Arc<Self>, wanted: u32) -> Taken {
         let mut count = 0;
         let less = |free: u32| {
             count = free.min(wanted);
             Some(free - count)
         };
-        // it always changes something, if only by nothing
+        // the closure never returns `None`, so this cannot fail
         let _ = self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, less);
         Taken { credits: self.clone(), count }
     }
 
+    /// Returns credits and wakes all waiters.
     fn give_back(&self, count: u32) {
         self.free.fetch_add(count, Ordering::Release);
         deferred_wakes::all(&self.returned)
     }
 
-    /// Credits not in use.
+    /// Number of free credits. Relaxed is enough: see the field.
     pub(crate) fn free(&self) -> u32 {
         self.free.load(Ordering::Relaxed)
     }
 
-    /// All credits.
+    /// Number of all credits, free or taken.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 }
 
-/// Credits that were taken; dropping it gives them back.
+/// Credits that were taken. Dropping this returns them.
 #[derive(Debug)]
 pub(crate) struct Taken {
     credits: Arc<Credits>,
@@ -91,33 +97,39 @@ impl Drop for Taken {
     }
 }
 
-/// Credits in use; shared by everything that the messages caused, given back when the last of it is done.
+/// Work from outside that is in flight. Everything that a batch causes shares one `Cause`; dropping the
+/// last reference returns the credits.
 #[derive(Debug)]
 pub(crate) struct Cause {
+    /// The credits that this work holds; `None` for work such as timers, which takes none.
     taken: Option<Taken>,
     in_flight: Arc<InFlight>,
 }
 
-/// Everything of a hive that is not done: so many causes.
+/// Number of causes in flight in a hive.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
+    /// Number of causes. `Cause::drop` decrements it (release) after the last effect of its work; a thread
+    /// that reads zero /// (acquire) in `done` therefore sees these effects. Relaxed is enough for the
+    /// increment: the thread that begins a /// cause publishes nothing with it.
     causes: AtomicU64,
+    /// Notified when the number reaches zero.
     none: Notify,
 }
 
 impl InFlight {
-    /// So many.
+    /// Returns the number of causes in flight.
     pub(crate) fn count(&self) -> u64 {
         self.causes.load(Ordering::Acquire)
     }
 
-    /// Begins something that holds no credits. It is done when the cause is dropped.
+    /// Begins work that holds no credits. It ends when the cause is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Arc<Cause> {
         self.causes.fetch_add(1, Ordering::Relaxed);
         Arc::new(Cause { taken: None, in_flight: self.clone() })
     }
 
-    /// Waits until nothing is under way. Cancel-safe.
+    /// Waits until no cause is in flight. Cancel-safe.
     pub(crate) async fn done(&self) {
         loop {
             let none = self.none.notified();
@@ -130,11 +142,12 @@ impl InFlight {
 }
 
 impl Cause {
+    /// Begins work that holds `count` credits, which the caller has taken.
     pub(crate) fn new(credits: &Arc<Credits>, count: u32, in_flight: &Arc<InFlight>) -> Arc<Cause> {
         Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
 
-    /// Of credits that were taken before.
+    /// Begins work that holds the credits in `taken`.
     pub(crate) fn of(taken: Taken, in_flight: &Arc<InFlight>) -> Arc<Cause> {
         in_flight.causes.fetch_add(1, Ordering::Relaxed);
         Arc::new(Cause { taken: Some(taken), in_flight: in_flight.clone() })
@@ -143,7 +156,7 @@ impl Cause {
 
 impl Drop for Cause {
     fn drop(&mut self) {
-        // before anybody is told that nothing is under way
+        // returned first: a task that `done` wakes finds these credits free
         drop(self.taken.take());
         if self.in_flight.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.in_flight.none.notify_waiters()

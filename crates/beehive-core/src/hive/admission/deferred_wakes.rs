@@ -1,8 +1,9 @@
-//! Wake-ups that wait until a worker is through with the handlers it runs.
+//! Wake-ups that are deferred to the end of a worker's turn.
 //!
-//! What a worker wakes stands next in line at that very worker, where no other takes it away: woken in the middle of a turn
-//! it would be held by the next handler that spins. So a turn on a worker collects what it wakes, and wakes it at its end;
-//! if a handler holds the worker, the relief does it, from its own thread.
+//! tokio puts a task that a worker wakes into that worker's LIFO slot, from which no other worker steals.
+//! If a turn woke a task in its middle, the next handler that spins would hold the task up. A turn on a
+//! worker therefore collects its wake-ups and sends them at its end. If a handler holds the worker, the
+//! watchdog sends them from its own thread.
 
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -10,21 +11,24 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 thread_local! {
+    /// Where this thread's turn collects wake-ups; `None` if it does not.
     static LATER: RefCell<Option<Arc<Later>>> = const { RefCell::new(None) };
 }
 
+/// A deferred wake-up.
 enum Wake {
     One(Arc<Notify>),
     All(Arc<Notify>),
     Call(Box<dyn FnOnce() + Send>),
 }
 
-/// What a turn has woken, and not yet told.
+/// The wake-ups that a turn has collected and not sent. The watchdog's thread may empty it while the turn
+/// adds to it, hence the mutex: each wake-up is sent exactly once.
 #[derive(Default)]
 pub(crate) struct Later(Mutex<Vec<Wake>>);
 
 impl Later {
-    /// Wakes all that has been collected.
+    /// Sends the collected wake-ups, outside the lock.
     pub(crate) fn wake(&self) {
         let all = std::mem::take(&mut *self.0.lock());
         for one in all {
@@ -36,13 +40,14 @@ impl Later {
         }
     }
 
-    /// Collects what this thread wakes, until the return value is dropped.
+    /// Collects this thread's wake-ups until the return value is dropped.
     pub(crate) fn collect(self: &Arc<Self>) -> Collecting {
         LATER.set(Some(self.clone()));
         Collecting(self.clone())
     }
 }
 
+/// Ends the collection when it is dropped, and sends what is left.
 pub(crate) struct Collecting(Arc<Later>);
 
 impl Drop for Collecting {
@@ -52,9 +57,9 @@ impl Drop for Collecting {
     }
 }
 
-/// Hands a wake-up to the turn of this thread, if it collects them.
+/// Adds a wake-up to those of this thread's turn. Returns `false` if the thread does not collect them.
 fn later(wake: impl FnOnce() -> Wake) -> bool {
-    // a thread that is ending collects nothing
+    // `try_with` fails while the thread ends: nothing is collected then
     let collect = |later: &RefCell<Option<Arc<Later>>>| match &*later.borrow() {
         Some(later) => {
             later.0.lock().push(wake());
@@ -65,21 +70,22 @@ fn later(wake: impl FnOnce() -> Wake) -> bool {
     LATER.try_with(collect).unwrap_or(false)
 }
 
-/// As [`Notify::notify_one`].
+/// Like [`Notify::notify_one`], at the end of the turn if this thread collects wake-ups.
 pub(crate) fn one(notify: &Arc<Notify>) {
     if !later(|| Wake::One(notify.clone())) {
         notify.notify_one()
     }
 }
 
-/// As [`Notify::notify_waiters`].
+/// Like [`Notify::notify_waiters`], at the end of the turn if this thread collects wake-ups.
 pub(crate) fn all(notify: &Arc<Notify>) {
     if !later(|| Wake::All(notify.clone())) {
         notify.notify_waiters()
     }
 }
 
-/// Calls something that wakes somebody.
+/// Calls a function that wakes a task, at the end of the turn if this thread collects wake-ups, otherwise
+/// at once.
 pub(crate) fn call(call: impl FnOnce() + Send + 'static) {
     let mut call = Some(call);
     later(|| match call.take() {
@@ -91,7 +97,7 @@ pub(crate) fn call(call: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Whether the turn of this thread collects wake-ups.
+/// Checks whether this thread's turn collects wake-ups.
 pub(crate) fn is_collecting() -> bool {
     LATER.try_with(|later| later.borrow().is_some()).unwrap_or(false)
 }

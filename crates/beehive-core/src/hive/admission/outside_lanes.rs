@@ -1,7 +1,9 @@
-//! The number lines of those outside: which of their messages are on their way, and below which number all are done.
+//! The lanes of senders outside: which of their messages are in flight, and below which number (the floor)
+//! all are done.
 //!
-//! Somebody outside has no log and no outbox. What stands in for them is counted here: a batch is open until every record
-//! that took one of its messages is committed, and the floor of its lane is the lowest number of an open batch.
+//! A sender outside has no log and no outbox, so this file counts for it: a batch is open until every
+//! record that contains one of its messages is committed. The floor of a lane is the lowest number of an
+//! open batch.
 
 pub(crate) use beehive_protocol::Numbers;
 pub(crate) use beehive_protocol::lane::{is_lasting, is_outside, lane_of};
@@ -17,41 +19,52 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The number line of somebody outside.
+/// The lane of a sender outside.
 pub(crate) struct OutsideLane {
     id: u64,
+    /// The low-water mark. `done` and `Lanes::lane` only raise it (`fetch_max`), so two threads may do so
+    /// in any order. Readers take no lock and may see an older, lower floor, which is safe: a floor may
+    /// be late, never too high.
     floor: AtomicU64,
+    /// What is in flight.
     line: Mutex<Line>,
+    /// Notified when the floor rises.
     room: Arc<Notify>,
+    /// The list of lanes that have ended, which all lanes of a hive share.
     retiring: Arc<Mutex<Vec<u64>>>,
 }
 
+/// What is in flight on a lane.
 #[derive(Default)]
 struct Line {
-    /// One past the highest number that was given out.
+    /// The highest assigned number plus one.
     next: u64,
-    /// First numbers of the batches that are not done, each with a ticket, since a number may be sent again.
+    /// First number of each open batch, with a counter that makes the pair unique, because a number may be
+    /// sent again.
     open: BTreeSet<(u64, u64)>,
+    /// Number of batches so far.
     tickets: u64,
+    /// Whether no further batch will be admitted.
     ended: bool,
 }
 
 impl OutsideLane {
+    /// Returns the lane's id.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// All below it are done.
+    /// Returns the floor: all messages below it are done.
     pub(crate) fn floor(&self) -> u64 {
         self.floor.load(Ordering::Acquire)
     }
 
-    /// Messages from `first` on are on their way.
+    /// Admits `count` messages with the numbers from `first` on.
     pub(crate) fn admit(self: &Arc<Self>, first: u64, count: usize) -> Arc<Admitted> {
         self.admitted(&mut self.line.lock(), first, count)
     }
 
-    /// As [`OutsideLane::admit`], with the next free numbers.
+    /// Admits `count` messages with the next free numbers, as [`OutsideLane::admit`] does.
     pub(crate) fn admit_next(self: &Arc<Self>, count: usize) -> (Numbers, Arc<Admitted>) {
         let mut line = self.line.lock();
         let first = line.next;
@@ -66,6 +79,7 @@ impl OutsideLane {
         Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
     }
 
+    /// Closes a batch, and raises the floor if the batch was the oldest.
     fn done(&self, ticket: (u64, u64)) {
         let mut line = self.line.lock();
         line.open.remove(&ticket);
@@ -82,13 +96,17 @@ impl OutsideLane {
         }
     }
 
-    /// Whether `count` messages from `next` on keep within the window. With nothing on its way there is always room.
+    /// Checks whether `count` messages from `next` on fit into the window. They always do if no batch is
+    /// open.
     pub(crate) fn has_room(&self, next: u64, count: u64) -> bool {
         next.saturating_add(count).saturating_sub(self.floor()) <= limits::LANE_WINDOW_MAX
             || self.line.lock().open.is_empty()
     }
 
-    /// Completes when there may be room. Cancel-safe.
+    /// Waits until there may be room. Cancel-safe.
+    ///
+    /// `notified()` comes before the check, and `done` raises the floor before it notifies, so no wake-up
+    /// is lost.
     pub(crate) async fn room_for(&self, next: impl Fn() -> u64, count: u64) {
         loop {
             let room = self.room.notified();
@@ -99,12 +117,12 @@ impl OutsideLane {
         }
     }
 
-    /// As [`OutsideLane::room_for`] the next free number.
+    /// Waits until there may be room for the next free number.
     pub(crate) async fn room(&self) {
         self.room_for(|| self.line.lock().next, 1).await
     }
 
-    /// Whether the next free number keeps within the window.
+    /// Checks whether the next free number fits into the window.
     pub(crate) fn has_room_for_next(&self) -> bool {
         let next = self.line.lock().next;
         self.has_room(next, 1)
@@ -115,22 +133,27 @@ impl OutsideLane {
 pub(crate) struct Admitted {
     lane: Arc<OutsideLane>,
     ticket: (u64, u64),
-    /// Its router, and what is to be committed. Whatever is thrown away without having been committed stays open for
-    /// ever: a floor may be late, never wrong.
+    /// Number of reasons why the batch is open: its routing, and each delivery that is not committed. A
+    /// delivery that is dropped uncommitted is never subtracted, so the batch stays open and keeps the
+    /// floor down.
+    ///
+    /// Relaxed is enough to add, because the caller holds a reason that is still counted. The decrement is
+    /// AcqRel, so the thread that reaches zero sees what the others did before theirs.
     open: AtomicUsize,
 }
 
 impl Admitted {
+    /// Returns the lane of the batch.
     pub(crate) fn lane(&self) -> &Arc<OutsideLane> {
         &self.lane
     }
 
-    /// Something more must be committed before it is done.
+    /// Adds a delivery that must be committed before the batch is done.
     pub(crate) fn open(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Something is committed, or came to nothing.
+    /// Removes a reason: a delivery was committed or had no effect, or the routing is complete.
     pub(crate) fn close(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.lane.done(self.ticket)
@@ -138,7 +161,7 @@ impl Admitted {
     }
 }
 
-/// A batch that is being routed: when that ends, one thing less is open.
+/// A batch that is being routed. Dropping this ends the routing.
 pub(crate) struct Routing(pub(crate) Arc<Admitted>);
 
 impl Drop for Routing {
@@ -147,27 +170,31 @@ impl Drop for Routing {
     }
 }
 
-/// How the batches are admitted that outputs are made into.
+/// How new batches are counted on a lane.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {
-    /// Not from outside, or not remembered.
+    /// Not at all: the messages are not from outside, or are never resent.
     Inside,
-    /// Each is a batch of this lane.
+    /// Each batch is admitted on this lane.
     Lane(&'a Arc<OutsideLane>),
-    /// All are parts of this one.
+    /// All batches are parts of this one, which is admitted already.
     Part(&'a Arc<Admitted>),
 }
 
-/// All lanes of the outside that a log may still have something about.
+/// The lanes of all senders outside about which a log may still contain something.
 pub(crate) struct Lanes {
+    /// The lanes by id.
     known: Mutex<HashMap<u64, Arc<OutsideLane>>>,
+    /// Lanes that have ended and are done, and that `take_retired` has not returned yet.
     retiring: Arc<Mutex<Vec<u64>>>,
-    /// Goes up whenever lanes have retired.
+    /// Number of times that lanes were removed from `known`. `take_retired` increments it (release) while
+    /// it still holds the lock of `known`. A bee that reads the new number (acquire) and then locks `known`
+    /// in `prune` therefore finds the lanes removed.
     retirements: AtomicU64,
 }
 
 impl Lanes {
-    /// Those that a log may be asked about again, with their floors.
+    /// Returns the lanes that a log contains, with their floors.
     pub(crate) fn new(remembered: impl IntoIterator<Item = (u64, u64)>) -> Lanes {
         let lanes =
             Lanes { known: Mutex::default(), retiring: Arc::default(), retirements: AtomicU64::new(0) };
@@ -177,6 +204,7 @@ impl Lanes {
         lanes
     }
 
+    /// Returns the lane with this id, and raises its floor to at least `floor`.
     fn lane(&self, id: u64, floor: u64) -> Arc<OutsideLane> {
         let mut known = self.known.lock();
         let lane = known.entry(id).or_insert_with(|| {
@@ -192,17 +220,17 @@ impl Lanes {
         lane.clone()
     }
 
-    /// A lane that ends with the process at the latest.
+    /// Opens a lane that ends with the process at the latest. `chance` is its random id.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
         self.lane((chance << 2) | 1, 0)
     }
 
-    /// A lane that was there before, whose sender sends nothing below `next_seq` again.
+    /// Opens a lane that existed before, on which no number below `next_seq` is sent again.
     pub(crate) fn resume(&self, number: u64, next_seq: u64) -> Arc<OutsideLane> {
         self.lane(lasting(number), next_seq)
     }
 
-    /// Nothing more comes on this lane; it retires when everything on it is done.
+    /// Ends a lane. It retires when all its messages are done.
     pub(crate) fn end(&self, lane: &OutsideLane) {
         let mut line = lane.line.lock();
         if !std::mem::replace(&mut line.ended, true) && line.open.is_empty() {
@@ -211,7 +239,7 @@ impl Lanes {
         }
     }
 
-    /// The lanes that have ended since this was last asked. From now on they are not known.
+    /// Returns the lanes that have retired since the last call, and forgets them.
     pub(crate) fn take_retired(&self) -> Vec<u64> {
         let retired = std::mem::take(&mut *self.retiring.lock());
         if !retired.is_empty() {
@@ -224,18 +252,19 @@ impl Lanes {
         retired
     }
 
+    /// Returns how many times lanes have retired.
     pub(crate) fn retirements(&self) -> u64 {
         self.retirements.load(Ordering::Acquire)
     }
 
-    /// Forgets in `seen` the lanes that have retired.
+    /// Removes retired lanes from `seen`.
     pub(crate) fn prune(&self, seen: &mut Seen) {
         let known = self.known.lock();
         seen.retain(|lane| known.contains_key(&lane))
     }
 
-    /// The floors of those lanes of which `seen` remembers something above the floor; none if something of that would
-    /// still be sent again. What retired needs no floor.
+    /// Returns the floors of the resumable lanes on which `seen` contains numbers above the floor it knows.
+    /// Returns `None` if one of these messages may still be resent. Retired lanes need no floor.
     pub(crate) fn floors_above(&self, seen: &Seen) -> Option<Vec<(u64, u64)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();

@@ -1,4 +1,4 @@
-//! Timers as data: what is due when, in one ordered table, woken by one sleep.
+//! Timers as data: one table ordered by time, and one sleeping task that serves it.
 
 use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
@@ -9,19 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::Notify;
 
-/// What has been taken, and what says that it is under way.
+/// Timers that were taken out of the table, and the cause that counts them as work in flight.
 type Fired<F> = (Arc<Cause>, Vec<F>);
 
+/// The table, and the last id.
 struct Due<F> {
+    /// Timers by time and id. Timers of the same time fire in the order in which they were set.
     table: BTreeMap<(Time, u64), F>,
     next_id: u64,
 }
 
-/// What a hive has to do later.
+/// The timers of a hive.
 pub(crate) struct TimerWheel<F> {
     due: Mutex<Due<F>>,
+    /// Notified when a timer is set that is due before all others.
     pub(crate) sooner: Arc<Notify>,
-    /// Ticks that were left out because the one before was not done.
+    /// Number of ticks that were skipped because the previous tick was still in flight. Relaxed: for status
+    /// only.
     pub(crate) collapsed: AtomicU64,
 }
 
@@ -33,6 +37,7 @@ impl<F> Default for TimerWheel<F> {
 }
 
 impl<F> TimerWheel<F> {
+    /// Sets a timer.
     pub(crate) fn at(&self, at: Time, fire: F) {
         let mut due = self.due.lock();
         due.next_id += 1;
@@ -45,13 +50,14 @@ impl<F> TimerWheel<F> {
         }
     }
 
-    /// Number of timers that wait.
+    /// Returns the number of timers in the table.
     pub(crate) fn len(&self) -> usize {
         self.due.lock().table.len()
     }
 
-    /// Takes what is due at `now` out of the table, and tells when the next is. What is taken is under way for as long as
-    /// its cause is held, from before it has left the table: at no time does it neither wait nor count as work.
+    /// Takes the timers that are due at `now`, and returns the time of the next one. The timers taken count
+    /// as in flight while the returned cause is held. It begins before they leave the table, so a hive
+    /// never looks idle in between.
     pub(crate) fn take_due(&self, now: Time, in_flight: &Arc<InFlight>) -> (Option<Fired<F>>, Option<Time>) {
         let mut due = self.due.lock();
         let mut fired: Option<Fired<F>> = None;
@@ -65,7 +71,7 @@ impl<F> TimerWheel<F> {
         (fired, None)
     }
 
-    /// Drops all that wait; returns how many.
+    /// Drops all timers and returns their number.
     pub(crate) fn clear(&self) -> usize {
         let table = std::mem::take(&mut self.due.lock().table);
         table.len()

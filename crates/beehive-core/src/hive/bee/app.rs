@@ -1,4 +1,4 @@
-//! One app on one hive: its routes, its bees, and what is counted about it.
+//! The state of one app on one hive: its routing table, its bees, its settings and its counters.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
@@ -27,64 +27,72 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
+/// The state of one app on one hive.
 pub(crate) struct AppRuntime<A: App> {
+    /// Number of the app on this hive.
     pub(crate) index: u16,
+    /// Seed of the hash that makes cell ids from keys.
     pub(crate) seed: u64,
-    /// Dictionaries that are one cell each, closed under fusion.
+    /// Bit mask of the dictionaries that form a single cell each, closed under fusion.
     pub(crate) whole: u64,
     pub(crate) settings: Settings<A>,
-    /// Copies of its dictionaries, if anybody reads them.
+    /// Published copies of the dictionaries; `None` if nothing reads them.
     pub(crate) snapshots: Option<Arc<Snapshots>>,
     pub(crate) routes: Routes<A>,
     pub(crate) registry: Arc<dyn Registry>,
-    /// Where its records go, if they do.
+    /// The log that the app's records go to; `None` if the app is not journaled.
     pub(crate) link: Option<Arc<Link>>,
-    /// Decisions of the registry are carried out one at a time.
+    /// The bees by id, and the pending proposals. Its lock serialises the execution of the registry's
+    /// decisions.
     pub(crate) queen: Mutex<Queen<A>>,
     idle: Mutex<Idle<A>>,
-    /// By handler: the dictionary it sweeps.
+    /// For each handler, the dictionary that it sweeps. Set once, during start.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
+    /// Numbers of bees created, retired and merged. Relaxed is enough: they are read for status only.
     pub(crate) created: AtomicU64,
     pub(crate) retired: AtomicU64,
     pub(crate) merged: AtomicU64,
 }
 
-/// Bees that may retire.
+/// Candidates for retirement.
 struct Idle<A: App> {
+    /// Bees that became idle and empty since the last call of [`AppRuntime::take_idle`].
     noted: Vec<Arc<Bee<A>>>,
-    /// Those that have set timers: there may be very many for very long, so they are seldom looked at.
+    /// Bees that only wait for their own timers. There may be many of them for a long time, so they are
+    /// checked only every [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
     with_timers: Vec<Arc<Bee<A>>>,
-    /// Looks until they are.
+    /// Number of calls of [`AppRuntime::take_idle`] since `with_timers` was last checked.
     looks: u32,
 }
 
-/// Looks at the bees that may retire, for one at those that have set timers.
+/// Number of checks of the idle bees per check of the bees that only wait for timers.
 const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
 
-/// What the registry says about a set of cells.
+/// The registry's decision about one set of cells, as far as this hive has executed it.
 #[derive(Clone)]
 pub(crate) enum Standing {
-    /// One bee owns them, and the routes say so.
+    /// One bee owns the cells, and the routing table leads to it.
     Owned,
-    /// These bees must merge into the root first.
+    /// The bees in `from` must be merged into `root` first.
     Merging { root: BeeId, from: Vec<BeeId> },
-    /// Decided on, but not carried out here yet.
+    /// The routing table does not lead to one owner yet: the caller has to ask again.
     Undecided,
 }
 
-/// Somebody who wants to know about sets of cells.
+/// A caller that waits for the owners of sets of cells.
 pub(crate) struct Asked {
     pub(crate) sets: Vec<CellSet>,
     pub(crate) answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
 }
 
-/// What the queen remembers: bees by id, for decisions that name them.
+/// The queen's state.
 pub(crate) struct Queen<A: App> {
+    /// All bees of the app by id, because decisions of the registry name ids.
     pub(crate) bees: BeesById<A>,
-    /// A proposal about owners is under way.
+    /// Whether a proposal about owners is in flight, or about to be made by a running `answer` task.
     pub(crate) asking: bool,
-    /// What goes into the next one.
+    /// Requests that the next proposal will contain.
     pub(crate) asked: VecDeque<Asked>,
 }
 
@@ -118,37 +126,40 @@ impl<A: Handlers> AppRuntime<A> {
 }
 
 impl<A: App> AppRuntime<A> {
+    /// Returns a mapper that derives this app's cells.
     pub(crate) fn mapper(&self, origin: HiveId) -> Mapper {
         Mapper::new(self.seed, self.whole, origin)
     }
 
-    /// Whether the app may have these cells: it has them, or is not full.
+    /// Checks whether routing to these cells keeps the app within its cell limit. Cells that already have
+    /// an owner do not count.
     #[inline(always)]
     pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
         let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
         let owned = self.routes.len();
-        // the look at each is for an app that is nearly full
+        // the exact count looks up each cell, so it is made only when the limit is near
         owned + cells.len() <= max
             || owned + cells.iter().filter(|cell| self.routes.find(**cell).is_none()).count() <= max
     }
 
-    /// How many more cells the app may have.
+    /// Returns how many more cells the app may own.
     pub(crate) fn cells_left(&self) -> usize {
         A::OPTIONS.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
     }
 
-    /// An instance without state.
+    /// Returns an instance with the current settings and without state.
     pub(crate) fn fresh(&self) -> A {
         self.settings.fresh().0
     }
 
-    /// An instance for stateless handlers, and the version of its settings.
+    /// Returns an instance for stateless handlers, and the version of its settings.
     pub(crate) fn stateless(&self) -> (Box<A>, u32) {
         let (instance, settings) = self.settings.fresh();
         (Box::new(instance), settings)
     }
 
-    /// Gives an instance with settings of version `settings` those that hold now. Returns their version.
+    /// Updates an instance whose settings have version `settings` to the current ones. Returns their
+    /// version.
     #[inline]
     pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
         match A::HAS_SETTINGS && settings != self.settings.version() {
@@ -157,6 +168,7 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
+    /// Returns the body of a new bee.
     pub(crate) fn body(&self) -> Body<A> {
         let (app, settings) = self.settings.fresh();
         Body {
@@ -169,7 +181,7 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Makes the bee that a log describes.
+    /// Creates a bee from the image in a log.
     pub(crate) fn restore(
         self: &Arc<Self>,
         id: BeeId,
@@ -187,11 +199,13 @@ impl<A: App> AppRuntime<A> {
             body.app.cells_of(dict.index, &mut look);
             elsewhere
         });
+
         if elsewhere {
             let why =
                 "it holds cells that the log gives to nobody: was that written with another `seed`?".into();
             return Err(DecodeError { what: "a bee", why });
         }
+
         if let Some(pending) = &mut body.pending {
             pending.base = image.state;
             pending.seen = image.seen;
@@ -202,9 +216,11 @@ impl<A: App> AppRuntime<A> {
         if let Some(snapshots) = &self.snapshots {
             snapshots.restored(&mut body.app, image.now)
         }
+
         body.now = image.now;
         body.queue = queue;
         let cells: Vec<CellId> = cells.into_iter().collect();
+
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {
             self.routes.set(*cell, &bee)
@@ -213,11 +229,12 @@ impl<A: App> AppRuntime<A> {
         Ok(())
     }
 
-    /// A bee has become idle without any content.
+    /// Notes that a bee became idle and owns empty cells only, which makes it a candidate for retirement.
     pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
         self.idle.lock().noted.push(bee.clone())
     }
 
+    /// Takes the bees whose retirement is to be tried now.
     pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
         let mut idle = self.idle.lock();
         let mut taken = std::mem::take(&mut idle.noted);
@@ -229,26 +246,28 @@ impl<A: App> AppRuntime<A> {
         taken
     }
 
-    /// Bees would have retired but for the timers that they have set.
+    /// Returns bees to the list of those that cannot retire before their timers fire.
     pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee<A>>>) {
         self.idle.lock().with_timers.append(&mut bees)
     }
 
+    /// Sets the dictionary that each handler sweeps. Only the first call has an effect.
     pub(crate) fn set_swept(&self, swept: Vec<Option<u32>>) {
         let _ = self.swept.set(swept);
     }
 
-    /// The dictionary that a handler sweeps.
+    /// Returns the dictionary that a handler sweeps.
     pub(crate) fn swept(&self, handler: usize) -> Option<u32> {
         self.swept.get()?.get(handler).copied().flatten()
     }
 
-    /// The one cell of a dictionary that is one.
+    /// Returns the only cell of `dict` if that dictionary is a single cell.
     pub(crate) fn whole_cell(&self, dict: u32) -> Option<CellId> {
         let info = A::DICTS.iter().find(|d| d.index == dict)?;
         (self.whole & (1 << dict) != 0).then(|| info.whole(self.seed))
     }
 
+    /// Returns the number of bees.
     pub(crate) fn bees(&self) -> usize {
         self.queen.lock().bees.len()
     }

@@ -1,4 +1,5 @@
-//! The bees of an app, by number. A bee knows its number, so there is a word for each and no more.
+//! A hash table of an app's bees by id. It stores one pointer for each bee, because the bee itself contains
+//! its id.
 
 use crate::app::App;
 use crate::cell::BeeId;
@@ -19,7 +20,7 @@ impl<A: App> BeesById<A> {
         self.0.find(id.table_hash(), |bee| bee.id == id)
     }
 
-    /// Adds a bee; one with its number goes.
+    /// Adds a bee, and removes an earlier one with the same id.
     pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
         self.remove(bee.id);
         self.0.insert_unique(bee.id.table_hash(), bee, |bee| bee.id.table_hash());

@@ -1,4 +1,5 @@
-//! The body of a bee: its state and all that goes with it, and what a thread keeps for such bodies.
+//! The body of a bee (its state and what belongs to it), and the buffers that a thread reuses for all bees
+//! of an app.
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
@@ -16,31 +17,35 @@ use crate::time::Time;
 use crate::view::Changes;
 use std::collections::VecDeque;
 
-/// What a bee is made of.
+/// What the thread that runs a bee needs exclusively: the app's state and all that changes with it.
 pub(crate) struct Body<A: App> {
+    /// The dictionaries, and the settings.
     pub(crate) app: A,
-    /// What is executed and not committed, if the app is journaled.
+    /// Runs that were executed but whose records are not committed; `None` if the app is not journaled.
     pub(crate) pending: Option<Box<PendingRuns<A>>>,
+    /// Messages that the bee emitted and that cannot be delivered yet.
     pub(crate) queue: SenderQueue,
-    /// The time its handlers saw last.
+    /// The time that the bee's handlers saw last.
     pub(crate) now: Time,
-    /// The version of its settings.
+    /// Version of the settings in `app`.
     pub(crate) settings: u32,
+    /// Message counts by sender, and timings.
     pub(crate) traffic: Traffic,
 }
 
 impl<A: App> Body<A> {
-    /// Nothing it did is waiting to be committed.
+    /// Checks whether everything that the bee executed is committed.
     pub(super) fn is_settled(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
-    /// Something may have been decided about what it did.
+    /// Checks whether the log has moved on since [`Body::reconcile`] looked last.
     pub(super) fn is_behind(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
 
-    /// Acts on what was decided; what must be run again goes before everything else.
+    /// Applies the log's decisions about pending runs. Runs whose records were refused go to the front of
+    /// `queue`, in their original order, to be executed again.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(pending) = &mut self.pending {
             if pending.reconcile(&bee.app, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
@@ -53,15 +58,16 @@ impl<A: App> Body<A> {
     }
 }
 
-/// What a thread keeps for an app, to be used again.
+/// Buffers that one thread keeps for one app and reuses.
 pub(crate) struct Local<A: App> {
-    #[allow(clippy::vec_box)] // given to mailboxes as they are
+    #[allow(clippy::vec_box)] // mailboxes take the boxes themselves
+    /// Empty queues for mailboxes.
     pub(super) queues: Vec<Box<VecDeque<Delivery<A>>>>,
-    /// Lends dictionaries what they need while they change.
+    /// An instance whose dictionaries lend their working buffers to those of the bee that runs.
     pub(super) room: Option<Box<A>>,
-    /// An instance without state, for stateless handlers, and the version of its settings.
+    /// An instance for stateless handlers, and the version of its settings.
     pub(crate) stateless: Option<(Box<A>, u32)>,
-    /// Room for what a run changes that snapshots are told of.
+    /// Buffer for the changes of a run that must be published in views.
     pub(crate) changes: Changes,
 }
 
@@ -72,8 +78,9 @@ impl<A: App> Default for Local<A> {
 }
 
 impl<A: App> Local<A> {
+    /// Keeps an empty queue for the next mailbox that needs one.
     pub(super) fn keep(&mut self, queue: Queue<A>) {
-        // a queue that once was long is not worth keeping
+        // a queue that has grown is dropped, so that one burst does not hold memory permanently
         if let Some(queue) = queue.0
             && queue.capacity() <= 64
             && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD
@@ -82,11 +89,13 @@ impl<A: App> Local<A> {
         }
     }
 
+    /// Lends this thread's working buffers to the bee that is about to run.
     #[inline]
     pub(super) fn lend(&mut self, app: &AppRuntime<A>, to: &mut A) {
         self.room.get_or_insert_with(|| Box::new(app.fresh())).lend(to)
     }
 
+    /// Takes the working buffers back after the run.
     #[inline]
     pub(super) fn take_back(&mut self, from: &mut A) {
         if let Some(room) = &mut self.room {

@@ -1,7 +1,8 @@
-//! A bee: the one logical thread that owns a set of cells of one app.
+//! A bee: the logical thread that exclusively owns a set of cells of one app.
 //!
-//! Its body (state and all that goes with it) lies in its mailbox while it is idle. Whoever takes the body out runs the
-//! bee; nobody else can. An idle bee is no task and holds no lock.
+//! The body (the state and what belongs to it) lies in the mailbox while the bee is idle. A thread runs the
+//! bee by taking the body out of the mailbox, so no second thread can run it. An idle bee is no task and
+//! holds no lock.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId};
@@ -19,26 +20,33 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Whether a bee that had become idle has ended.
+/// Result of an attempt to retire a bee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Retirement {
+    /// The bee has ended.
     Ended,
-    /// It has something to do, or something in its cells.
+    /// The bee is running or has work, or one of its cells has contents. It is noted again when it next
+    /// becomes idle.
     Busy,
-    /// It will, unless it gets something to do.
+    /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller
+    /// tries again.
     Later,
-    /// It will when timers that it has set have rung: its cell's next bee would not know of them.
+    /// The bee only waits for timers that it has set. If it ended now, the next bee of its cells would not
+    /// know them.
     WithItsTimers,
 }
 
+/// The logical thread that owns a set of cells.
 pub(crate) struct Bee<A: App> {
     pub(crate) id: BeeId,
+    /// The cell under which the bee is enumerated. It does not change while the bee lives.
     first_cell: CellId,
     pub(crate) app: Arc<AppRuntime<A>>,
     mailbox: Mutex<Mailbox<A>>,
 }
 
 impl<A: App> Bee<A> {
+    /// Creates an idle bee.
     pub(crate) fn new(app: &Arc<AppRuntime<A>>, id: BeeId, cells: &[CellId], body: Body<A>) -> Arc<Bee<A>> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
         let more = cells.get(1..).filter(|more| !more.is_empty());
@@ -59,12 +67,13 @@ impl<A: App> Bee<A> {
         })
     }
 
-    /// The cell that stands for the bee when bees are enumerated: one that it never gives up while it lives.
+    /// Returns the cell under which the bee is enumerated. The bee owns it as long as it lives.
     pub(crate) fn first_cell(&self) -> CellId {
         self.first_cell
     }
 
-    /// Hands over a run of messages. Refused if the bee is no more: the sender routes again.
+    /// Puts a run of messages into the mailbox, and schedules the bee if necessary. Returns the delivery if
+    /// the bee has ended: the sender routes it again.
     #[inline]
     pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
         let mut mailbox = self.mailbox.lock();
@@ -75,8 +84,9 @@ impl<A: App> Bee<A> {
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
-                // it waits at another thread, which may not get to run for a while: a worker that runs bees itself does
-                // not wait for it. Who comes later finds nothing to do.
+                // the bee is scheduled at another slot, whose thread may not run soon, so a worker that
+                // runs bees itself does not wait for it and schedules the bee here too. The thread that
+                // comes second finds no body and does nothing
                 let stranded =
                     mailbox.body.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
                 if first || stranded {
@@ -94,7 +104,8 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Takes the body out as soon as no handler runs; messages wait from now on. Nothing if the bee is no more.
+    /// Freezes the bee: takes the body out as soon as no handler runs and everything executed is committed.
+    /// From then on messages are queued but not run. Returns `None` if the bee has ended.
     pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body<A>>> {
         let waiting = {
             let mut mailbox = self.mailbox.lock();
@@ -102,12 +113,12 @@ impl<A: App> Bee<A> {
                 return None;
             }
             match mailbox.body.take() {
-                // also when it is scheduled: the turn will find no body, and whoever thaws schedules again
+                // the bee may be scheduled: the turn will find no body, and `thaw` schedules the bee again
                 Some(body) if body.is_settled() => {
                     mailbox.mode = Mode::Frozen;
                     return Some(body);
                 }
-                // running, or something it did has yet to be committed
+                // the bee is running, or one of its records is not committed yet
                 body => {
                     mailbox.body = body;
                     let (sender, receiver) = oneshot::channel();
@@ -119,7 +130,7 @@ impl<A: App> Bee<A> {
         waiting.await.ok()
     }
 
-    /// Puts the body back, or hands it to the next who waits for it.
+    /// Puts the body back, or passes it to the next task that has asked to freeze the bee.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
         debug_assert_eq!(
@@ -138,24 +149,26 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// The cells it owns, without the first `known`, and how many there are. A bee only ever gets more of them.
+    /// Returns the cells that the bee owns, without the first `known` of them, and the number of all. Cells
+    /// are only ever added.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
         let more = mailbox.more_cells();
         (std::iter::once(self.first_cell).chain(more.iter().copied()).skip(known).collect(), more.len() + 1)
     }
 
-    /// Whether the bee is gone, as far as can be told without waiting for its mailbox. For assertions under other locks.
+    /// Checks whether the bee has ended, without waiting for its mailbox: a locked mailbox counts as ended.
+    /// For assertions that run under other locks.
     pub(crate) fn may_be_gone(&self) -> bool {
         self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
 
-    /// How many cells it owns.
+    /// Returns the number of cells that the bee owns.
     pub(crate) fn cells_owned(&self) -> usize {
         self.mailbox.lock().more_cells().len() + 1
     }
 
-    /// Gives the bee, which has been told so by the registry, another cell that it did not own. Not if it is no more.
+    /// Adds a cell that the registry gave to this bee. Returns `false` if the bee has ended.
     pub(crate) fn own(&self, cell: CellId) -> bool {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Gone {
@@ -165,8 +178,8 @@ impl<A: App> Bee<A> {
         true
     }
 
-    /// Takes over cells and waiting messages of `from`, which ends; both are frozen. Returns the cells. Others who
-    /// wanted the body of `from` learn that it is no more.
+    /// Takes over the cells and the queued deliveries of `from`, which ends; both bees are frozen. Returns
+    /// the cells. Other tasks that asked to freeze `from` learn that it has ended.
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
@@ -185,9 +198,11 @@ impl<A: App> Bee<A> {
         cells
     }
 
-    /// Ends the bee if it is idle, has nothing to do and owns nothing but empty cells, and if nothing that it has handled
-    /// may be sent again. `release` runs before anybody can be refused, so that whoever is refused finds the cells without
-    /// an owner; it is told the floors below which everything is that the bee has seen.
+    /// Ends the bee if it is idle, owns only empty cells, and has handled nothing that may be sent again.
+    ///
+    /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender that is
+    /// refused has seen `Gone`, hence finds the cells without an owner when it routes again. `release` gets
+    /// the cells, and the floors below which the bee has handled everything.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(u64, u64)>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
@@ -204,7 +219,8 @@ impl<A: App> Bee<A> {
             return Retirement::Busy;
         }
         if !body.queue.is_empty() {
-            // what it sent waits for an owner; nothing else tells when that has gone
+            // a message that it sent is blocked until its cells have an owner; no event reports when that
+            // is over
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
@@ -212,35 +228,38 @@ impl<A: App> Bee<A> {
             mailbox.idle_noted = true;
             return Retirement::WithItsTimers;
         }
+
         let floors = match &body.pending {
             Some(pending) => pending.link().lanes.floors_above(&pending.seen),
             None => Some(Vec::new()),
         };
+
         let Some(floors) = floors else {
-            // what it handled last is not known to be done at its sender
+            // the sender may still resend a message that this bee has handled
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
         let cells: SmallVec<[CellId; 4]> =
             std::iter::once(self.first_cell).chain(mailbox.more_cells().iter().copied()).collect();
+
         release(&cells, floors);
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
         Retirement::Ended
     }
 
-    /// Looks at the body if the bee is idle.
+    /// Calls `look` with the body if the bee is idle.
     pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Body<A>) -> R) -> Option<R> {
         self.mailbox.lock().body.as_mut().map(|body| look(body))
     }
 
-    /// Messages that wait.
+    /// Returns the number of queued deliveries.
     pub(crate) fn waiting(&self) -> usize {
         self.mailbox.lock().queue.len()
     }
 }
 
-/// Gives the body to the first who still waits for it; otherwise gives it back.
+/// Sends the body to the first task that still waits for it. Returns the body if there is none.
 fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
     let mut body = body;
     while let Some(freezer) = mailbox.next_freezer() {
@@ -259,7 +278,7 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
 impl<A: App> Executing for Bee<A> {
     fn nudge(self: Arc<Self>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        // whoever runs it looks again before it puts the body back
+        // a thread that is running the bee checks the log again before it puts the body back
         if mailbox.body.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
             drop(mailbox);
             turn.schedule(self);
@@ -275,7 +294,7 @@ impl<A: App> Runnable for Bee<A> {
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let (mut body, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();
-            // frozen or gone since it was scheduled
+            // no body: the bee was frozen, ended, or taken by another thread after it was scheduled
             let Some(body) = mailbox.body.take() else { return };
             (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
@@ -286,8 +305,9 @@ impl<A: App> Runnable for Bee<A> {
 }
 
 impl<A: App> Bee<A> {
-    /// Runs a delivery. Whatever unwinds out of it that is not the handler (a value that panics when it is dropped or
-    /// encoded) must not take the body along.
+    /// Runs a delivery, with current settings. The handler's own panics are caught inside `run`. This
+    /// catches the others, such as a value that panics when it is dropped or encoded, so that the body is
+    /// not lost.
     #[inline]
     fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
         let run = delivery.run;
@@ -302,20 +322,20 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// The hive has stopped: what is queued is dropped, with the credits that it holds.
+    /// Puts the body back after the hive has stopped, and drops what is queued, which returns its credits.
     #[cold]
     fn give_up(&self, body: Box<Body<A>>, queue: Queue<A>) {
         let mut mailbox = self.mailbox.lock();
         mailbox.body = Some(body);
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
-        // who waits for the body learns that there is none: a merge that waits would wait for ever
+        // dropping the requests tells a merge that waits for the body that it will not get it
         let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
         drop(mailbox);
         drop((queue, more, freezers))
     }
 
-    /// Runs what is queued and what comes meanwhile, and puts the body back.
+    /// Runs the queued deliveries and those that arrive in the meantime, and puts the body back.
     fn run_body(
         self: Arc<Self>,
         mut body: Box<Body<A>>,
@@ -324,7 +344,8 @@ impl<A: App> Bee<A> {
         turn: &mut Turn,
     ) {
         loop {
-            // somebody waits for the body: nothing new is begun, so that it settles
+            // while a task waits for the body no delivery is started, so that the pending records can
+            // settle
             while !waited_for
                 && !turn.hive.is_over()
                 && let Some(delivery) = queue.pop_front()
@@ -335,21 +356,25 @@ impl<A: App> Bee<A> {
                     break;
                 }
             }
+
             if turn.hive.is_over() {
                 return self.give_up(body, queue);
             }
+
             let mut mailbox = self.mailbox.lock();
             if !queue.is_empty() {
-                // what came meanwhile goes behind what is left
+                // deliveries that arrived in the meantime go behind the remaining ones
                 queue.append(&mut mailbox.queue);
                 std::mem::swap(&mut queue, &mut mailbox.queue)
             }
+
             if body.is_behind() {
                 std::mem::swap(&mut queue, &mut mailbox.queue);
                 drop(mailbox);
                 body.reconcile(&self, &mut queue, turn);
                 continue;
             }
+
             waited_for = mailbox.is_waited_for();
             if waited_for && body.is_settled() {
                 match pass_to_freezer(&mut mailbox, body) {
@@ -361,6 +386,7 @@ impl<A: App> Bee<A> {
                 }
                 waited_for = false;
             }
+
             if mailbox.queue.is_empty() || waited_for {
                 let spare = if mailbox.queue.is_empty() {
                     std::mem::take(&mut mailbox.queue)
@@ -378,6 +404,7 @@ impl<A: App> Bee<A> {
                 let note = body.app.is_empty()
                     && body.is_settled()
                     && !std::mem::replace(&mut mailbox.idle_noted, true);
+
                 mailbox.body = Some(body);
                 drop(mailbox);
                 local.keep(spare);
@@ -387,12 +414,14 @@ impl<A: App> Bee<A> {
                 }
                 return;
             }
+
             if turn.is_over() {
                 mailbox.body = Some(body);
                 drop(mailbox);
                 turn.schedule(self);
                 return;
             }
+
             std::mem::swap(&mut queue, &mut mailbox.queue);
         }
     }

@@ -1,4 +1,4 @@
-//! The mailbox of a bee: whether it takes messages, those that wait, and the body while it is idle.
+//! The mailbox of a bee: its mode, its queued deliveries, and its body while no thread runs the bee.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -7,19 +7,19 @@ use crate::hive::bee::delivery::Delivery;
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
-/// Whether a bee takes messages.
+/// Whether a bee accepts and runs deliveries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// It runs what comes.
+    /// The bee accepts deliveries and runs them.
     Active,
-    /// What comes waits: its body is away, to be merged or moved.
+    /// Deliveries are queued but not run, because a merge or a move holds the body.
     Frozen,
-    /// It is no more; senders route again.
+    /// The bee has ended. Senders get the delivery back and route it again.
     Gone,
 }
 
-/// Deliveries that wait in a mailbox. Those of idle bees take no more than this word.
-#[allow(clippy::box_collection)] // a word in each bee instead of four
+/// The deliveries queued in a mailbox. An idle bee pays one word for it.
+#[allow(clippy::box_collection)] // one word in each bee instead of four
 pub(super) struct Queue<A: App>(pub(super) Option<Box<VecDeque<Delivery<A>>>>);
 
 impl<A: App> Default for Queue<A> {
@@ -50,10 +50,11 @@ impl<A: App> Queue<A> {
 
     #[inline]
     pub(super) fn push_back(&mut self, delivery: Delivery<A>) {
-        // for one: most bees get one delivery at a time
+        // capacity 1, because most bees get one delivery at a time
         self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
     }
 
+    /// Moves the deliveries of `later` behind those of `self`.
     pub(super) fn append(&mut self, later: &mut Self) {
         match (&mut self.0, &mut later.0) {
             (Some(queue), Some(later)) => queue.append(later),
@@ -63,27 +64,33 @@ impl<A: App> Queue<A> {
     }
 }
 
-/// Where the body goes that somebody waits for.
+/// The channel that carries the body to a task that has asked to freeze the bee.
 pub(super) type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
 
+/// The contents of a bee's mailbox, behind the bee's mutex.
 pub(super) struct Mailbox<A: App> {
     pub(super) mode: Mode,
-    /// On some turn's list of bees to run, or running.
+    /// Whether the bee is running or on the list of bees that some turn is going to run.
     pub(super) scheduled: bool,
-    /// The slot at which it was last scheduled.
+    /// The worker slot where the bee was scheduled last.
     pub(super) waits_at: u16,
-    /// Noted as a candidate for retirement.
+    /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
+    /// The body, unless the bee is running or frozen.
     pub(super) body: Option<Box<Body<A>>>,
+    /// Deliveries that no turn has taken yet.
     pub(super) queue: Queue<A>,
+    /// What only few bees need.
     pub(super) rare: Option<Box<Rare<A>>>,
 }
 
-/// What most bees have nothing of: a word in each of them.
+/// Fields that are empty for most bees, boxed so that a bee without them pays one word.
 pub(super) struct Rare<A: App> {
-    /// The cells it owns besides the first. Here and not in the body, because the queen may add one while a handler runs.
+    /// The cells that the bee owns besides the first. They are not in the body, because the queen may add
+    /// one while a handler runs.
     pub(super) more_cells: Vec<CellId>,
-    /// Who wants the body next, before any message.
+    /// Tasks that asked to freeze the bee, first come first served. They get the body before the next
+    /// delivery runs.
     pub(super) freezers: VecDeque<Freezer<A>>,
 }
 
@@ -98,10 +105,12 @@ impl<A: App> Mailbox<A> {
         self.rare.as_ref().map_or(&[], |rare| rare.more_cells.as_slice())
     }
 
+    /// Checks whether a task has asked to freeze the bee.
     pub(super) fn is_waited_for(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.freezers.is_empty())
     }
 
+    /// Takes the next request to freeze the bee.
     pub(super) fn next_freezer(&mut self) -> Option<Freezer<A>> {
         let rare = self.rare.as_mut()?;
         let next = rare.freezers.pop_front();

@@ -1,4 +1,21 @@
-//! A bee: its mailbox, its state, what it executed and has not seen committed, and the tables that find it.
+//! A bee: its mailbox, its body, its uncommitted runs, and the tables that find a bee by cell or by id.
+//!
+//! What comes in: deliveries, which senders push into the mailbox, and requests of the queen to freeze a
+//! bee. What goes out: the turn that runs a bee delivers the bee's outputs before it gives the body back.
+//!
+//! ```text
+//!  push ──► mailbox: queue ──┐            ┌──► the body goes back into the mailbox; if deliveries are left,
+//!                     body ──┴──► a turn ─┤    the bee is scheduled again
+//!                                         └──► the queen (freeze), which thaws the bee or fuses it with another
+//! ```
+//!
+//! Locks: a mailbox is a mutex that is never held while a handler runs; no two mailboxes are locked at
+//! once. The lock order is queen, mailbox, routing-table shard. The list of idle bees has a lock of its
+//! own, under which no other lock is taken.
+//!
+//! Shutdown: once the hive is over, the turn that holds a body drops the bee's queued deliveries, which
+//! returns their credits, and drops the pending requests to freeze the bee, so that no merge waits for a
+//! body that never comes.
 
 pub(crate) mod app;
 pub(crate) mod bee_table;

@@ -1,4 +1,5 @@
-//! What a journaled bee has executed and not seen committed: held back, to be let go in order or to be run again.
+//! The runs that a journaled bee has executed and whose records are not committed: their effects are held,
+//! and then released in order or discarded and executed again.
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
@@ -15,39 +16,47 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A run of transactions whose record is on its way.
+/// A run of transactions whose record is in flight.
 pub(crate) struct Executed<A: App> {
+    /// Number of the log entry.
     pub(crate) number: u64,
-    /// To be run again if the record is refused.
+    /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
-    /// What it consumed, and nobody before.
+    /// The messages that this run was the first to consume.
     pub(crate) inputs: Vec<Input>,
+    /// The changes of the bee's cells.
     pub(crate) ops: Vec<Op>,
-    /// What it lets out.
+    /// The effects, which are held until the record is committed.
     pub(crate) steps: Vec<Effect>,
-    /// How many of the bee's cells the log knows of with it.
+    /// Number of the bee's cells that the log knows once this record is committed.
     pub(crate) cells_end: usize,
 }
 
+/// The uncommitted runs of one bee, and the committed state below them.
 pub(crate) struct PendingRuns<A: App> {
+    /// The log.
     link: Arc<Link>,
+    /// Version of the log's decisions that [`PendingRuns::reconcile`] saw last.
     version: u64,
     /// The committed state.
     pub(crate) base: EncodedCells,
-    /// The messages from elsewhere that were executed, committed or not.
+    /// Messages from outside that were executed, committed or not.
     pub(crate) seen: Seen,
-    /// How many times lanes had retired when `seen` was last pruned.
+    /// Value of [`Lanes::retirements`](crate::hive::admission::outside_lanes::Lanes::retirements) when
+    /// `seen` was last pruned.
     retirements: u64,
+    /// The uncommitted runs, oldest first.
     pub(crate) entries: VecDeque<Executed<A>>,
-    /// To be run again, before anything else.
+    /// Refused runs, which are executed again before anything else.
     pub(crate) again: VecDeque<Delivery<A>>,
-    /// The number that the bee's lane goes on with.
+    /// The next number on the bee's own lane.
     pub(crate) next_seq: u64,
-    /// How many of the bee's cells the log knows of.
+    /// Number of the bee's cells that the log knows.
     pub(crate) cells_logged: usize,
 }
 
 impl<A: App> PendingRuns<A> {
+    /// Returns an empty set of runs for a bee whose records go to `link`.
     pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
         Box::new(PendingRuns {
             version: link.version(),
@@ -62,25 +71,28 @@ impl<A: App> PendingRuns<A> {
         })
     }
 
+    /// Returns the log.
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
     }
 
-    /// Nothing is on its way.
+    /// Checks whether no record is in flight and no run has to be executed again.
     pub(crate) fn is_settled(&self) -> bool {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Whether something may have happened since [`PendingRuns::reconcile`] looked.
+    /// Checks whether the log has decided anything since [`PendingRuns::reconcile`] looked last.
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }
 
+    /// Returns the numbers of the entries in flight.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         self.entries.iter().map(|e| e.number).collect()
     }
 
-    /// Lets go what is committed; takes back what is dead and everything executed on it. Returns whether there was any.
+    /// Releases the effects of committed runs in order. If an entry is dead, takes back that run and all
+    /// later ones, which were executed on top of it. Returns whether any run was taken back.
     pub(crate) fn reconcile(
         &mut self,
         app: &Arc<AppRuntime<A>>,
@@ -90,8 +102,9 @@ impl<A: App> PendingRuns<A> {
         if !self.is_behind() {
             return false;
         }
-        // before the look: what happens later makes us look again
+        // read before the fates: a decision in between changes the version again, so the next call sees it
         self.version = self.link.version();
+
         let fates = self.link.fates(self.entries.iter().map(|e| e.number));
         for fate in fates {
             match fate {
@@ -122,23 +135,26 @@ impl<A: App> PendingRuns<A> {
         false
     }
 
-    /// Forgets everything that is not committed and has it run again.
+    /// Discards all uncommitted runs, returns the state to the committed one, and queues the runs' messages
+    /// for execution.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         for executed in self.entries.drain(..).rev() {
             forget(&mut self.seen, &executed.inputs);
             self.again.push_front(executed.delivery)
         }
+
         restore(app, state, &self.base)
     }
 
-    /// Brings the state back to where the last executed run left it.
+    /// Sets the state to the committed one plus all executed runs.
     pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         let mut executed = self.base.clone();
         self.entries.iter().flat_map(|e| &e.ops).for_each(|op| executed.apply(op));
         restore(app, state, &executed)
     }
 
-    /// Which messages of `range` were not executed before, and the same as the inputs of a record. From now on they were.
+    /// Marks the messages of `range` as executed. Returns those that were not marked before, and the same
+    /// messages as inputs of a record.
     pub(crate) fn take_note(
         &mut self,
         batch: &dyn Messages,
@@ -148,14 +164,17 @@ impl<A: App> PendingRuns<A> {
         if batch.source().numbers.lane == 0 {
             return (range.collect(), Vec::new());
         }
+
         let mut new = Vec::new();
         let mut inputs: Vec<Input> = Vec::new();
-        // what is not from outside is in the log, which has it once
+        // only messages from outside can arrive twice: all others are in the log, which holds each of them
+        // once
         let floor = batch.admitted().map(|admitted| admitted.lane().floor());
         if let Some(floor) = floor {
             self.prune();
             self.seen.raise(batch.source().numbers.lane, floor)
         }
+
         for index in range {
             let fact = batch.source().fact(index, app);
             if floor.is_some() {
@@ -176,15 +195,16 @@ impl<A: App> PendingRuns<A> {
                 }),
             }
         }
+
         (new, inputs)
     }
 
-    /// What was taken note of was not executed after all.
+    /// Reverts [`PendingRuns::take_note`] for messages that were not executed after all.
     pub(crate) fn forget(&mut self, inputs: &[Input]) {
         forget(&mut self.seen, inputs)
     }
 
-    /// Forgets lanes on which nothing comes any more.
+    /// Removes retired lanes from `seen`, if any lane has retired since the last call.
     pub(crate) fn prune(&mut self) {
         let retirements = self.link.lanes.retirements();
         if std::mem::replace(&mut self.retirements, retirements) != retirements {
@@ -192,7 +212,7 @@ impl<A: App> PendingRuns<A> {
         }
     }
 
-    /// Forgets lanes that have retired.
+    /// Removes retired lanes from `seen`.
     pub(crate) fn forget_unknown(&mut self) {
         self.link.lanes.prune(&mut self.seen)
     }
@@ -207,7 +227,7 @@ fn forget(seen: &mut Seen, inputs: &[Input]) {
 fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
     state.clear();
     for image in base.images() {
-        // encoded by this very process
+        // this process encoded the image, so decoding fails only through a bug in the type's serialisation
         if let Err(error) = state.import(app.seed, &image) {
             tracing::error!(app = A::NAME, %error, "a cell cannot be restored");
         }

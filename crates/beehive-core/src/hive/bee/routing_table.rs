@@ -1,4 +1,4 @@
-//! The local table cell → bee, read by every emitting task.
+//! The routing table of an app on this hive: cell → bee. Every emitting task reads it.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -10,14 +10,15 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The parts of a sweep: what it has reached is all of a shard, or the lower part of one.
+/// Number of shards. It equals the number of parts of a sweep, so that the progress of a sweep within a
+/// part is a position in one shard.
 const SHARDS: usize = SWEEP_PARTS as usize;
 
-/// Most bees own one cell, and know it: for those there is a word in the table and no more.
+/// One shard. Most bees own one cell, which the bee itself contains: for them the table stores one pointer.
 struct Table<A: App> {
-    /// Bees, by the first of their cells.
+    /// Bees by their first cell.
     firsts: HashTable<Arc<Bee<A>>>,
-    /// The other cells of those that have several.
+    /// The remaining cells of bees that own several.
     others: HashTable<(CellId, Arc<Bee<A>>)>,
 }
 
@@ -65,9 +66,11 @@ impl<A: App> Table<A> {
 
 type Shard<A> = RwLock<Table<A>>;
 
+/// The routing table, sharded by cell.
 pub(crate) struct Routes<A: App> {
     shards: Box<[CachePadded<Shard<A>>]>,
-    /// Number of cells.
+    /// Number of cells that have an owner. Relaxed is enough: it is a count for limits and status, and is
+    /// not used to find anything.
     len: AtomicUsize,
 }
 
@@ -81,21 +84,23 @@ impl<A: App> Routes<A> {
 
     #[inline(always)]
     fn shard(&self, cell: CellId) -> &Shard<A> {
-        // the table inside uses the low and the highest bits
+        // the hash table in the shard uses the low bits and the highest ones
         &self.shards[(cell.0 >> 48) as usize % SHARDS]
     }
 
+    /// Returns the owner of a cell.
     #[inline]
     pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
         self.shard(cell).read().find(cell).cloned()
     }
 
-    /// Whether `cell` is routed to `bee`.
+    /// Checks whether `cell` is routed to `bee`.
     #[inline]
     pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
         self.shard(cell).read().find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee))
     }
 
+    /// Routes a cell to `bee`, which replaces an earlier owner.
     pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
         debug_assert!(
@@ -121,21 +126,22 @@ impl<A: App> Routes<A> {
         }
     }
 
-    /// Number of cells that have an owner.
+    /// Returns the number of cells that have an owner.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Calls `f` for every bee, shard by shard, once each.
+    /// Calls `f` once for each bee, shard by shard.
     pub(crate) fn for_each_bee(&self, mut f: impl FnMut(&Arc<Bee<A>>)) {
         for shard in 0..SHARDS {
             self.for_each_bee_of_shard(shard, &mut f)
         }
     }
 
+    /// Number of shards, for callers that enumerate cells.
     pub(crate) const SHARDS: usize = SHARDS;
 
-    /// The cells of one shard with their bees. A cell is always in the same shard.
+    /// Returns the cells of one shard with their bees. A cell never changes its shard.
     pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee<A>>)> {
         match self.shards.get(shard) {
             Some(shard) => shard.read().iter().map(|(cell, bee)| (cell, bee.clone())).collect(),
@@ -143,8 +149,8 @@ impl<A: App> Routes<A> {
         }
     }
 
-    /// The next cells from `first` on in the order of a sweep, `most` at most, all of one part; and where the sweep goes
-    /// on, if it does.
+    /// Returns up to `most` cells from `first` on, in the order of a sweep and all of one part, and the
+    /// cell at which the sweep continues; `None` after the last part.
     pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
         let (part, _) = sweep_order(first);
         let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
@@ -152,24 +158,27 @@ impl<A: App> Routes<A> {
             None => Vec::new(),
         };
         cells.sort_unstable();
+
         let next = match cells.get(most) {
             Some(next) => Some(*next),
-            // where the next part begins
+            // the first cell of the next part
             None => (part as usize + 1 < SHARDS).then(|| CellId((part as u64 + 1) << 48)),
         };
+
         cells.truncate(most);
         (cells, next)
     }
 
     fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
         let cells = self.cells_of_shard(shard);
-        // collected first: `f` may come back here
+        // `cells` is a copy, so the shard is not locked while `f` runs and `f` may use the routing table
         cells.iter().filter(|(cell, bee)| bee.first_cell() == *cell).map(|(_, bee)| bee).for_each(f)
     }
 
+    /// Removes all routes.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
-            // dropped outside the lock
+            // the table is dropped after the lock is released, because dropping bees runs user code
             let taken = std::mem::take(&mut *shard.write());
             self.len.fetch_sub(taken.len(), Ordering::Relaxed);
             drop(taken)

@@ -1,4 +1,4 @@
-//! The settings of one app that are in force on this hive.
+//! The settings of one app on this hive, and their version.
 
 use crate::app::{App, Handlers};
 use crate::hive::bee::app::AppRuntime;
@@ -10,17 +10,23 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What is in force at an app.
+/// The current settings of an app.
 pub(crate) struct Settings<A> {
-    /// Read before every run of messages, and therefore not next to what is written.
+    /// Version of the current settings. It is read before every run of messages, so it has a cache line of
+    /// its own.
+    ///
+    /// `put` stores it (release) while it holds the write lock, after it has written `current`. A worker
+    /// that loads the new version (acquire) and then calls `adopt` therefore reads the new settings or
+    /// later ones, never the older ones.
     version: CachePadded<AtomicU32>,
     current: RwLock<Current<A>>,
 }
 
+/// One version of the settings, as a table and as a configured instance.
 struct Current<A> {
     version: u32,
     table: toml::Table,
-    /// Without cells.
+    /// An instance with these settings and without state.
     instance: A,
 }
 
@@ -32,19 +38,19 @@ impl<A: App> Settings<A> {
         }
     }
 
-    /// The version in force.
+    /// Returns the current version.
     #[inline(always)]
     pub(crate) fn version(&self) -> u32 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// An instance without cells, and the version of its settings.
+    /// Returns an instance with the current settings and without state, and their version.
     pub(crate) fn fresh(&self) -> (A, u32) {
         let current = self.current.read();
         (current.instance.fresh(), current.version)
     }
 
-    /// Gives `app` the settings in force; returns their version.
+    /// Copies the current settings into `app` and returns their version.
     #[cold]
     pub(crate) fn adopt(&self, app: &mut A) -> u32 {
         let current = self.current.read();
@@ -59,7 +65,8 @@ impl<A: App> Settings<A> {
     }
 }
 
-/// Reads settings for an app. Nothing if they are those in force.
+/// Parses new settings for an app. Returns `None` if they equal the current ones. The returned change takes
+/// effect when its `put` is called.
 pub(crate) fn change<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     table: toml::Table,
@@ -71,6 +78,7 @@ pub(crate) fn change<A: Handlers>(
         }
         current.version + 1
     };
+
     let instance = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
     let logged = LoggedSettings { version, table: text(A::NAME, &table)? };
     let app = app.clone();
@@ -78,7 +86,7 @@ pub(crate) fn change<A: Handlers>(
     Ok(Some(Change { app: index, logged, put: Box::new(move || app.settings.put(instance, table, version)) }))
 }
 
-/// Settings as TOML.
+/// Encodes settings as TOML.
 pub(crate) fn text(app: &str, table: &toml::Table) -> Result<String, ConfigError> {
     toml::to_string(table)
         .map_err(|error| ConfigError { table: format!("apps.{app}"), why: error.to_string() })

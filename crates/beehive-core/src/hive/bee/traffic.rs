@@ -1,36 +1,42 @@
-//! What a bee counts: messages by sender, and how long they take. Most bees hear of one sender only, and are never timed.
+//! Counters of a bee: messages by sender, and the time they take.
+//!
+//! Most bees have one sender and are never timed, so everything else is allocated on demand.
 
 use crate::cell::BeeId;
 use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
-/// Messages by sender, and how long they take.
+/// Messages by sender, and the time they take.
 #[derive(Default, Clone, Debug)]
 pub(crate) struct Traffic {
+    /// Number of messages.
     pub(crate) messages: u64,
-    /// Whose messages are those that nobody else sent.
+    /// The first sender. Its count is `messages` minus the counts of all others.
     first: Peer,
     more: Option<Box<More>>,
 }
 
-/// What only busy bees have.
+/// Counters of bees that have several senders or were timed.
 #[derive(Default, Clone, Debug)]
 struct More {
-    /// Messages of the runs that were timed, and what they took.
+    /// Number of messages in timed runs, and the duration of these runs.
     timed_messages: u32,
     timed_nanoseconds: u64,
+    /// Index of the sender that was counted last, which is often the next one too.
     last: u32,
+    /// Senders other than the first, and their message counts. The last place counts all further senders
+    /// together.
     others: Vec<(Peer, u64)>,
 }
 
-/// Who sends to a bee: app and bee. Bees are numbered by app, so a number alone names none.
+/// A sender: app and bee in one word. Bee ids are unique within an app only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Peer(u64);
 
 impl Peer {
-    /// No app has this number.
+    /// Stands for all senders outside of apps. No app has this number.
     const OUTSIDE: u16 = u16::MAX;
-    /// No bee has this number.
+    /// Stands for senders that are no bee. No bee has this id.
     const STATELESS: u64 = u64::MAX >> 16;
 
     #[inline]
@@ -42,13 +48,13 @@ impl Peer {
         Peer(bee << 16 | u64::from(app))
     }
 
-    /// The app's number; none if it is from outside.
+    /// Returns the sender's app, or `None` if the sender is not an app.
     pub(crate) fn app(self) -> Option<usize> {
         let app = self.0 as u16;
         (app != Peer::OUTSIDE).then_some(usize::from(app))
     }
 
-    /// The bee; none if it is from outside, or a stateless handler's.
+    /// Returns the sending bee, or `None` for stateless handlers and for senders outside.
     pub(crate) fn bee(self) -> Option<BeeId> {
         let bee = self.0 >> 16;
         (bee != Peer::STATELESS).then_some(BeeId(bee))
@@ -56,8 +62,8 @@ impl Peer {
 }
 
 impl Traffic {
-    /// Counts a run of messages; returns whether it should be timed: a clock costs as much as a short handler, so only some
-    /// runs are.
+    /// Counts a run of messages. Returns whether the caller should time it: reading the clock costs as much
+    /// as a short handler, so only one run in a while is timed.
     #[inline]
     #[must_use]
     pub(crate) fn count(&mut self, sender: Peer, messages: u32) -> bool {
@@ -66,7 +72,7 @@ impl Traffic {
         self.messages / limits::MESSAGES_PER_TIMED_RUN != before
     }
 
-    /// A run of `messages` took so long.
+    /// Adds a timed run. Both sums are halved before the message count overflows, which keeps their ratio.
     #[cold]
     pub(crate) fn timed(&mut self, messages: u32, took: std::time::Duration) {
         let more = self.more.get_or_insert_default();
@@ -77,7 +83,7 @@ impl Traffic {
         more.add_timed(messages, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// What a message took, on average; nothing if none was timed.
+    /// Returns the average duration of a message, or `None` if no run was timed.
     pub(crate) fn nanoseconds_per_message(&self) -> Option<u64> {
         let more = self.more.as_ref()?;
         more.timed_nanoseconds.checked_div(u64::from(more.timed_messages))
@@ -94,6 +100,7 @@ impl Traffic {
         }
     }
 
+    /// Adds the counts of a bee that merges into this one.
     pub(crate) fn absorb(&mut self, other: &Traffic) {
         for (sender, messages) in other.peers() {
             self.add(sender, messages)
@@ -103,7 +110,7 @@ impl Traffic {
         }
     }
 
-    /// Senders, with their messages.
+    /// Returns the senders and their message counts.
     pub(crate) fn peers(&self) -> Vec<(Peer, u64)> {
         let others = self.more.as_ref().map_or(&[][..], |more| &more.others);
         let theirs: u64 = others.iter().map(|(_, messages)| messages).sum();
@@ -130,7 +137,7 @@ impl More {
     fn add_elsewhere(&mut self, sender: Peer, messages: u64) {
         let at = match self.others.iter().position(|(s, _)| *s == sender) {
             Some(at) => at,
-            // the last place is for all further senders
+            // the table is full: its last place counts all further senders
             None if self.others.len() + 1 >= limits::PEERS_PER_BEE_MAX => self.others.len() - 1,
             None => {
                 self.others.push((sender, 0));

@@ -1,4 +1,5 @@
-//! A handler of an app, without its type or that of its messages: what is seldom done for one is compiled once for all.
+//! A handler with its types erased, so that rarely executed code (errors, traces, log entries) is compiled
+//! only once.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
@@ -18,25 +19,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::span::EnteredSpan;
 
-/// A handler, and what its app has for it.
+/// A handler with what belongs to it, without the types of its app and its message.
 #[derive(Clone, Copy)]
 pub(crate) struct Handler<'a> {
-    /// The number and the name of its app.
+    /// Number and name of the app.
     pub(crate) app: u16,
     pub(crate) app_name: &'static str,
+    /// Number and name of the handler in its app.
     pub(crate) number: usize,
     pub(crate) name: &'static str,
-    /// The name of its messages.
+    /// Name of the message type.
     pub(crate) message: &'static str,
+    /// Whether the handler runs once for each cell of a dictionary.
     #[cfg(feature = "testing")]
     pub(crate) is_of_a_sweep: bool,
     pub(crate) counters: &'a HandlerCounters,
-    /// Where the records of its app go, if they do.
+    /// The log that the app's records go to; `None` if the app is not journaled.
     pub(crate) link: Option<&'a Arc<Link>>,
 }
 
 impl<'a> Handler<'a> {
-    /// The span of one message in its self. What the handler says is said within it.
+    /// Enters the tracing span of one message. What the handler logs appears inside it.
     #[cold]
     pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
         tracing::trace_span!(
@@ -52,11 +55,13 @@ impl<'a> Handler<'a> {
         .entered()
     }
 
+    /// Returns the name by which a log finds this handler.
     pub(crate) fn remembered_name(&self) -> String {
         remembered_as(self.message, self.name)
     }
 
-    /// A message has ended with an error: it is counted, and kept if that was nobody's answer.
+    /// Counts a message that ended with an error. Errors that a handler returned go to the requester only;
+    /// all others, such as panics, also become a dead letter.
     #[cold]
     pub(crate) fn fail(
         &self,
@@ -72,12 +77,14 @@ impl<'a> Handler<'a> {
             tracing::debug!(app, handler, message, %error, "a handler answered with an error");
             return;
         }
+
         self.counters.panics.fetch_add(1, Ordering::Relaxed);
         let bytes = match panics::harmless(|| batch.encoded(index)) {
             Some(None) => return,
             Some(bytes) => bytes,
             None => None,
         };
+
         let Source { origin, sender, hops, chain, handler: sent_by, .. } = *batch.source();
         hive.dead_letters.add(DeadLetter {
             number: 0,
@@ -99,7 +106,8 @@ impl<'a> Handler<'a> {
         });
     }
 
-    /// What a log is to remember of message `index`. Panics where that cannot be encoded.
+    /// Returns the log entry for message `index`, or `None` if its type cannot be encoded. Panics if the
+    /// message's own serialisation panics.
     pub(crate) fn emit_of(
         &self,
         batch: &dyn Messages,
@@ -130,8 +138,8 @@ pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static s
     A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
 }
 
-/// The name by which a log knows how to bring a message of type `M` to app `A`. Those that every app has are told apart
-/// by their handler.
+/// Returns the name by which a log finds the handler for messages of type `M` in app `A`. The built-in
+/// message types (`beehive::..`) exist in every app, so their names also contain the handler.
 pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
     remembered_as(M::NAME, handler_name::<A, M>())
 }

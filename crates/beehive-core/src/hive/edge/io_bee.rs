@@ -1,8 +1,8 @@
-//! IO bees: supervised tasks that own sockets, timers and other things outside. They never migrate.
+//! IO bees: supervised tasks that own sockets, timers and other external resources. They never migrate.
 //!
-//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused is done, so
-//! an IO bee that is ahead of the hive waits, or sheds, and memory stays flat. What apps send to its address, and the
-//! answers to what it emitted, come back as [`Mail`].
+//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused
+//! is done. An IO bee that is faster than the hive therefore waits or sheds load, and memory use stays
+//! bounded. Messages that apps send to its address, and the answers to what it emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane, is_lasting};
@@ -20,31 +20,35 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// No credit is left: the hive has not yet done what this IO bee brought in before.
+/// No credit is left: too many earlier messages of this IO bee are still in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
 impl std::fmt::Display for Busy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no credit is left: earlier messages of this IO bee are still under way")
+        write!(f, "no credit is left: earlier messages of this IO bee are still in flight")
     }
 }
 impl std::error::Error for Busy {}
 
-/// The hands of an IO bee: emit, send, receive. Dropping it closes its address.
+/// The handle of an IO bee: it emits, sends and receives. Dropping it closes the address.
 pub struct Io {
     hive: Hive,
     id: u64,
     inbox: Arc<Inbox>,
     credits: Arc<Credits>,
     out: Outputs,
+    /// Messages that cannot be delivered yet.
     lane: SenderQueue,
-    /// Its number line, where messages are remembered; and the next number.
+    /// The lane on which this IO bee's messages are deduplicated; `None` without a journal.
     line: Option<Arc<OutsideLane>>,
+    /// The next number on the lane.
     numbers: Numbers,
+    /// Seed of the random numbers that the handlers of its messages see.
     chance: u64,
-    /// Number of the chain of causes that the next message begins.
+    /// Number of the causal chain that the next message begins.
     chain: u64,
+    /// Which threads run the bees that get its messages.
     place: Place,
 }
 
@@ -69,23 +73,26 @@ impl Io {
         }
     }
 
-    /// Runs what this IO bee brings in on the worker that its task is on, as soon as the task waits for something.
+    /// Runs the bees that get this IO bee's messages on the worker of its own task, as soon as the task
+    /// waits for something.
     ///
-    /// The way with the least delay, for an IO bee whose messages go to one place, such as the connection of a switch: no
-    /// other thread has to be woken. By default the hive's runners do the work, on any core. In both cases the task itself
-    /// runs no handler: one that takes long does not hold it up.
+    /// This has the lowest latency for an IO bee whose messages go to one place, such as the connection of
+    /// a switch, because no other thread is woken. By default the hive's runners do the work, on any core.
+    /// In both cases the task itself runs no handler, so a slow handler does not delay the task.
     pub fn run_here(&mut self) {
         self.place = Place::Worker
     }
 
-    /// Continues the number line `lane`, which nobody else uses: after a crash, messages sent again under their old numbers
-    /// are handled once. Below `next_seq` nothing will be sent again. Without a journal it has no effect.
+    /// Continues the lane `lane`, which only this sender may use: after a crash, messages that are sent
+    /// again under their old numbers are handled once. No number below `next_seq` may be sent again.
+    /// Without a journal this has no effect.
     ///
-    /// Each flush numbers its messages in the order of their types' first use and then of emission, so an IO bee that
-    /// emits one type numbers them in the order of emission. What a stateless handler makes of a message is known by the
-    /// message: it must be a function of that alone.
+    /// Each flush numbers its messages by type, in the order of the types' first use, and then in the order
+    /// of emission. An IO bee that emits one type therefore numbers its messages in the order of emission.
+    /// A stateless handler's outputs are identified by the message that it handled, so they must be a
+    /// function of that message alone.
     ///
-    /// A log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
+    /// The log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
     pub fn resume(&mut self, lane: u64, next_seq: u64) {
         let Some(link) = &self.hive.inner().link else { return };
         if let Some(unused) = self.line.take() {
@@ -97,16 +104,16 @@ impl Io {
         self.line = Some(line)
     }
 
-    /// Says that nothing will ever come on its number line again, so that nobody needs to remember it. Ends the IO bee;
-    /// what has not been flushed is dropped.
+    /// Declares that its lane will never be used again, so that the hive and the log can forget it. Ends
+    /// the IO bee; messages that were not flushed are dropped.
     pub fn retire(self) {
         if let (Some(link), Some(line)) = (&self.hive.inner().link, &self.line) {
             link.lanes.end(line)
         }
     }
 
-    /// The lowest number on its line that is not known to be done; zero without a journal. Those who go on after a crash
-    /// need not remember what is below.
+    /// Returns the lane's low-water mark: all messages with lower numbers are done, so a sender that
+    /// resumes after a crash need not remember them. Zero without a journal.
     pub fn floor(&self) -> u64 {
         self.line.as_ref().map_or(0, |line| line.floor())
     }
@@ -115,7 +122,7 @@ impl Io {
         self.id
     }
 
-    /// Where messages reach this IO bee.
+    /// The address at which this IO bee receives messages.
     pub fn address(&self) -> Address {
         Address::Io(self.hive.id(), self.id)
     }
@@ -125,51 +132,51 @@ impl Io {
         &self.hive
     }
 
-    /// The hive's time.
+    /// The current time on the hive's clock.
     pub fn now(&self) -> Time {
         self.hive.inner().now()
     }
 
-    /// Adds a message to the batch that the next flush hands over. A batch takes
-    /// [`limits::EMITS_PER_TRANSACTION_MAX`] messages; more are thrown away, and the flush says so in the log.
+    /// Adds a message to the batch of the next flush. A batch holds [`limits::EMITS_PER_TRANSACTION_MAX`]
+    /// messages; further ones are dropped, and the flush logs an error.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
         self.out.emit(message)
     }
 
-    /// As [`Io::emit`], to one address.
+    /// Like [`Io::emit`], to one address.
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
         self.out.send(to, message)
     }
 
-    /// Messages in the batch.
+    /// Number of messages in the batch.
     pub fn buffered(&self) -> u32 {
         self.out.len()
     }
 
-    /// Messages that can be handed over now without waiting.
+    /// Number of messages that can be flushed now without waiting.
     pub fn credits(&self) -> u32 {
         self.credits.free()
     }
 
-    /// Completes when `wanted` messages can be handed over without waiting. It does not borrow the `Io`, so that it can be
-    /// awaited along with other things. Cancel-safe.
+    /// Waits until `wanted` messages can be flushed without waiting. The future does not borrow the `Io`,
+    /// so it can be awaited together with other futures. Cancel-safe.
     pub fn credits_returned(&self, wanted: u32) -> impl Future<Output = ()> + Send + use<> {
         let credits = self.credits.clone();
         async move { credits.available(wanted).await }
     }
 
-    /// Hands the batch over, in order; waits for credits first. A batch larger than all
-    /// credits takes all of them. With a journal it also waits while the oldest message that is not committed is
+    /// Flushes the batch, in order; waits for credits first. A batch larger than the credit limit takes all
+    /// credits. With a journal it also waits while the lane's oldest uncommitted message is
     /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
-    /// While it waits, unread mail gives up the credits that it holds. An IO bee that never reads is therefore not locked
-    /// out; what comes beyond [`limits::MAIL_UNREAD_MAX`] is thrown away, and counted in
+    /// While it waits, unread mail gives up the credits that it holds, so an IO bee that never reads cannot
+    /// block itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`] is dropped and counted in
     /// [`Status::mail_shed`](crate::Status::mail_shed).
     ///
-    /// When the hive has stopped it throws the batch away instead of waiting.
+    /// When the hive has stopped, the batch is dropped without waiting.
     ///
-    /// Cancel-safe: what has not been handed over stays in the batch.
+    /// Cancel-safe: messages that were not flushed stay in the batch.
     pub async fn flush(&mut self) {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
@@ -177,7 +184,7 @@ impl Io {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
                     self.out.discard();
-                    // who goes on all the same must not keep others from going on
+                    // yields, so that a caller that keeps flushing does not starve other tasks
                     return tokio::task::yield_now().await;
                 }
                 self.inbox.release();
@@ -192,7 +199,7 @@ impl Io {
         }
     }
 
-    /// Hands the batch over if there are credits for it; otherwise keeps it.
+    /// Flushes the batch if there are credits for it; otherwise keeps it.
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.out.len().min(self.credits.limit());
         if wanted > 0 {
@@ -204,7 +211,7 @@ impl Io {
         Ok(())
     }
 
-    /// Whether the batch keeps within the window of its lane.
+    /// Checks whether the batch fits into the window of its lane.
     #[inline]
     fn has_room(&self) -> bool {
         let count = self.out.len() as u64;
@@ -242,8 +249,8 @@ impl Io {
         })
     }
 
-    /// Hands the batch over without credits: for what must not wait behind packets, and comes seldom (a port that went
-    /// down, a switch that left).
+    /// Flushes the batch without taking credits: for rare messages that must not wait behind packets (a
+    /// port that went down, a switch that left).
     pub fn flush_control(&mut self) {
         let source = Source {
             origin: self.hive.id(),
@@ -258,28 +265,29 @@ impl Io {
         self.route(source, None)
     }
 
-    /// What has come, if anything has.
+    /// Returns the next mail, if there is any.
     pub fn try_receive(&mut self) -> Option<Mail> {
         self.inbox.pop()
     }
 
-    /// Moves everything that has come to the end of `into`.
+    /// Moves all mail to the end of `into`.
     pub fn receive_into(&mut self, into: &mut VecDeque<Mail>) {
         self.inbox.append_to(into)
     }
 
-    /// Messages to this IO bee that were thrown away, since it was asked last, because
-    /// [`limits::MAIL_UNREAD_MAX`] lay unread. Whoever reads late can so find out that it has missed something, and
-    /// ask its senders how things are. Answers are not counted here.
+    /// Returns the number of messages to this IO bee that were dropped since the last call because
+    /// [`limits::MAIL_UNREAD_MAX`] messages were unread. A non-zero result tells the IO bee to ask its
+    /// senders for their current state. Answers are not counted.
     pub fn take_lost(&mut self) -> u64 {
-        // asked after every look at the mail: a load, as long as nothing was lost
+        // called after every read of the mail, so the usual case is one load. Relaxed is enough: the count
+        // guards no other data
         match self.inbox.lost.load(Ordering::Relaxed) {
             0 => 0,
             _ => self.inbox.lost.swap(0, Ordering::Relaxed),
         }
     }
 
-    /// Waits for something to come. Cancel-safe.
+    /// Waits for mail and returns it. Cancel-safe.
     pub async fn receive(&mut self) -> Mail {
         loop {
             let arrived = self.inbox.arrived.notified();
@@ -290,14 +298,14 @@ impl Io {
         }
     }
 
-    /// Completes when there may be mail. Cancel-safe.
+    /// Waits until there may be mail. Cancel-safe.
     pub async fn arrived(&mut self) {
         if self.inbox.is_empty() {
             self.inbox.arrived.notified().await
         }
     }
 
-    /// Completes when the hive stops: finish what must be finished and return.
+    /// Waits until the hive begins to stop. The IO bee should then finish its work and return.
     pub async fn stopping(&mut self) {
         self.hive.stopping().await
     }
@@ -313,7 +321,8 @@ impl Drop for Io {
     }
 }
 
-/// Completes when there may be room for `count` messages from `next` on, and `wanted` credits. Cancel-safe.
+/// Waits until the lane may have room for `count` messages from `next` on, and `wanted` credits may be
+/// free. Cancel-safe.
 async fn available(line: Option<&OutsideLane>, next: u64, count: u64, credits: &Credits, wanted: u32) {
     if let Some(line) = line {
         line.room_for(|| next, count).await
@@ -321,7 +330,7 @@ async fn available(line: Option<&OutsideLane>, next: u64, count: u64, credits: &
     credits.available(wanted).await
 }
 
-/// A lane that nobody can go on with ends with its IO bee.
+/// Ends a lane that no sender can resume.
 fn end_unless_lasting(link: &Link, line: &OutsideLane) {
     if !is_lasting(line.id()) {
         link.lanes.end(line)

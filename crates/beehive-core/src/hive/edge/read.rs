@@ -1,4 +1,4 @@
-//! A look at an app's snapshots from outside of its handlers: for HTTP, and for tools.
+//! Reads of an app's views from outside of its handlers: for HTTP servers and tools.
 
 use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
@@ -8,19 +8,19 @@ use crate::state::guard::Violation;
 use crate::{panics, view};
 use std::panic::AssertUnwindSafe;
 
-/// Why nothing could be read.
+/// Why a read failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The app is not on this hive. Add it to the builder.
+    /// The hive has no such app. Add it to the builder.
     NoSuchApp {
-        /// Its name.
+        /// Name of the app.
         app: &'static str,
     },
-    /// A dictionary that was looked at has no snapshots: no handler of its app reads them, and its field does not say
-    /// `#[shared]`.
+    /// The read used a dictionary that has no view: no handler of its app reads it through `.shared()`, and
+    /// its field is not marked `#[shared]`.
     NotShared(Error),
-    /// What there is is older than its dictionary allows. It may succeed later.
+    /// The view is older than its dictionary allows. A later attempt may succeed.
     Stale(Error),
 }
 
@@ -35,13 +35,15 @@ impl std::fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 impl Hive {
-    /// Looks at the snapshots of app `A`: `look` may say `.shared()` on its dictionaries, and has one version of all of them.
-    /// It waits for no handler and holds none up, so it can be called from anywhere, also where nothing may block. It holds a
-    /// copy while it runs: it should take what it needs and return.
+    /// Reads the views of app `A`: `look` may call `.shared()` on the app's dictionaries, and sees one
+    /// version of all of them. The call waits for no handler and delays none, so it can be made anywhere,
+    /// also where blocking is not allowed. `look` holds one version of the views while it runs, so it
+    /// should copy what it needs and return.
     ///
-    /// Those dictionaries have snapshots that some handler of the app reads, and those whose field says `#[shared]`. What was
-    /// committed on this hive before is there, unless readers hold on to old versions; how old it may be then, `#[shared(max_age
-    /// = "..")]` says. In a cluster it has what other hives have told.
+    /// A dictionary has a view if some handler of the app reads it through `.shared()`, or if its field is
+    /// marked `#[shared]`. The view contains what was committed on this hive before the call, unless
+    /// readers still hold old versions; `#[shared(max_age = "..")]` bounds the age in that case. In a
+    /// cluster it also contains what other hives have reported.
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -60,7 +62,7 @@ impl Hive {
     /// #     fn put(&mut self, msg: &Put) { self.values.put(msg.key.clone(), msg.value.clone()); }
     /// # }
     ///
-    /// // what an HTTP handler says
+    /// // the body of an HTTP handler
     /// fn find(hive: &Hive, key: &str) -> Result<Option<String>, beehive::ReadError> {
     ///     hive.read(|store: &Store| store.values.shared().get(key).cloned())
     /// }
@@ -72,7 +74,8 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// When `look` does, and when it looks at a dictionary without `.shared()`: what is there belongs to bees.
+    /// Panics if `look` panics, and if `look` uses a dictionary without `.shared()`, because bees own the
+    /// cells themselves.
     pub fn read<A: Handlers, R>(&self, look: impl FnOnce(&A) -> R) -> Result<R, ReadError> {
         let apps = self.inner().apps.read().clone();
         let none = ReadError::NoSuchApp { app: A::NAME };
@@ -108,7 +111,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Publishes all that was committed, in the snapshots of all apps.
+    /// Publishes everything that was committed in the views of all apps.
     #[cfg(feature = "testing")]
     pub(crate) fn publish_snapshots(&self) {
         let now = self.now();

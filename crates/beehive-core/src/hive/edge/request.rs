@@ -1,4 +1,4 @@
-//! Questions from outside: every one ends in exactly one way.
+//! Requests from outside. Every request ends exactly once: with an answer, an error or a timeout.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
@@ -17,23 +17,23 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Why a question has no answer.
+/// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The handler answered with an error. Nothing was changed.
+    /// A handler returned an error. Its changes were undone.
     Handler(Error),
-    /// No app that handles the message answered it. Handlers that only observe may have run.
+    /// No handler of the message returned an answer. Handlers that cannot answer may have run.
     NoAnswer {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
     },
-    /// The answer did not come in time. Whether the message was handled is not known.
+    /// The answer did not arrive in time. The message may or may not have been handled.
     Timeout {
-        /// How long it was waited for.
+        /// The timeout.
         after: Duration,
     },
-    /// The hive has stopped. If the message was handed over before, whether it was handled is not known.
+    /// The hive has stopped. A message that was handed over before may or may not have been handled.
     Unavailable,
 }
 
@@ -55,36 +55,42 @@ impl std::error::Error for RequestError {}
 
 type Outcome<M> = Result<<M as Message>::Reply, RequestError>;
 
+/// State of a request in flight.
 struct Waiting<M: Message> {
+    /// Number of handlers that will report; `None` until the message is routed.
     expected: Option<u32>,
+    /// Number of handlers that have reported success or failure.
     seen: u32,
+    /// The first error that was reported.
     failed: Option<Error>,
+    /// Where the outcome goes; `None` once it was sent.
     sender: Option<oneshot::Sender<Outcome<M>>>,
 }
 
-/// One question that waits for its answer.
+/// A request in flight. The batch holds it, so it is dropped with the message.
 struct Question<M: Message>(Mutex<Waiting<M>>);
 
 impl<M: Message> Question<M> {
+    /// Sends the outcome, unless one was sent before.
     fn finish(waiting: &mut Waiting<M>, outcome: Outcome<M>) {
         if let Some(sender) = waiting.sender.take() {
             deferred_wakes::call(move || {
                 if let Err(outcome) = sender.send(outcome) {
-                    // nobody waits any more: timed out
+                    // the requester has timed out
                     panics::harmless(|| drop(outcome));
                 }
             })
         }
     }
 
-    /// All who handle it have reported.
+    /// Ends the request if all handlers have reported and none has answered.
     fn settle(waiting: &mut Waiting<M>) {
         if waiting.expected != Some(waiting.seen) {
             return;
         }
         let outcome = match waiting.failed.take() {
             Some(error) => Err(RequestError::Handler(error)),
-            // "handled and committed" is the answer of a message whose answer is `()`
+            // for a message whose answer type is `()`, "handled and committed" is the answer
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
                 Ok(unit) if waiting.seen > 0 => Ok(*unit),
                 _ => Err(RequestError::NoAnswer { message: M::NAME }),
@@ -126,10 +132,11 @@ impl<M: Message> AnswerSink<M> for Question<M> {
     }
 }
 
-/// How long an answer is waited for, unless something else is said.
+/// Default timeout of a request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has the hive's runtime do something, and waits for it. Nothing if that is shut down.
+/// Runs a future on the hive's runtime and blocks until it completes. Returns `None` if that runtime is
+/// shut down.
 pub(crate) fn wait_for<T, F>(hive: &Hive, ask: impl FnOnce(Hive) -> F) -> Option<T>
 where
     T: Send + 'static,
@@ -140,24 +147,25 @@ where
     let (sender, receiver) = oneshot::channel();
     let asked = ask(hive.clone());
     hive.inner().platform.spawn(Box::pin(async move {
-        // nobody waits any more only if the thread is gone
+        // sending fails only if the waiting thread is gone
         let _ = sender.send(asked.await);
     }));
     receiver.blocking_recv().ok()
 }
 
-/// Panics where a thread must not be held, before anything has been done.
+/// Panics on a thread that must not be blocked, before anything has been done.
 pub(crate) fn may_block() {
-    // whoever waits for what has come already does not wait; but the runtime looks whether it may
+    // the value is there already, so this does not block; but tokio checks whether blocking is allowed
     let (sender, receiver) = oneshot::channel();
     let _ = sender.send(());
     let _ = receiver.blocking_recv();
 }
 
-/// A question that is asked when it is first polled, and its answer `R` in time.
+/// A request, which is sent when the future is first polled, and its answer `R`.
 ///
-/// A type of its own, so that what is no message is reported once, where it is handed over: that of an `async fn` is reported
-/// again where it is built, and where it is awaited.
+/// This is a named type and no `async fn`, so that the compiler reports a type that is not a message once,
+/// at the call. With an `async fn` it would repeat the error where the future is built and where it is
+/// awaited.
 #[must_use = "a question is asked when it is awaited"]
 pub struct Asked<'a, R>(Pin<Box<dyn Future<Output = Result<R, RequestError>> + Send + 'a>>);
 
@@ -176,27 +184,28 @@ impl<R> std::fmt::Debug for Asked<'_, R> {
 }
 
 impl Hive {
-    /// Asks a question and waits for its answer, five seconds at most.
+    /// Sends a request and waits for its answer, at most five seconds.
     ///
-    /// Cancel-safe in the sense that nothing breaks; whether a message that was handed over is handled is then not known.
+    /// Dropping the future is safe, but a message that was handed over may or may not be handled then.
     pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply> {
         self.request_within(REQUEST_LIMIT, message)
     }
 
-    /// As [`Hive::request`], for threads that run no tasks: a thread of one's own, or one that
-    /// `tokio::task::spawn_blocking` has.
+    /// Like [`Hive::request`], for threads that run no tasks: a thread of the program's own, or one of
+    /// `tokio::task::spawn_blocking`.
     ///
     /// # Panics
     ///
-    /// In a task, which would hold its worker until the answer is there, and for ever if that is the worker that has to
-    /// give it: `request(..).await` is the way there. And in a handler, which would hold up its own cells: a question to
-    /// another app is a message out, and another one back.
+    /// Panics in a task, because it would block the task's worker, and would block it forever if that
+    /// worker has to produce the answer: use `request(..).await` there. Panics in a handler, because it
+    /// would block the handler's own cells: emit a message to the other app, which answers with another
+    /// message.
     pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
         self.request_blocking_within(REQUEST_LIMIT, message)
     }
 
-    /// As [`Hive::request_blocking`], with another limit of time. Waiting for a credit counts. It is the hive's runtime
-    /// that looks at the time: who does not run it waits for ever.
+    /// Like [`Hive::request_blocking`], with another timeout, which includes the wait for a credit. The
+    /// hive's runtime measures the time: if nothing drives that runtime, the call never returns.
     pub fn request_blocking_within<M: Message>(
         &self,
         limit: Duration,
@@ -206,7 +215,7 @@ impl Hive {
             .unwrap_or(Err(RequestError::Unavailable))
     }
 
-    /// As [`Hive::request`], with another limit of time. Waiting for a credit counts.
+    /// Like [`Hive::request`], with another timeout, which includes the wait for a credit.
     pub fn request_within<M: Message>(&self, limit: Duration, message: M) -> Asked<'_, M::Reply> {
         Asked(Box::pin(self.answer_of(limit, message)))
     }
@@ -221,9 +230,10 @@ impl Hive {
             inner.room_for_one().await;
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
-            // who asks waits: its worker is free for the answer, and no other thread has to be woken
+            // the requester waits, so its worker is free to run the handler, and no other thread has to be
+            // woken
             let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
-            // the question lives on where the message goes, and nowhere else
+            // only the batch holds the request: if the message is dropped, the receiver learns it
             inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
             tokio::select! {
                 answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),

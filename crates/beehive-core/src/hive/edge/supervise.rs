@@ -1,4 +1,4 @@
-//! Supervision of IO bees: started again after a failure, with growing pauses, until the hive stops.
+//! Supervision of IO bees: restarts them after a failure, with exponential backoff, until the hive stops.
 
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::edge::io_bee::Io;
@@ -15,24 +15,25 @@ use std::time::Duration;
 /// What happens when an IO bee returns or panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// It is over: a connection, say.
+    /// The IO bee ends, for example because it owned one connection.
     Never,
-    /// It is started again after a failure, not after it returned `Ok`. The pause doubles from `first` to `most`, and
-    /// starts over after a run of `most` or longer.
+    /// It is restarted after an error or a panic, but not after it returned `Ok`. The pause doubles from
+    /// `first` to `most`, and is reset after a run of at least `most`.
     OnFailure {
-        /// First pause.
+        /// The first pause.
         first: Duration,
-        /// Longest pause.
+        /// The longest pause.
         most: Duration,
     },
 }
 
 impl Restart {
-    /// After a failure, with pauses from 100 ms to 10 s.
+    /// Restart after a failure, with pauses from 100 ms to 10 s.
     pub const ON_FAILURE: Restart =
         Restart::OnFailure { first: Duration::from_millis(100), most: Duration::from_secs(10) };
 }
 
+/// A future whose panics are returned as errors.
 struct Caught<F>(Pin<Box<F>>);
 
 impl<F: Future> Future for Caught<F> {
@@ -47,7 +48,7 @@ impl<F: Future> Future for Caught<F> {
     }
 }
 
-/// A life of an IO bee that can be found by its name.
+/// One run of an IO bee, registered under its name until this is dropped.
 struct Named {
     hive: Hive,
     name: String,
@@ -68,18 +69,19 @@ impl Drop for Named {
 }
 
 impl Hive {
-    /// Where messages reach the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io) has started under this
-    /// name: the life that began last, if it has not ended. Handlers, which must not depend on the hive that they run on, are
-    /// told addresses in messages instead.
+    /// Returns the address of the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io)
+    /// started under this name: the run that began last, if it has not ended. Handlers must not depend on
+    /// the hive that they run on, so they get addresses in messages instead.
     pub fn find_io(&self, name: &str) -> Option<Address> {
         let id = self.inner().io.find(name)?;
         Some(Address::Io(self.id(), id))
     }
 
-    /// Runs an IO bee, and again what `make` makes if it fails. A panic in it harms nothing else.
+    /// Runs an IO bee, and calls `make` again after a failure, as `restart` says. A panic in it affects
+    /// nothing else.
     ///
-    /// When the hive stops, the task is given the time of [`Hive::stop`] to notice [`Io::stopping`] and return; then it is
-    /// dropped where it waits.
+    /// When the hive stops, the task has the grace period of [`Hive::stop`] to notice [`Io::stopping`] and
+    /// return. After that it is dropped at its next await point.
     pub fn spawn_io<F, Fut>(&self, name: impl Into<String>, restart: Restart, make: F)
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -103,7 +105,7 @@ impl Hive {
                     },
                     Err(panic) => Err(panics::text(&*panic)),
                 };
-                // it is not there while it pauses
+                // during the pause the name leads nowhere
                 drop(named);
                 let failed = match ended {
                     Ok(Ok(())) => None,
@@ -126,7 +128,7 @@ impl Hive {
                 }
             }
             let inner = hive.inner();
-            // stop() may have given up on this task
+            // `stop` sets the count to zero when it gives up on the remaining tasks
             let _ = inner.tasks.fetch_update(Ordering::AcqRel, Ordering::Acquire, |t| t.checked_sub(1));
             inner.tasks_done.notify_waiters();
         };

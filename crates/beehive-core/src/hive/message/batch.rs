@@ -1,4 +1,4 @@
-//! Messages on their way: batches, where they come from, and who waits for their answers.
+//! Batches of messages: their content, their origin, and the requesters that wait for answers.
 
 pub use beehive_protocol::Address;
 
@@ -15,72 +15,74 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Where a batch comes from. The same for all messages of a batch, so it is written once for each.
+/// The origin of a batch. All messages of a batch share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The hive where the chain of messages came in from outside.
     pub(crate) origin: HiveId,
+    /// The sender.
     pub(crate) sender: Address,
     /// The bee that sent it, of the app in `sender`; for the traffic counters.
     pub(crate) bee: Option<BeeId>,
     /// The handler that sent it, of the app in `sender`; for the dead letters.
     pub(crate) handler: Option<u16>,
-    /// Messages between the one from outside and this.
+    /// Number of messages between the one from outside and this one.
     pub(crate) hops: u16,
-    /// What began it all.
+    /// The causal chain of the messages.
     pub(crate) chain: Chain,
-    /// Where its messages are on the sender's number line.
+    /// The messages' numbers on the sender's lane.
     pub(crate) numbers: Numbers,
-    /// What `Ctx::rng` starts from.
+    /// Seed of `Ctx::rng` in the handlers.
     pub(crate) chance: u64,
 }
 
-/// The chain of causes that messages belong to, by the number of the message from outside that began it.
+/// The causal chain of messages, identified by the message from outside that began it.
 ///
-/// Messages that come in together begin a chain each. What one run of transactions emits goes on with the chain of the
-/// first message of that run: telling them apart would cost something for every message. Where somebody watches (see
-/// [`watched`](crate::hive::message::trace)), runs have one message each, and what is said is exact.
+/// Each message of a batch from outside begins its own chain. What one run of transactions emits continues
+/// the chain of the run's first message, because separate chains would cost something for every message.
+/// While tracing is on (see [`watched`](crate::hive::message::trace)), each run has one message, so the
+/// chain is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chain {
     first: u64,
-    /// Each message of the batch begins one.
+    /// Whether each message of the batch begins its own chain.
     each: bool,
 }
 
 impl Chain {
-    /// Messages from outside, each of which begins a chain: the numbers from `first` on.
+    /// The chains of messages from outside: one each, numbered from `first` on.
     pub(crate) fn begun(first: u64) -> Chain {
         Chain { first, each: true }
     }
 
-    /// A chain that goes on.
+    /// The chain with this number, continued.
     pub(crate) fn of(number: u64) -> Chain {
         Chain { first: number, each: false }
     }
 
-    /// The number of the chain of message `index`.
+    /// Returns the number of the chain of message `index`.
     #[inline(always)]
     pub(crate) fn number(self, index: u32) -> u64 {
         self.first.wrapping_add(if self.each { index as u64 } else { 0 })
     }
 
-    /// The chain goes on with what message `index` causes.
+    /// Returns the chain of what message `index` causes.
     #[inline(always)]
     pub(crate) fn after(self, index: u32) -> Chain {
         Chain::of(self.number(index))
     }
 
-    /// That of messages that come in together with `count` others, which stand before them.
+    /// Returns the chain of messages that follow `count` others in the same batch.
     pub(crate) fn behind(self, count: usize) -> Chain {
         Chain { first: self.number(count as u32), ..self }
     }
 }
 
-/// Between the chances of neighbours.
+/// Distance between the random seeds of neighbouring messages.
 pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Source {
-    /// Of something that comes from outside and is not sent again.
+    /// The origin of messages from outside that are never resent.
     pub(crate) fn outside(origin: HiveId, chance: u64) -> Source {
         Source {
             origin,
@@ -94,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Of a message that a log remembers.
+    /// The origin of a message that a log contains.
     pub(crate) fn again(emit: &Emit) -> Source {
         Source {
             origin: emit.origin,
@@ -108,48 +110,49 @@ impl Source {
         }
     }
 
-    /// What chance is derived from for the message at `place`.
+    /// Returns the random seed of the message at `place`.
     #[inline(always)]
     pub(crate) fn chance_of(&self, place: u64) -> u64 {
         self.chance.wrapping_add(place.wrapping_mul(STRIDE))
     }
 
-    /// What identifies message `index` of a batch for one app.
+    /// Returns the identity of message `index` for one app.
     pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
         self.numbers.fact(index, app)
     }
 }
 
-/// The first number of the chains of somebody outside whose chance starts from `chance`, which it must not give away.
+/// Returns the first chain number of a sender outside. It is a hash, so that it does not reveal the random
+/// seed.
 pub(crate) fn chain_from(chance: u64) -> u64 {
     CellHasher::new(chance ^ 0x63_68_61_69_6e).finish()
 }
 
-/// Messages of one type from one sender. Shared by all that handle them.
+/// Messages of one type from one sender, shared by all handlers of the type.
 pub(crate) struct Batch<M: Message> {
     pub(crate) messages: Vec<M>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
-    /// From outside: to be told what of it is committed.
+    /// For messages from outside with a journal: counts what is not committed yet.
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 
 impl<M: Message> Batch<M> {
-    /// Messages that nobody waits for.
+    /// Creates a batch without a requester.
     pub(crate) fn new(messages: Vec<M>, source: Source) -> Arc<Self> {
         Arc::new(Batch { messages, source, sink: None, admitted: None })
     }
 }
 
-/// A batch whose type is not known here.
+/// A batch with its message type erased.
 pub(crate) trait AnyBatch: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn message_name(&self) -> &'static str;
-    /// Message `index` in words, so many bytes of them at most.
+    /// Returns message `index` as JSON, at most `bytes_max` bytes.
     fn words(&self, index: usize, bytes_max: usize) -> String;
-    /// Another delivery of it has to be committed.
+    /// Adds a delivery that must be committed.
     fn opened(&self);
-    /// A delivery of it is committed, which had its turn for so many cells.
+    /// Notes that a delivery to `cells` cells is committed.
     fn committed(&self, cells: usize);
 }
 
@@ -178,13 +181,13 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
 }
 
-/// Messages that are sent, whose type is not known here. What is seldom done with them is compiled once, and not for each.
+/// Messages that are sent, with their type erased, so that rarely executed code is compiled once.
 pub(crate) trait Messages: AnyBatch {
     fn source(&self) -> &Source;
     fn admitted(&self) -> Option<&Arc<Admitted>>;
-    /// Message `index`, encoded, if there is one. Panics where it cannot be.
+    /// Encodes message `index`; `None` if there is no such message. Panics if it cannot be encoded.
     fn encoded(&self, index: u32) -> Option<Vec<u8>>;
-    /// A message that a log remembers, for those who wait for the answers to these.
+    /// Decodes a message from a log, with the requester of this batch.
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError>;
 }
 
@@ -205,29 +208,29 @@ impl<M: Message> Messages for Batch<M> {
     }
 }
 
-/// A batch whose type was not known.
+/// Casts an erased batch to its type.
 pub(crate) fn batch_of<M: Message>(batch: Arc<dyn Any + Send + Sync>) -> Option<Arc<Batch<M>>> {
     batch.downcast().ok()
 }
 
-/// The answers of one run; most runs are short.
+/// The answers of one run. Most runs are short.
 pub(crate) type AnswerRun<M> = SmallVec<[Result<<M as Message>::Reply, Error>; 1]>;
 
-/// Somebody who waits for the answers to a batch.
+/// A receiver of the answers to a batch.
 pub(crate) trait AnswerSink<M: Message>: Send + Sync {
-    /// How many handlers will report on message `index`; zero: nobody handles it.
+    /// Sets the number of handlers that will report on message `index`; zero if the message has no handler.
     fn expect(&self, batch: &Batch<M>, index: u32, handlers: u32);
-    /// Answers of a handler that can answer; what it returned nothing for has been passed on.
+    /// Takes the answers of a handler. Messages for which it returned none were passed on.
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>);
-    /// A handler that answers nothing has committed, or failed.
+    /// Notes that a handler that cannot answer has committed or failed.
     fn observed(&self, batch: &Batch<M>, index: u32, result: Result<(), Error>);
-    /// The last handler of the chain passed message `index` on.
+    /// Notes that the last handler of the chain has passed message `index` on.
     fn unanswered(&self, batch: &Batch<M>, index: u32);
-    /// Whether `expect` and `observed` are of interest.
+    /// Whether this receiver needs `expect` and `observed`.
     fn counts(&self) -> bool;
 }
 
-/// One message of a batch, shared. Equal to a message with the same content.
+/// One message of a batch, shared. It equals a message with the same content.
 pub struct Shared<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
@@ -238,7 +241,7 @@ impl<M: Message> Shared<M> {
         ((index as usize) < batch.messages.len()).then(|| Shared { batch: batch.clone(), index })
     }
 
-    /// A message by itself.
+    /// Wraps a single message.
     pub fn new(message: M) -> Self {
         Shared { batch: Batch::new(vec![message], Source::outside(HiveId(0), 0)), index: 0 }
     }
@@ -265,7 +268,7 @@ impl<M: Message + std::fmt::Debug> std::fmt::Debug for Shared<M> {
 impl<M: Message> std::ops::Deref for Shared<M> {
     type Target = M;
     fn deref(&self) -> &M {
-        // checked when it was made, and batches do not change
+        // `of` has checked the index, and batches do not change
         &self.batch.messages[self.index as usize]
     }
 }

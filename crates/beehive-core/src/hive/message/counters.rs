@@ -1,10 +1,10 @@
-//! Counters of one handler.
+//! The counters of one handler.
 
 use crate::time::Time;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What is counted about a handler.
+/// The counters of one handler. Relaxed is enough for all of them: they guard no other data.
 #[derive(Default)]
 pub(crate) struct HandlerCounters {
     pub(crate) messages: AtomicU64,
@@ -13,28 +13,29 @@ pub(crate) struct HandlerCounters {
     pub(crate) panics: AtomicU64,
     pub(crate) answered: AtomicU64,
     pub(crate) waited: AtomicU64,
-    /// Messages that it took too long for.
+    /// Number of messages that took longer than `Builder::stuck_after`.
     pub(crate) stuck: AtomicU64,
-    /// When it last held a thread, in nanoseconds; zero: it never has.
+    /// Time at which it last held a thread, in nanoseconds; zero if never.
     held_at: AtomicU64,
 }
 
-/// For so long after it has held a thread, a handler runs nothing on the worker of somebody who waits.
+/// For this long after it held a thread, a handler does not run on the worker of a waiting requester.
 const HELD_LATELY: Duration = Duration::from_secs(1);
 
 impl HandlerCounters {
-    /// It holds a thread.
+    /// Notes that the handler holds a thread.
     pub(crate) fn hold(&self, now: Time) {
         self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
     }
 
-    /// Whether it has ever held a thread: what it handles is shown from then on.
+    /// Checks whether the handler has ever held a thread. Its messages are recorded while they run from
+    /// then on.
     #[inline(always)]
     pub(crate) fn has_held(&self) -> bool {
         self.held_at.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether it has held a thread of late.
+    /// Checks whether the handler has held a thread recently.
     #[inline(always)]
     pub(crate) fn has_held_lately(&self, now: Time) -> bool {
         let at = self.held_at.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Messages whose handler panicked, or broke a rule: kept for a while, for people to look at, and to send again.
+//! Dead letters: messages whose handler panicked or broke a rule, kept so that people can inspect and
+//! resend them.
 
 use crate::cell::HiveId;
 use crate::hive::message::batch::Address;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A message that could not be handled.
 #[derive(Clone, Debug)]
 pub struct DeadLetter {
-    /// Its number among the dead letters of this life of the hive.
+    /// Number of the letter, unique in this incarnation of the hive.
     pub number: u64,
     /// The app.
     pub app: &'static str,
@@ -21,66 +22,66 @@ pub struct DeadLetter {
     pub handler: &'static str,
     /// The type of the message.
     pub message: &'static str,
-    /// The message in words (JSON), as far as [`limits::DEAD_LETTER_WORDS_BYTES_MAX`](crate::limits::DEAD_LETTER_WORDS_BYTES_MAX)
-    /// goes.
+    /// The message as JSON, cut at
+    /// [`limits::DEAD_LETTER_WORDS_BYTES_MAX`](crate::limits::DEAD_LETTER_WORDS_BYTES_MAX).
     pub words: String,
-    /// The message, encoded; none if it cannot be encoded, or is larger than
-    /// [`limits::DEAD_LETTER_BYTES_MAX`](crate::limits::DEAD_LETTER_BYTES_MAX): it cannot be sent again.
+    /// The encoded message; `None` if it cannot be encoded or is larger than
+    /// [`limits::DEAD_LETTER_BYTES_MAX`](crate::limits::DEAD_LETTER_BYTES_MAX). It cannot be resent then.
     pub bytes: Option<Vec<u8>>,
-    /// What happened.
+    /// The error.
     pub error: Error,
-    /// When it happened.
+    /// Time of the failure.
     pub at: Time,
-    /// Where it came from.
+    /// The message's origin.
     pub cause: Provenance,
-    /// How it came to its app.
+    /// How the message reached its app.
     pub(crate) way: Way,
 }
 
-/// Where a message came from.
+/// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The chain of causes: the number of the message from outside that began it, as in the spans of `tracing`. Of messages
-    /// that were handled in one go while nobody watched, it is that of the first.
+    /// The causal chain: the number of the message from outside that began it, as in the spans of
+    /// `tracing`. For messages of one run while tracing was off, it is the chain of the first.
     pub chain: u64,
-    /// Messages between the one from outside and this.
+    /// Number of messages between the one from outside and this one.
     pub hops: u16,
     /// The hive where the chain came in from outside.
     pub origin: HiveId,
-    /// Who sent it.
+    /// The sender.
     pub sender: Address,
-    /// If a handler sent it, its app, its name, and the message that it was handling.
+    /// If a handler sent it: its app, its name, and the message that it was handling.
     pub handler: Option<(&'static str, &'static str, &'static str)>,
 }
 
-/// What it takes to bring a message to the app that it came to before.
+/// How to deliver a message to the same app again.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     /// The app's number.
     pub(crate) app: u16,
-    /// The name by which the app takes it.
+    /// Name under which the app receives the message.
     pub(crate) name: String,
-    /// In the chain of those that can answer.
+    /// Position among the handlers that may answer.
     pub(crate) position: Option<u16>,
 }
 
-/// Why a dead letter cannot be sent again.
+/// Why a dead letter cannot be resent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResendError {
-    /// There is no dead letter with this number: it was sent again, thrown away, or had to make room.
+    /// There is no dead letter with this number: it was resent, discarded, or evicted to make room.
     Unknown {
         /// The number.
         number: u64,
     },
-    /// The letter says what happened, but the message itself was not kept: it was too large, or could not be encoded.
+    /// The letter contains the error but not the message, which was too large or could not be encoded.
     NotKept {
         /// The message's name.
         message: &'static str,
     },
-    /// The message cannot be read back.
+    /// The message cannot be decoded.
     Unreadable(DecodeError),
-    /// The hive has stopped, or does so. The letter is kept.
+    /// The hive has stopped or is stopping. The letter is kept.
     Unavailable,
 }
 
@@ -107,12 +108,12 @@ impl std::fmt::Display for ResendError {
 impl std::error::Error for ResendError {}
 
 impl DeadLetter {
-    /// Whether the message was kept, so that it can be sent again.
+    /// Checks whether the message was kept, so that it can be resent.
     pub fn can_be_sent_again(&self) -> bool {
         self.bytes.is_some()
     }
 
-    /// What it takes to keep it.
+    /// Returns the memory that the letter takes, in bytes.
     fn size_bytes(&self) -> usize {
         let bytes = self.bytes.as_ref().map_or(0, Vec::len);
         size_of::<DeadLetter>() + bytes + self.words.len() + self.way.name.len() + self.error.text().len()
@@ -136,7 +137,8 @@ impl DeadLetters {
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
-        // the first ones in full, then one in a thousand: a handler that fails on every message must not fill a disk
+        // log the first ten, then one in a thousand: a handler that fails on every message must not fill a
+        // disk
         if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");
@@ -175,17 +177,17 @@ impl DeadLetters {
         cleared.kept.len()
     }
 
-    /// Those that are kept.
+    /// Returns the number of letters that are kept.
     pub(crate) fn kept(&self) -> usize {
         self.letters.lock().kept.len()
     }
 
-    /// All there ever were.
+    /// Returns the number of all letters so far.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Those that are not kept any more.
+    /// Returns the number of letters that were evicted.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The inboxes of IO bees: messages and answers that wait for them to be read.
+//! The inboxes of IO bees: messages and answers that the IO bees have not read yet.
 
 use crate::hash::HashMap;
 use crate::hive::admission::credits::Cause;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// Something that came to an IO bee: messages sent to its address, or answers to what it emitted.
+/// Mail for an IO bee: messages sent to its address, or answers to what it emitted.
 pub struct Mail {
     content: Content,
-    /// Held until the mail has been looked at.
+    /// The work in flight that this mail belongs to, held until the mail is dropped.
     cause: Option<Arc<Cause>>,
 }
 
@@ -26,12 +26,12 @@ enum Content {
         batch: Arc<dyn AnyBatch>,
         range: Range<u32>,
     },
-    /// With their number.
+    /// Answers, and their number.
     Answers(Box<dyn Any + Send>, usize),
 }
 
-/// Answers to messages of type `M`; those of one bee in the order in which it handled them. What nobody answered is not
-/// there.
+/// Answers to messages of type `M`. Answers of one bee are in the order in which it handled the messages.
+/// Messages without an answer are left out.
 pub struct Answers<M: Message>(Vec<Result<M::Reply, Error>>);
 
 impl<M: Message> IntoIterator for Answers<M> {
@@ -43,7 +43,7 @@ impl<M: Message> IntoIterator for Answers<M> {
 }
 
 impl Mail {
-    /// The messages, if they are of type `M`.
+    /// Returns the messages, if they are of type `M`.
     pub fn messages<M: Message>(&self) -> Option<&[M]> {
         match &self.content {
             Content::Messages { batch, range } => {
@@ -54,7 +54,7 @@ impl Mail {
         }
     }
 
-    /// The answers, if they are to messages of type `M`.
+    /// Returns the answers, if they are to messages of type `M`; otherwise returns the mail.
     pub fn into_answers<M: Message>(self) -> Result<Answers<M>, Mail> {
         match self.content {
             Content::Answers(answers, count) => answers
@@ -65,7 +65,7 @@ impl Mail {
         }
     }
 
-    /// Name of the message's type; for answers, none.
+    /// Returns the name of the message type; `None` for answers.
     pub fn name(&self) -> Option<&'static str> {
         match &self.content {
             Content::Messages { batch, .. } => Some(batch.message_name()),
@@ -73,7 +73,7 @@ impl Mail {
         }
     }
 
-    /// Messages or answers in it.
+    /// Returns the number of messages or answers.
     fn len(&self) -> usize {
         match &self.content {
             Content::Messages { range, .. } => range.len(),
@@ -82,19 +82,21 @@ impl Mail {
     }
 }
 
-/// What waits for one IO bee.
+/// The unread mail of one IO bee.
 ///
-/// Mail holds the credits of those who caused it, which bounds it as long as its owner reads; what came without credits,
-/// or had to give them up, is bounded by [`limits::MAIL_UNREAD_MAX`].
+/// Mail holds the credits of the work that caused it, which bounds it as long as its owner reads. Mail
+/// without credits is bounded by [`limits::MAIL_UNREAD_MAX`].
 pub(crate) struct Inbox {
     unread: Mutex<Unread>,
     pub(in crate::hive) arrived: Arc<Notify>,
     shed: Arc<Shed>,
-    /// Messages that were thrown away since somebody asked.
+    /// Number of messages dropped since the owner last called `Io::take_lost`. Relaxed: it guards no other
+    /// data.
     pub(in crate::hive) lost: AtomicU64,
 }
 
-/// Messages and answers that were thrown away because their IO bee reads nothing, of all IO bees of a hive.
+/// Number of messages and answers that were dropped because their IO bees did not read, over all IO bees of
+/// a hive.
 #[derive(Default)]
 pub(crate) struct Shed(AtomicU64);
 
@@ -102,7 +104,7 @@ impl Shed {
     #[cold]
     fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
-        // once for every doubling: who floods an IO bee must not flood the log
+        // one log line per doubling, so that a flood of mail does not flood the log
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
@@ -119,14 +121,14 @@ impl Shed {
 #[derive(Default)]
 struct Unread {
     mail: VecDeque<Mail>,
-    /// Messages and answers in it.
+    /// Number of messages and answers in `mail`.
     count: usize,
-    /// So many letters from the front on have given their credits up.
+    /// Number of entries at the front that have given up their credits.
     released: usize,
 }
 
 impl Unread {
-    /// Counts `count` more, if there is room for them.
+    /// Counts `count` more entries if there is room for them.
     #[inline]
     fn admit(&mut self, count: usize) -> bool {
         let room = count <= self.room();
@@ -153,12 +155,12 @@ impl Unread {
 }
 
 impl Inbox {
-    /// Takes out what has waited longest.
+    /// Takes the oldest mail.
     pub(in crate::hive) fn pop(&self) -> Option<Mail> {
         self.unread.lock().pop()
     }
 
-    /// Takes out everything.
+    /// Takes all mail.
     pub(in crate::hive) fn append_to(&self, into: &mut VecDeque<Mail>) {
         self.unread.lock().append_to(into)
     }
@@ -167,13 +169,13 @@ impl Inbox {
         self.unread.lock().mail.is_empty()
     }
 
-    /// Puts messages in; as many as there is room for, in order.
+    /// Adds as many of the messages as there is room for, in order, and drops the rest.
     fn put(&self, batch: Arc<dyn AnyBatch>, mut range: Range<u32>, cause: Option<Arc<Cause>>) {
         let mut unread = self.unread.lock();
         let lost = range.len().saturating_sub(unread.room());
         if lost > 0 {
             self.lost.fetch_add(lost as u64, Ordering::Relaxed);
-            // no more than the range is long
+            // cannot overflow: `lost` is at most the length of the range
             range.end -= lost as u32;
             self.shed.add(lost);
             if range.is_empty() {
@@ -186,7 +188,8 @@ impl Inbox {
 
     fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
         unread.mail.push_back(mail);
-        // also the first behind those that have no credits any more: whoever waits for credits may wait for this one's
+        // also wake for the first mail that still holds credits: a flush that waits for credits may need
+        // these
         let first = unread.mail.len() == unread.released + 1;
         drop(unread);
         if first {
@@ -194,7 +197,7 @@ impl Inbox {
         }
     }
 
-    /// Has all mail give up its credits: they may be what its reader is waiting for.
+    /// Makes all unread mail give up its credits, for which its reader may be waiting.
     pub(in crate::hive) fn release(&self) {
         let mut causes: Vec<Arc<Cause>> = Vec::new();
         let mut unread = self.unread.lock();
@@ -202,7 +205,7 @@ impl Inbox {
         causes.extend(mail.iter_mut().skip(*released).filter_map(|one| one.cause.take()));
         *released = mail.len();
         drop(unread);
-        // outside the lock: it wakes others
+        // dropped outside the lock, because it wakes other tasks
         drop(causes)
     }
 }
@@ -216,7 +219,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
             drop(unread);
             return self.shed.add(answers.len());
         }
-        // answers to one batch come one bee after the other: they go into one letter
+        // consecutive answers to one batch are merged into one entry
         if let Some(Mail { content: Content::Answers(before, count), cause: held }) = unread.mail.back_mut()
             && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
             && let Some(before) = before.downcast_mut::<Answers<M>>()
@@ -239,19 +242,19 @@ impl<M: Message> AnswerSink<M> for Inbox {
     }
 }
 
-/// The IO bees of a hive, by number.
+/// The inboxes of a hive's IO bees, by id.
 #[derive(Default)]
 pub(crate) struct IoBees {
     next: AtomicU64,
     inboxes: RwLock<HashMap<u64, Arc<Inbox>>>,
-    /// Of those that the hive supervises: who lives under which name.
+    /// Ids of supervised IO bees by name.
     names: RwLock<HashMap<String, u64>>,
     pub(crate) shed: Arc<Shed>,
 }
 
 impl IoBees {
-    /// With numbers from `first` on. It differs from one life of a hive to the next: an address that a log has kept must
-    /// not lead to another IO bee.
+    /// Creates an empty table that assigns ids from `first` on. `first` differs between incarnations, so
+    /// that an address in a log does not lead to another IO bee.
     pub(crate) fn numbered_from(first: u64) -> IoBees {
         IoBees { next: AtomicU64::new(first), ..IoBees::default() }
     }
@@ -272,17 +275,17 @@ impl IoBees {
         self.inboxes.write().remove(&id);
     }
 
-    /// The one that was started last under a name, if it lives.
+    /// Returns the IO bee that was started last under a name, if it is running.
     pub(crate) fn find(&self, name: &str) -> Option<u64> {
         self.names.read().get(name).copied()
     }
 
-    /// A life of a supervised IO bee begins.
+    /// Notes that a run of a supervised IO bee begins.
     pub(crate) fn begin(&self, name: &str, id: u64) {
         self.names.write().insert(name.to_string(), id);
     }
 
-    /// It ends.
+    /// Notes that the run has ended.
     pub(crate) fn end(&self, name: &str, id: u64) {
         let mut names = self.names.write();
         if names.get(name) == Some(&id) {
@@ -297,7 +300,7 @@ impl IoBees {
         range: Range<u32>,
         cause: &Option<Arc<Cause>>,
     ) {
-        // an IO bee that is gone has no use for it
+        // mail for a closed IO bee is dropped
         let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
         inbox.put(batch.clone(), range, cause.clone())
     }

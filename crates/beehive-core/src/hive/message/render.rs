@@ -1,9 +1,9 @@
-//! Messages in words, for people: JSON, and no more of it than is wanted, however large the message is.
+//! Messages as JSON for people, cut at a given length however large the message is.
 
 use serde::Serialize;
 use std::io::{Error, Write};
 
-/// Takes so many bytes and refuses the rest.
+/// A writer that takes `bytes_max` bytes and fails after that.
 struct Bounded {
     text: Vec<u8>,
     bytes_max: usize,
@@ -25,14 +25,14 @@ impl Write for Bounded {
     }
 }
 
-/// The first `bytes_max` bytes of a value in words, to the end of a character; with a mark behind them if there are more.
-/// What JSON cannot say is said as far as it goes.
+/// Returns the first `bytes_max` bytes of a value's JSON, cut at a character boundary, with `…` appended if
+/// the JSON is incomplete, also because the value cannot be written as JSON.
 pub(crate) fn bounded<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> String {
     let mut out = Bounded { text: Vec::new(), bytes_max };
     let whole = serde_json::to_writer(&mut out, value).is_ok();
     let mut text = match String::from_utf8(out.text) {
         Ok(text) => text,
-        // a character that did not fit
+        // the last character was cut
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let mut bytes = error.into_bytes();

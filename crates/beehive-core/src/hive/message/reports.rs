@@ -1,44 +1,44 @@
-//! What a hive reports about itself, as data.
+//! The data that a hive reports about itself.
 
 use crate::cell::{BeeId, HiveId};
 use crate::view::SnapshotStatus;
 use serde::Serialize;
 
-/// A hive as it is now.
+/// The status of a hive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Its number in the cluster.
+    /// Number of the hive in the cluster.
     pub hive: HiveId,
-    /// Seconds since it started.
+    /// Seconds since the hive started.
     pub uptime_seconds: u64,
-    /// Its apps, in order.
+    /// The apps, in the order of the builder.
     pub apps: Vec<AppStatus>,
-    /// IO bees: sockets and other things outside.
+    /// Number of IO bees.
     pub io_bees: usize,
-    /// What causes what.
+    /// Which handlers emitted which messages.
     pub emits: Vec<EmitStatus>,
-    /// Messages from outside that may be brought in now through the hive itself.
+    /// Free credits of the hive itself, for requests and single messages from outside.
     pub credits_free: u32,
-    /// Timers that wait.
+    /// Number of timers that have not fired.
     pub timers: usize,
-    /// Ticks left out because the one before was not done.
+    /// Number of ticks that were skipped because the previous tick was still in flight.
     pub ticks_collapsed: u64,
-    /// Messages and answers thrown away because their IO bee did not read, since the start.
+    /// Number of messages and answers dropped since the start because their IO bee did not read.
     pub mail_shed: u64,
-    /// Messages that could not be handled, since the start.
+    /// Number of dead letters since the start.
     pub dead_letters: u64,
-    /// Of these, letters that are kept, and can be looked at and sent again.
+    /// Number of dead letters that are kept, and can be listed and resent.
     pub dead_letters_kept: usize,
-    /// Of these, letters that are not kept any more, to make room for later ones.
+    /// Number of dead letters that were evicted to make room for later ones.
     pub dead_letters_dropped: u64,
-    /// What the bees that are idle now remember so that no message is handled twice: lanes, and runs of numbers above
-    /// their floors.
+    /// Size of the dedup tables of the bees that are idle now: lanes, and runs of numbers above their
+    /// floors.
     pub remembered: usize,
-    /// Chains of messages that were cut off.
+    /// Number of message chains that were cut off as cycles.
     pub cycles: u64,
-    /// Times that bees were taken from behind a handler that held its thread.
+    /// Number of times that bees were moved away from behind a handler that held its thread.
     pub relieved: u64,
-    /// Messages that hold their handlers for too long, now.
+    /// Messages that currently take too long.
     pub stuck: Vec<StuckStatus>,
 }
 
@@ -55,17 +55,17 @@ pub struct AppStatus {
     pub replication_asked: u32,
     /// Bees it has on this hive.
     pub bees: usize,
-    /// Bees made so far.
+    /// Number of bees created so far.
     pub bees_created: u64,
-    /// Bees that merged into another.
+    /// Number of bees that were merged into another.
     pub bees_merged: u64,
-    /// Bees that had nothing left to own.
+    /// Number of bees that were retired because they owned only empty cells.
     pub bees_retired: u64,
     /// Its handlers, in the order of the source.
     pub handlers: Vec<HandlerStatus>,
-    /// Its snapshots, if anybody reads them.
+    /// State of the app's views; `None` if nothing reads them.
     pub snapshots: Option<SnapshotStatus>,
-    /// The bees that handled most, of those that are idle now.
+    /// The currently idle bees that handled the most messages.
     pub busiest: Vec<BeeStatus>,
 }
 
@@ -76,7 +76,7 @@ pub struct HandlerStatus {
     pub name: &'static str,
     /// What it handles.
     pub message: &'static str,
-    /// What it answers with; empty if it cannot answer.
+    /// The answer type; empty if the handler cannot answer.
     pub answer: &'static str,
     /// Kind of its map.
     pub kind: &'static str,
@@ -88,17 +88,18 @@ pub struct HandlerStatus {
     pub dropped: u64,
     /// Messages answered with an error.
     pub errors: u64,
-    /// Messages at which it panicked or broke a rule.
+    /// Messages at which the handler panicked or broke a rule.
     pub panics: u64,
     /// Messages that it gave an answer to.
     pub answered: u64,
-    /// Runs of its messages that waited until their cells had one owner: this handler is what merges bees.
+    /// Runs of its messages that were blocked until their cells had one owner. A high number shows which
+    /// handler merges bees.
     pub waited: u64,
-    /// Messages that it took longer for than [`Builder::stuck_after`](crate::Builder::stuck_after) says.
+    /// Messages that took longer than [`Builder::stuck_after`](crate::Builder::stuck_after).
     pub stuck: u64,
 }
 
-/// A message that holds its handler for too long, and with it a thread and its cells.
+/// A message that takes too long, and holds a thread and its cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StuckStatus {
     /// The app.
@@ -113,7 +114,7 @@ pub struct StuckStatus {
     pub chain: String,
     /// The message (JSON), or the first part of it; empty where its handler has never taken long before.
     pub words: String,
-    /// How long it has been so.
+    /// Milliseconds since the watchdog first saw the message.
     pub milliseconds: u64,
 }
 
@@ -124,13 +125,13 @@ pub struct BeeStatus {
     pub bee: BeeId,
     /// Messages it handled.
     pub messages: u64,
-    /// Runs of messages that wait for it.
+    /// Number of runs of messages in the mailbox.
     pub waiting: usize,
     /// Cells that it owns.
     pub cells: usize,
-    /// What a message takes in its handlers, on average over some; none if none was timed yet.
+    /// Average duration of a message in nanoseconds, over the runs that were timed; `None` if none was.
     pub nanoseconds_per_message: Option<u64>,
-    /// Bytes of its state, encoded; only if they were asked for.
+    /// Bytes of the encoded state, if the caller asked for it.
     pub state_bytes: Option<u64>,
     /// Who its messages came from.
     pub from: Vec<PeerStatus>,

@@ -1,23 +1,23 @@
-//! What somebody who watches is told: where each message is emitted, handled and delivered, and what began it all.
+//! Trace events of single messages: where each one is emitted, handled and delivered.
 //!
-//! Everything carries `chain`, the number of the message from outside that caused it. While somebody watches, each message
-//! is a run of its own, so that the number is exact; else a run is many messages, and looks once whether anybody does: the
-//! filter is one number in memory.
+//! Each event carries `chain`, the number of the message from outside that caused it. While tracing is on,
+//! each message is a run of its own, so the number is exact. Otherwise a run contains many messages and
+//! checks once whether tracing is on.
 
 use crate::hive::message::batch::{Chain, Source};
 use std::ops::Range;
 use tracing::Level;
 
-/// What the spans and events are about, for filters: `beehive::messages=trace`.
+/// Target of the spans and events, for filters: `beehive::messages=trace`.
 pub(crate) const TARGET: &str = "beehive::messages";
 
-/// Whether anybody watches.
+/// Checks whether message tracing is on.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::TRACE)
 }
 
-/// Messages are on their way to all who handle them.
+/// Traces messages that are routed to their handlers.
 #[cold]
 pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     for index in range {
@@ -26,7 +26,7 @@ pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     }
 }
 
-/// Messages have reached an IO bee.
+/// Traces messages that were delivered to an IO bee.
 #[cold]
 pub(crate) fn delivered(kind: &'static str, source: &Source, range: Range<u32>, io: u64) {
     for index in range {
@@ -35,7 +35,7 @@ pub(crate) fn delivered(kind: &'static str, source: &Source, range: Range<u32>, 
     }
 }
 
-/// Answers have gone to whoever asked.
+/// Traces answers that were delivered.
 #[cold]
 pub(crate) fn answered(kind: &'static str, chain: Chain, answers: usize) {
     let chain = chain.number(0);

@@ -1,4 +1,4 @@
-//! Dead letters as users see them: listed, sent again, discarded.
+//! The public functions for dead letters: list, resend, discard.
 
 use crate::hive::admission::credits::Cause as Held;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
@@ -10,20 +10,20 @@ use crate::state::DecodeError;
 use std::sync::Arc;
 
 impl Hive {
-    /// Messages that could not be handled, oldest first: at most
-    /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX) of them.
+    /// Returns the dead letters, oldest first, at most
+    /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX).
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.inner().dead_letters.list()
     }
 
-    /// Sends a dead letter's message again, to the app that could not handle it and to nobody else; the letter is gone then.
-    /// Should the message fail again, that makes another letter.
+    /// Resends the message of a dead letter to the app that failed to handle it, and removes the letter. If
+    /// the message fails again, that makes a new letter.
     ///
-    /// It is the same message: sender, origin, chain of causes and place in the chain of those that can answer are what they
-    /// were. Its place in the order of messages is a new one, and whoever waited for an answer has had the error as one. As
-    /// all that comes from outside it waits while too much is under way.
+    /// Sender, origin, causal chain and position among the handlers that may answer stay the same. The
+    /// message gets a new place in the order of messages, and its answer goes nowhere, because the
+    /// requester already got the error. The call waits for a credit.
     ///
-    /// Cancel-safe: either the letter is still there, or the message has been sent.
+    /// Cancel-safe: either the letter is still kept, or the message was sent.
     pub async fn resend_dead_letter(&self, number: u64) -> Result<(), ResendError> {
         let inner = self.inner();
         let letter = inner.dead_letters.find(number).ok_or(ResendError::Unknown { number })?;
@@ -38,18 +38,18 @@ impl Hive {
             () = self.stopped() => return Err(ResendError::Unavailable),
         }
         let held = Held::new(&inner.credits, 1, &inner.in_flight);
-        // somebody else may have been faster
+        // another call may have taken the letter meanwhile
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "a dead letter is sent again");
         inner.send_letter(letter, held).map_err(ResendError::Unreadable)
     }
 
-    /// Throws a dead letter away. Returns it, if it was there.
+    /// Discards a dead letter and returns it; `None` if there is none with this number.
     pub fn discard_dead_letter(&self, number: u64) -> Option<DeadLetter> {
         self.inner().dead_letters.take(number)
     }
 
-    /// Throws all dead letters away. Returns how many there were.
+    /// Discards all dead letters. Returns their number.
     pub fn discard_dead_letters(&self) -> usize {
         self.inner().dead_letters.clear()
     }

@@ -1,4 +1,4 @@
-//! What a hive can tell about itself.
+//! Collects the status of a hive.
 
 use crate::app::{COPIES, Handlers};
 use crate::hive::bee::app::AppRuntime;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Bytes of a cell, encoded.
+/// Returns the encoded size of a cell in bytes.
 fn bytes_of(cell: &CellImage) -> u64 {
     let rows = cell.rows.iter().map(|(row, value)| row.len() + value.len());
     (cell.key.len() + rows.sum::<usize>()) as u64
 }
 
-/// Bees shown of each app.
+/// Number of bees in the status of an app.
 const BUSIEST: usize = 8;
 
 impl<A: Handlers> AnyApp for AppRuntime<A> {
@@ -165,7 +165,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
 }
 
 impl HiveInner {
-    /// The handler of whoever sent a message: its app, its name, and what it handles.
+    /// Returns the handler that sent a message: its app, its name, and the message that it handles.
     pub(crate) fn handler_of(
         &self,
         sender: Address,
@@ -179,13 +179,13 @@ impl HiveInner {
 }
 
 impl Hive {
-    /// The hive as it is now.
+    /// Returns the current status.
     pub fn status(&self) -> Status {
         self.look(false)
     }
 
-    /// As [`Hive::status`], with the bytes of the state of the busiest bees: each of them is encoded for that, and waits
-    /// meanwhile.
+    /// Like [`Hive::status`], with the state size of the busiest bees. Each of these bees is locked while
+    /// its state is encoded.
     pub fn status_with_sizes(&self) -> Status {
         self.look(true)
     }

@@ -1,6 +1,7 @@
-//! The queen of an app: finds or makes the bee of cells that have none, merges bees, retires idle ones.
+//! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! One proposal about owners is under way at a time; what is missed meanwhile goes into the next one, all of it.
+//! At most one proposal about owners is in flight. Misses that arrive in the meantime are batched into the next
+//! one, up to a limit.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
@@ -24,13 +25,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long the queen waits before it asks again when no decision can be had.
+/// Delay before the queen asks the registry again after it was unavailable.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// The owner of a set of cells, or what stands in the way.
+/// The owner of a set of cells, or the fact that there is none yet.
 pub(crate) enum Owner<A: App> {
+    /// This bee owns all the cells.
     Bee(Arc<Bee<A>>),
-    /// Several bees must be merged first, or the registry has yet to decide.
+    /// Several bees must be merged first, or the registry has not decided yet.
     NotYet,
 }
 
@@ -40,7 +42,7 @@ impl<A: App> Owners for AppRuntime<A> {
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         let decided = self.decide(sets, hive);
         Box::pin(async move {
-            // who is still without an owner then is united, or asks again
+            // senders whose cells still have no single owner call `unite`, or ask again
             let _ = decided.await;
         })
     }
@@ -66,7 +68,7 @@ impl<A: App> Owners for AppRuntime<A> {
 }
 
 impl<A: App> AppRuntime<A> {
-    /// The one bee that owns all of `cells`, by the local table alone.
+    /// Returns the bee that owns all of `cells` according to the routing table.
     #[inline]
     pub(crate) fn owner(&self, cells: &[CellId]) -> Option<Arc<Bee<A>>> {
         let (first, rest) = cells.split_first()?;
@@ -74,14 +76,15 @@ impl<A: App> AppRuntime<A> {
         rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
     }
 
-    /// The owner of each set of cells; all of them are claimed with one proposal. Not while another one is on its way:
-    /// the caller's messages then wait at their sender, whose lane asks for them.
+    /// Returns the owner of each set of cells, after claiming all sets in one proposal. If another proposal
+    /// is in flight, nothing is proposed: the messages wait in their sender's queue, which asks again.
     pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
         let mut queen = self.queen.lock();
         let not_yet = |sets: &[CellSet]| sets.iter().map(|_| Owner::NotYet).collect();
         if queen.asking {
             return not_yet(&sets);
         }
+
         let mut proposed = self.propose(&sets);
         match poll_once(&mut proposed) {
             Poll::Ready(Ok(decisions)) => {
@@ -98,8 +101,8 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Has the registry decide about sets of cells, together with what others ask for at the same time. Completes when it
-    /// has been carried out, or when no decision can be had now.
+    /// Asks the registry about sets of cells, in one proposal with other callers' sets. Completes when the
+    /// decision is executed, or when the registry is unavailable.
     pub(crate) fn decide(
         self: &Arc<Self>,
         sets: Vec<CellSet>,
@@ -111,7 +114,7 @@ impl<A: App> AppRuntime<A> {
         if !std::mem::replace(&mut queen.asking, true) {
             hive.spawn(Box::pin(self.clone().answer(None)));
         }
-        // not answered: the hive is gone
+        // the sender is dropped only with the hive
         Box::pin(async move { receiver.await.unwrap_or(Err(Unavailable)) })
     }
 
@@ -119,8 +122,9 @@ impl<A: App> AppRuntime<A> {
         self.registry.propose(sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect())
     }
 
-    /// Answers what is asked, a proposal after the other, until nothing is; each has all that was asked for during the
-    /// one before. What is decided is carried out, whoever waits for it: a bee may have been made.
+    /// Makes one proposal after the other until no request is left. Each proposal contains the requests
+    /// that arrived during the one before. A decision is executed even if its caller no longer waits,
+    /// because the registry may have created a bee.
     async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
         let mut asked: Vec<Asked> = Vec::new();
         let mut in_flight = first;
@@ -140,13 +144,14 @@ impl<A: App> AppRuntime<A> {
                     Err(unavailable) => failed = Some(unavailable),
                 }
             }
+
             for Asked { sets, answer } in asked.drain(..) {
                 let standing = |cells: &CellSet| match merging.get(cells) {
                     _ if self.owner(cells).is_some() => Standing::Owned,
                     Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
                     None => Standing::Undecided,
                 };
-                // who does not wait any more has found an owner otherwise
+                // sending fails if the caller was dropped; the decision is executed in any case
                 let _ = answer.send(failed.map_or_else(|| Ok(sets.iter().map(standing).collect()), Err));
             }
             {
@@ -160,9 +165,11 @@ impl<A: App> AppRuntime<A> {
                 }
                 queen.asking = !asked.is_empty();
             }
+
             if asked.is_empty() {
                 return;
             }
+
             let unknown = asked.iter().flat_map(|one| &one.sets).filter(|cells| self.owner(cells).is_none());
             let unknown: Vec<CellSet> = unknown.cloned().collect();
             if !unknown.is_empty() {
@@ -172,7 +179,7 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Carries out what the registry decided about a claim; also returns the bees to be merged.
+    /// Executes the registry's decision about a claim. Also returns the bees that must be merged, if any.
     fn carry_out(
         self: &Arc<Self>,
         bees: &mut BeesById<A>,
@@ -189,13 +196,14 @@ impl<A: App> AppRuntime<A> {
             }
             return (Owner::Bee(bee), None);
         }
+
         let Some(bee) = bees.get(root) else { return (Owner::NotYet, None) };
         if !merging.is_empty() {
             return (Owner::NotYet, Some((root, merging)));
         }
         for cell in cells {
             if !self.routes.leads_to(*cell, bee) {
-                // a cell without an owner went to the bee that owns the others
+                // the registry gave a cell that had no owner to the owner of the other cells
                 if !bee.own(*cell) {
                     return (Owner::NotYet, None);
                 }
@@ -209,8 +217,8 @@ impl<A: App> AppRuntime<A> {
         self.queen.lock().bees.get(id).cloned()
     }
 
-    /// Merges `from` into `into`, if both still are what they were: freeze both, in the order of their ids so that two
-    /// merges cannot wait for each other, then unite state, cells and waiting messages.
+    /// Merges `from` into `into` if both still exist. Freezes both in the order of their ids, so that two
+    /// concurrent merges cannot deadlock, and then unites state, cells and queued messages.
     async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
         let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
         let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
@@ -219,10 +227,12 @@ impl<A: App> AppRuntime<A> {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
-        // what it emitted is not to be overtaken by what is emitted for its cells from now on
+        // messages that `from` emitted earlier must not be overtaken by those that `into` emits for its
+        // cells from now on
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
+
         if let Some(link) = &self.link {
             link.commit(Record::Fuse { app: self.index, from, into }).await
         }
@@ -232,7 +242,7 @@ impl<A: App> AppRuntime<A> {
             if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
                 pending.base.absorb(std::mem::take(&mut other.base));
                 pending.seen.absorb(std::mem::take(&mut other.seen));
-                // it may bring cells that it has not worked on
+                // 0 means unknown: `from` may bring cells that the log has not seen
                 pending.cells_logged = 0
             }
             body.now = body.now.max(gone.now);
@@ -244,15 +254,15 @@ impl<A: App> AppRuntime<A> {
         }
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, %from, %into, "merged");
-        // told until it is heard, before anybody can make the target do something else
+        // the registry must know of the merge before the merged bee runs again
         while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await
         }
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
     }
 
-    /// Tells the registry that a bee is no more, for as long as it takes to be heard. Until then the registry names a bee
-    /// that is not there, and whoever asks for its cells asks again.
+    /// Tells the registry that a bee has ended, and retries until it succeeds. Until then the registry
+    /// names a bee that is gone, and senders to its cells ask again.
     fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
         let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
@@ -266,7 +276,7 @@ impl<A: App> AppRuntime<A> {
         }))
     }
 
-    /// Ends the bees that are idle and own nothing but empty cells. Returns how many.
+    /// Retires the bees that are idle and own only empty cells. Returns their number.
     pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
         let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
         for bee in self.take_idle() {
@@ -282,7 +292,9 @@ impl<A: App> AppRuntime<A> {
             match ended {
                 Retirement::Ended => {
                     if let Some(link) = &self.link {
-                        // before anybody gets its cells, who knows nothing of what it has seen; nobody waits for it
+                        // the record enters the log before another bee can get these cells, because that
+                        // bee does not know which messages this one has handled; nothing waits for the
+                        // commit
                         drop(link.say(Record::Release { app: self.index, bee: bee.id, floors }))
                     }
                     queen.bees.remove(bee.id);
@@ -293,6 +305,7 @@ impl<A: App> AppRuntime<A> {
                 Retirement::WithItsTimers => with_timers.push(bee),
             }
         }
+
         later.iter().for_each(|bee| self.note_idle(bee));
         self.note_with_timers(with_timers);
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
@@ -300,6 +313,7 @@ impl<A: App> AppRuntime<A> {
     }
 }
 
+/// Polls a future once, without registering a waker.
 fn poll_once<T>(future: &mut Pin<Box<dyn Future<Output = T> + Send>>) -> Poll<T> {
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,11 +1,11 @@
-//! The periodic task that retires idle bees and lanes.
+//! The periodic task that retires idle bees and ended lanes.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::route::recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Retires what is idle, until the hive stops.
+/// Tries to retire idle bees and ended lanes every 100 ms, until the hive stops.
 pub(crate) async fn maintain(hive: Arc<HiveInner>) {
     const PERIOD: Duration = Duration::from_millis(100);
     while !hive.is_stopped() {

@@ -1,4 +1,5 @@
-//! The watchdog: names the message that holds a handler for too long, once when it does and once more when that is over.
+//! The reports about messages that take too long: one log line when the limit passes, one when the message
+//! is done.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::message::reports::StuckStatus;
@@ -6,7 +7,7 @@ use crate::limits;
 use std::time::{Duration, Instant};
 
 impl HiveInner {
-    /// The messages that hold their handlers for too long.
+    /// Returns the messages that currently take too long, with their durations.
     pub(crate) fn stuck_messages(&self) -> Vec<StuckStatus> {
         #[expect(
             clippy::disallowed_methods,
@@ -20,14 +21,15 @@ impl HiveInner {
         self.stuck.lock().values().map(with_time).collect()
     }
 
-    /// A handler holds its thread: what it handles from now on is shown.
+    /// Notes that a handler holds its thread. From now on its messages are recorded while they run, so that
+    /// they can be reported.
     pub(crate) fn note_held(&self, what: u64) {
         if let Some(app) = self.apps.read().get((what >> 32) as usize) {
             app.note_held(what as u32 as usize, self.now(), false)
         }
     }
 
-    /// The thread of `slot` has been at one message since `since`, which is too long.
+    /// Logs and lists the message that the thread of `slot` has been running since `since`.
     pub(crate) fn note_stuck(&self, slot: usize, what: u64, since: Instant) {
         let shown = self.workers.shown(slot);
         let (app, number) = ((what >> 32) as usize, what as u32 as usize);
@@ -57,7 +59,7 @@ impl HiveInner {
         self.stuck.lock().insert(slot, (status, since));
     }
 
-    /// The thread of `slot` is through with it.
+    /// Logs that the reported message of `slot` is done, and removes it from the list.
     pub(crate) fn note_unstuck(&self, slot: usize) {
         let Some((status, since)) = self.stuck.lock().remove(&slot) else { return };
         let StuckStatus { app, handler, message, cell, chain, words, .. } = &status;

@@ -1,9 +1,11 @@
-//! OverflowPools: threads for the bees that wait behind handlers that hold theirs, so many for each app.
+//! The watchdog: detects handlers that hold their thread, and moves the bees that wait behind them to
+//! overflow pools.
 //!
-//! A look at all slots every few milliseconds finds the threads that a handler holds. The bees that wait there go to the
-//! *pool* of their app, which has threads of its own: some more than are held, up to a limit. A runner that is held becomes
-//! one of them, and another runner takes its place. An app that holds all the threads that it may have waits for itself:
-//! from then on its bees run in its pool only, and the runners are there for the others.
+//! Every few milliseconds it checks all worker slots. The bees that wait on a held thread move to the
+//! overflow pool of their app, which has threads of its own: a few more than the app holds, up to a limit.
+//! A runner that is held becomes one of the pool's threads, and another runner replaces it. An app that
+//! holds all threads of its pool waits for itself: from then on its bees run in its pool only, and the
+//! runners stay available to other apps.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::workers::{Bees, known_slots};
@@ -11,19 +13,24 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How often slots are looked at.
+/// Interval between two checks of the slots.
 const LOOK: Duration = Duration::from_millis(2);
-/// A run that lasts for longer holds its thread.
+/// A run that takes longer holds its thread.
 ///
-/// Not much more than what the operating system takes a thread off its core for: that is no reason to move anything.
+/// This is just above the time for which an operating system may preempt a thread, which is no reason to
+/// move bees.
 const HELD: Duration = Duration::from_millis(8);
 
 #[derive(Clone, Copy)]
+/// What the watchdog knows about the current run of a slot.
 struct Seen {
+    /// Number of the run; odd while the slot is busy.
     run: u64,
+    /// When a check first saw this run.
     since: Instant,
+    /// Whether the run was already handled as held.
     poked: bool,
-    /// The message that it is at, since when, and whether that has been said to be too long.
+    /// The message that the slot is running, when a check first saw it, and whether it was reported.
     at: u64,
     at_since: Instant,
     reported: bool,
@@ -35,13 +42,14 @@ impl Seen {
     }
 }
 
-/// What was seen at the last look.
+/// What the watchdog knows about all slots.
 #[derive(Default)]
 struct Watch {
     slots: Vec<Option<Seen>>,
 }
 
 impl Watch {
+    /// Checks all slots once.
     fn look(&mut self, hive: &Arc<HiveInner>) {
         #[expect(
             clippy::disallowed_methods,
@@ -64,6 +72,7 @@ impl Watch {
                 *seen = None;
                 continue;
             }
+
             let before = match seen {
                 Some(before) if before.run == run => before,
                 _ => {
@@ -74,10 +83,12 @@ impl Watch {
             if before.at != message {
                 (before.at, before.at_since, before.reported) = (message, now, false)
             }
+
             let since = now.duration_since(before.since);
             if since < HELD {
                 continue;
             }
+
             let app = (what >> 32) as u16;
             if held.len() <= usize::from(app) {
                 held.resize(usize::from(app) + 1, 0)
@@ -91,7 +102,8 @@ impl Watch {
                     hive.workers.overflow.adopt(app);
                     replaced = true
                 }
-                // the worker may be the one that looked after sockets and timers, and no other one know that it has to
+                // the held worker may have been the one that polls sockets and timers while the others
+                // sleep; a new task wakes another worker, which takes over
                 hive.platform.spawn(Box::pin(std::future::ready(())))
             }
             waiting.append(&mut hive.workers.take_woken(at));
@@ -101,7 +113,8 @@ impl Watch {
             }
         }
         if replaced {
-            // among what is queued may be many more for the same app: each would hold a runner for a while
+            // the queue may contain more bees of the same app, each of which would hold a runner for a
+            // while
             waiting.append(&mut hive.workers.take_all_queued())
         }
         let overflow = &hive.workers.overflow;
@@ -115,7 +128,8 @@ impl Watch {
     }
 }
 
-/// Looks until the hive is gone or stopped. Runs on a thread of its own, because all workers may be held.
+/// Runs the watchdog until the hive is dropped or over. It has a thread of its own, because all workers may
+/// be held.
 pub(crate) fn relieve(hive: Weak<HiveInner>) {
     let mut watch = Watch::default();
     loop {
