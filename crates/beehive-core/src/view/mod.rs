@@ -17,6 +17,7 @@ mod pin;
 mod sync;
 #[cfg(test)]
 mod tests;
+#[allow(clippy::module_inception)]
 mod view;
 
 pub(crate) use copies::Changes;
