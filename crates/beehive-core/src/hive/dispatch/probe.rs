@@ -135,14 +135,13 @@ impl<A: Columns, R: Reply> Uncommitted for Finished<'_, A, R> {
     }
 }
 
-/// Outcome of a message that was run again, with the encoded answer; or why its handler was not called.
+/// The outcome of a handler with its encoded answer; or why the handler was not called.
 pub(crate) type Replayed = Result<Result<Option<Vec<u8>>, Error>, String>;
 
 /// Functions that know the types of an app and of a message, for a probe that does not.
 #[derive(Clone, Copy)]
 pub(crate) struct Rerun {
-    /// Maps and handles the message again; leaves the changes uncommitted, in the state and in the context. Returns the
-    /// outcome with the encoded answer, or why the handler was not called.
+    /// Maps and handles the message again; leaves the changes uncommitted, in the state and in the context.
     pub(crate) run: fn(&mut Replay, &[u8]) -> Replayed,
     /// Returns the name of the message and its content as JSON.
     pub(crate) words: fn(&[u8]) -> String,

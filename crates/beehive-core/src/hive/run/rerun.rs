@@ -2,10 +2,10 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::dispatch::handler::map;
-use crate::hive::dispatch::probe::{Replay, Rerun};
+use crate::hive::dispatch::probe::{Replay, Replayed, Rerun};
 use crate::hive::run::transaction::ended;
 use crate::mapper::Mapper;
-use crate::message::{Error, Message, Reply};
+use crate::message::{Message, Reply};
 use crate::panics;
 use crate::state::guard::Held;
 use crate::state::image::{decode, words};
@@ -18,10 +18,7 @@ impl Rerun {
     }
 }
 
-fn run<A: Handlers + Handles<M>, M: Message>(
-    replay: &mut Replay,
-    bytes: &[u8],
-) -> Result<Result<Option<Vec<u8>>, Error>, String> {
+fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) -> Replayed {
     let Replay { state, ctx, cells, seed, whole } = replay;
     let state = state.downcast_mut::<A>().ok_or("it is another app's")?;
     let message = decode::<M>(M::NAME, bytes).map_err(|error| error.to_string())?;
