@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols, stays};
 
+tests! {
+    switches_speak_tls_and_are_who_their_certificates_say,
+}
+
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 /// How long a switch tries that must not succeed: some back-offs.
@@ -48,7 +52,6 @@ fn none_is_served(lab: &Lab, controller: &Controller, why: &str) {
     assert!(log.contains(why), "nobody was refused: {log}");
 }
 
-#[test]
 fn switches_speak_tls_and_are_who_their_certificates_say() {
     let Some(lab) = Lab::open("switches_speak_tls_and_are_who_their_certificates_say") else { return };
     certify(&lab, &["0000000000000001", "another"]);
