@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
 
+tests! {
+    separate_switches_with_the_same_addresses_do_not_mix,
+    hosts_reach_each_other_through_two_switches,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -30,7 +35,6 @@ fn two_switches(lab: &Lab) -> (Bridge<'_>, Bridge<'_>) {
 }
 
 /// The same two hosts exist on both switches, on exchanged ports. One table for both would send all astray.
-#[test]
 fn separate_switches_with_the_same_addresses_do_not_mix() {
     let Some(lab) = Lab::open("separate_switches_with_the_same_addresses_do_not_mix") else { return };
     let mut controller = Controller::start(&lab);
@@ -65,7 +69,6 @@ fn separate_switches_with_the_same_addresses_do_not_mix() {
     controller.stop();
 }
 
-#[test]
 fn hosts_reach_each_other_through_two_switches() {
     let Some(lab) = Lab::open("hosts_reach_each_other_through_two_switches") else { return };
     let mut controller = Controller::start(&lab);

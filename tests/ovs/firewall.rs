@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
 
+tests! {
+    who_may_ask_whom_on_openflow_1_0,
+    who_may_ask_whom_on_openflow_1_3,
+    a_conversation_is_forwarded_by_the_switch_alone,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -43,18 +49,15 @@ fn who_may_ask_whom(test: &str, protocols: Protocols) {
     controller.stop();
 }
 
-#[test]
 fn who_may_ask_whom_on_openflow_1_0() {
     who_may_ask_whom("who_may_ask_whom_on_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn who_may_ask_whom_on_openflow_1_3() {
     who_may_ask_whom("who_may_ask_whom_on_openflow_1_3", Protocols::OpenFlow13);
 }
 
 /// A server in `python3`, where there is one: conversations that are open are the switch's alone.
-#[test]
 fn a_conversation_is_forwarded_by_the_switch_alone() {
     let Some(lab) = Lab::open("a_conversation_is_forwarded_by_the_switch_alone") else { return };
     let rules = "[[apps.firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nprotocol = \"tcp\"\n\

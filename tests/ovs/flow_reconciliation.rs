@@ -5,6 +5,16 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols, eventually};
 
+tests! {
+    no_packet_is_lost_by_a_crash_on_openflow_1_0,
+    no_packet_is_lost_by_a_crash_on_openflow_1_3,
+    a_flow_replaced_by_hand_is_put_right_on_openflow_1_0,
+    a_flow_replaced_by_hand_is_put_right_on_openflow_1_3,
+    the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3,
+    a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0,
+    a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_3,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -29,12 +39,10 @@ const MINUTE: Duration = Duration::from_secs(62);
 /// A flow by hand, with no mark of ours.
 const FOREIGN: &str = "priority=7,dl_src=02:00:00:00:00:77,actions=drop";
 
-#[test]
 fn no_packet_is_lost_by_a_crash_on_openflow_1_0() {
     crash_under_load("no_packet_is_lost_by_a_crash_on_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn no_packet_is_lost_by_a_crash_on_openflow_1_3() {
     crash_under_load("no_packet_is_lost_by_a_crash_on_openflow_1_3", Protocols::OpenFlow13);
 }
@@ -164,17 +172,14 @@ fn replaced_by_hand(test: &str, protocols: Protocols) {
     controller.stop();
 }
 
-#[test]
 fn a_flow_replaced_by_hand_is_put_right_on_openflow_1_0() {
     replaced_by_hand("a_flow_replaced_by_hand_is_put_right_on_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn a_flow_replaced_by_hand_is_put_right_on_openflow_1_3() {
     replaced_by_hand("a_flow_replaced_by_hand_is_put_right_on_openflow_1_3", Protocols::OpenFlow13);
 }
 
-#[test]
 fn the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3() {
     let test = "the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3";
     let Some(lab) = Lab::open(test) else { return };
@@ -206,7 +211,6 @@ fn the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3()
     controller.stop();
 }
 
-#[test]
 fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0() {
     moves_meanwhile(
         "a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0",
@@ -214,7 +218,6 @@ fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_0() {
     );
 }
 
-#[test]
 fn a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_3() {
     moves_meanwhile(
         "a_host_that_moved_while_there_was_no_controller_is_found_on_openflow_1_3",

@@ -7,6 +7,13 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
 
+tests! {
+    packets_through_the_controller_are_seen,
+    silence_is_told_from_blindness,
+    a_flow_to_a_left_port_is_seen,
+    nothing_passes_without_a_controller,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
@@ -26,7 +33,6 @@ fn network<'lab>(lab: &'lab Lab, protocols: Protocols) -> (Bridge<'lab>, Host<'l
 }
 
 /// A controller that forwards every packet itself is caught by the mirror, though all pings are answered.
-#[test]
 fn packets_through_the_controller_are_seen() {
     let Some(lab) = Lab::open_for_peer("packets_through_the_controller_are_seen") else { return };
     let mut controller = Controller::start_peer(&lab, &["--noflow"]);
@@ -43,7 +49,6 @@ fn packets_through_the_controller_are_seen() {
 }
 
 /// A silent network is found silent, and a mirror whose controller has been stopped is found blind instead.
-#[test]
 fn silence_is_told_from_blindness() {
     let Some(lab) = Lab::open_for_peer("silence_is_told_from_blindness") else { return };
     let controller = Controller::start_peer(&lab, &[]);
@@ -59,7 +64,6 @@ fn silence_is_told_from_blindness() {
 
 /// A flow that still leads to the port a host has left keeps it unreachable, and the harness notices; without that
 /// flow the same host on the same port is reachable, with the same tables of neighbours.
-#[test]
 fn a_flow_to_a_left_port_is_seen() {
     let Some(lab) = Lab::open_for_peer("a_flow_to_a_left_port_is_seen") else { return };
     let mut controller = Controller::start_peer(&lab, &[]);
@@ -85,7 +89,6 @@ fn a_flow_to_a_left_port_is_seen() {
 }
 
 /// Without a controller nothing passes a switch in `fail-mode=secure`, and unicast between known hosts is not flooded.
-#[test]
 fn nothing_passes_without_a_controller() {
     let Some(lab) = Lab::open_for_peer("nothing_passes_without_a_controller") else { return };
     let controller = Controller::start_peer(&lab, &[]);

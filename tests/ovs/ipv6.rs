@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols};
 
+tests! {
+    hosts_ping_each_other_by_ipv6,
+}
+
 const ALICE: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
 /// How long neighbour discovery and the first answer may take.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-#[test]
 fn hosts_ping_each_other_by_ipv6() {
     let Some(lab) = Lab::open("hosts_ping_each_other_by_ipv6") else { return };
     let mut controller = Controller::start(&lab);

@@ -7,9 +7,25 @@
 //! The program under test is `beehive controller` of this workspace, built by the tests themselves in their own profile;
 //! `CARGO_BIN_EXE_beehive` in the environment names another one.
 //!
+//! Tests spend their time waiting for timeouts and for `ping`. The standard test runner starts as many at a time as there
+//! are processors; this program has a `main` of its own that starts [`harness::LABS_MAX`]. Filters and options are those
+//! of the standard runner, but the output of a test is not captured.
+//!
 //! Needed: Linux, root, and Debian's `openvswitch-switch`, `iproute2`, `iputils-ping`, `curl` and `util-linux`;
 //! `openvswitch-testcontroller` for the tests of the harness itself. Where something is missing the tests say
 //! `SKIPPED` and why on the error output; with `BEEHIVE_REQUIRE_OVS=1` in the environment that is a failure.
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Lists the tests of a module. A function that is missing from the list is reported by the compiler as unused.
+macro_rules! tests {
+    ($($name:ident),* $(,)?) => {
+        /// The tests of this module, by name.
+        pub(crate) const TESTS: &[(&str, fn())] = &[$((stringify!($name), $name)),*];
+    };
+}
 
 mod bridges;
 mod firewall;
@@ -24,3 +40,34 @@ mod restart;
 mod tls;
 mod topologies;
 mod vlans;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // The tests wait most of the time, so the number of processors is no bound for them.
+    arguments.test_threads.get_or_insert(harness::LABS_MAX);
+
+    // The longest tests start first, so that none of them is left running alone at the end.
+    let modules = [
+        ("topologies", topologies::TESTS),
+        ("flow_reconciliation", flow_reconciliation::TESTS),
+        ("harness_checks", harness_checks::TESTS),
+        ("bridges", bridges::TESTS),
+        ("firewall", firewall::TESTS),
+        ("ipv6", ipv6::TESTS),
+        ("ports", ports::TESTS),
+        ("protocols", protocols::TESTS),
+        ("restart", restart::TESTS),
+        ("tls", tls::TESTS),
+        ("vlans", vlans::TESTS),
+    ];
+    let trials = modules.iter().flat_map(|(module, tests)| {
+        tests.iter().map(move |&(name, test)| {
+            Trial::test(format!("{module}::{name}"), move || {
+                test();
+                Ok(())
+            })
+        })
+    });
+
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}

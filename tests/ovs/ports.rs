@@ -5,6 +5,13 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols, eventually};
 
+tests! {
+    a_dead_port_is_forgotten_on_openflow_1_0,
+    a_dead_port_is_forgotten_on_openflow_1_3,
+    the_switch_itself_is_a_host_on_openflow_1_0,
+    the_switch_itself_is_a_host_on_openflow_1_3,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -20,12 +27,10 @@ const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// How soon a host must be found elsewhere once the link of its old port is down.
 const FIND_LIMIT: Duration = Duration::from_secs(2);
 
-#[test]
 fn a_dead_port_is_forgotten_on_openflow_1_0() {
     a_port_dies("a_dead_port_is_forgotten_on_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn a_dead_port_is_forgotten_on_openflow_1_3() {
     a_port_dies("a_dead_port_is_forgotten_on_openflow_1_3", Protocols::OpenFlow13);
 }
@@ -49,13 +54,11 @@ fn the_switch_itself_is_a_host(test: &str, protocols: Protocols, apps: &str) {
     controller.stop();
 }
 
-#[test]
 fn the_switch_itself_is_a_host_on_openflow_1_0() {
     let test = "the_switch_itself_is_a_host_on_openflow_1_0";
     the_switch_itself_is_a_host(test, Protocols::OpenFlow10, "learning-switch");
 }
 
-#[test]
 fn the_switch_itself_is_a_host_on_openflow_1_3() {
     let test = "the_switch_itself_is_a_host_on_openflow_1_3";
     the_switch_itself_is_a_host(test, Protocols::OpenFlow13, "discovery,hosts,forwarding");

@@ -5,6 +5,16 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols, eventually};
 
+tests! {
+    default_protocols,
+    pinned_to_openflow_1_0,
+    pinned_to_openflow_1_3,
+    pinned_to_openflow_1_1,
+    pinned_to_openflow_1_2,
+    pinned_to_openflow_1_4,
+    pinned_to_openflow_1_5,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const CAROL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 3));
@@ -22,37 +32,30 @@ const MOVE_LIMIT: Duration = Duration::from_secs(2);
 /// How long a controller that has come back may take to serve hosts again.
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 
-#[test]
 fn default_protocols() {
     life_of_a_network("default_protocols", Protocols::Default);
 }
 
-#[test]
 fn pinned_to_openflow_1_0() {
     life_of_a_network("pinned_to_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn pinned_to_openflow_1_3() {
     life_of_a_network("pinned_to_openflow_1_3", Protocols::OpenFlow13);
 }
 
-#[test]
 fn pinned_to_openflow_1_1() {
     life_of_a_network("pinned_to_openflow_1_1", Protocols::OpenFlow11);
 }
 
-#[test]
 fn pinned_to_openflow_1_2() {
     life_of_a_network("pinned_to_openflow_1_2", Protocols::OpenFlow12);
 }
 
-#[test]
 fn pinned_to_openflow_1_4() {
     life_of_a_network("pinned_to_openflow_1_4", Protocols::OpenFlow14);
 }
 
-#[test]
 fn pinned_to_openflow_1_5() {
     life_of_a_network("pinned_to_openflow_1_5", Protocols::OpenFlow15);
 }

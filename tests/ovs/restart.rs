@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols, eventually};
 
+tests! {
+    a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0,
+    a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3,
+}
+
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -17,7 +22,6 @@ const MIRROR_LIMIT: Duration = Duration::from_secs(2);
 
 /// On 1.0 no flow sends unknown packets to the controller, and Open vSwitch caches that they are dropped while there
 /// is none. Hosts that never pause keep that cache in use, unless the new controller touches the flow table.
-#[test]
 fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0() {
     crashes_and_returns(
         "a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0",
@@ -25,7 +29,6 @@ fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0() {
     );
 }
 
-#[test]
 fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3() {
     crashes_and_returns(
         "a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3",

@@ -5,10 +5,17 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols, stays};
 
+tests! {
+    switches_speak_tls_and_are_who_their_certificates_say,
+}
+
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 /// How long a switch tries that must not succeed: some back-offs.
 const IN_VAIN: Duration = Duration::from_secs(5);
+
+/// Limit of making all keys: RSA keys take several seconds of computing, and more where other tests compute as well.
+const KEYS_LIMIT: Duration = Duration::from_secs(60);
 
 /// A folder of certificates: the controller's, as `--switch-tls-dir` wants it, and a switch's for each name.
 fn certify(lab: &Lab, switches: &[&str]) {
@@ -19,7 +26,8 @@ fn certify(lab: &Lab, switches: &[&str]) {
         cp controller-cert.pem ../tls/cert.pem; cp controller-privkey.pem ../tls/key.pem
         cp pki/switchca/cacert.pem ../tls/ca.pem";
     let directory = lab.file("").to_string_lossy().into_owned();
-    lab.succeed(&[&["sh", "-c", script, "sh", &directory], switches].concat());
+    let made = lab.run(&[&["sh", "-c", script, "sh", &directory], switches].concat(), KEYS_LIMIT);
+    assert!(made.status.success(), "no keys: {}{}", made.output, made.error);
 }
 
 /// All switches of the laboratory show this certificate from now on.
@@ -48,7 +56,6 @@ fn none_is_served(lab: &Lab, controller: &Controller, why: &str) {
     assert!(log.contains(why), "nobody was refused: {log}");
 }
 
-#[test]
 fn switches_speak_tls_and_are_who_their_certificates_say() {
     let Some(lab) = Lab::open("switches_speak_tls_and_are_who_their_certificates_say") else { return };
     certify(&lab, &["0000000000000001", "another"]);

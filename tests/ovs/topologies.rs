@@ -41,7 +41,6 @@ fn everybody_reaches_everybody(test: &str, plan: &Plan, protocols: Protocols, ap
 macro_rules! networks {
     ($($(#[$long:ident])? $name:ident: $plan:expr, $protocols:ident, $apps:expr, $pulled:literal;)*) => {
         $(
-            #[test]
             fn $name() {
                 let test = stringify!($name);
                 if $(is_long(stringify!($long), test) &&)? true {
@@ -49,6 +48,8 @@ macro_rules! networks {
                 }
             }
         )*
+
+        tests! { $($name,)* }
     };
 }
 

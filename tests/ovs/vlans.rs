@@ -8,6 +8,11 @@ use std::time::Duration;
 
 use crate::harness::{Bridge, Controller, Host, Lab, Mirror, Protocols};
 
+tests! {
+    one_address_in_two_vlans_is_two_hosts_on_openflow_1_0,
+    one_address_in_two_vlans_is_two_hosts_on_openflow_1_3,
+}
+
 const OFFICE: u16 = 10;
 const PLANT: u16 = 20;
 
@@ -19,12 +24,10 @@ const PLANT_CLONE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 20, 0, 2));
 /// How long nothing may reach the controller once flows are in place.
 const SILENCE: Duration = Duration::from_secs(5);
 
-#[test]
 fn one_address_in_two_vlans_is_two_hosts_on_openflow_1_0() {
     clones_in_two_vlans("one_address_in_two_vlans_is_two_hosts_on_openflow_1_0", Protocols::OpenFlow10);
 }
 
-#[test]
 fn one_address_in_two_vlans_is_two_hosts_on_openflow_1_3() {
     clones_in_two_vlans("one_address_in_two_vlans_is_two_hosts_on_openflow_1_3", Protocols::OpenFlow13);
 }
