@@ -499,7 +499,7 @@ mod tests {
             "type",
             "type",
             "priority",
-            "`in_port` is like it",
+            "did you mean `in_port`?",
             "EOF",
             "version",
         ]) {
