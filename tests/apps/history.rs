@@ -8,7 +8,7 @@ use crate::key_value::{Delete, Get, Put, Store};
 use crate::routing::{Link, Routes, Routing};
 use crate::task_queue::{Done, Enqueue, Take, TaskQueues};
 use crate::traffic_engineering::{Decoupled, Naive, Network, Poll, Switch, SwitchJoined};
-use beehive::journal::Colony;
+use beehive::journal::LogState;
 use beehive::nom::apps::{LearningSwitch, NodeController};
 use beehive::nom::object::{Mac, NodeId, PortNo, Tag};
 use beehive::nom::sim::{SimulatedSwitch, frame};
@@ -111,7 +111,7 @@ async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> HistorySummary 
 
     let (history, mut log) = (History::new(), Vec::new());
     for life in 1.. {
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).expect("a log");
         let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
         let apps = (scenario.apps)().seed(42).journal(journal.clone(), colony);
         let hive = history.record(apps).start().expect("starts");

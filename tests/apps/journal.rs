@@ -3,7 +3,7 @@
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::hello::{Greeter, Hello};
-use beehive::journal::Colony;
+use beehive::journal::LogState;
 use beehive::testing::TestJournal;
 use beehive::{Builder, Hive};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const ACCOUNTS: u64 = 12;
 
 fn start(apps: Builder, seed: u64, refuse_one_in: u64, log: &[Vec<u8>]) -> (Hive, Arc<TestJournal>) {
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).expect("a log");
     let journal = TestJournal::start(seed, refuse_one_in, colony.last);
     (apps.seed(42).journal(journal.clone(), colony).start().expect("starts"), journal)
 }

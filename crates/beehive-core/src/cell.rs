@@ -1,6 +1,6 @@
 //! Ids of cells, bees and hives, and what a map says about a message.
 
-pub use beehive_protocol::{BeeId, CellId, CellSet, HiveId, PlaceId};
+pub use beehive_protocol::{AppId, BeeId, CellId, CellSet, HiveId, PlaceId};
 
 /// What a derived map says about one message in one app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -39,7 +39,7 @@ mod time {
 pub use app::{App, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
 pub use beehive_protocol::{Shape, Time};
-pub use cell::{BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
+pub use cell::{AppId, BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use hive::{
     Address, Answers, AppStatus, Asked, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus,

@@ -1,15 +1,15 @@
 //! Receivers of messages.
 
-use crate::HiveId;
+use crate::{AppId, HiveId};
 use serde::{Deserialize, Serialize};
 
-/// Something that can be sent to: an IO bee, or an app. A value like any other: store it, send it.
+/// A receiver of messages: an IO bee, or an app. A plain value: store it, send it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Address {
-    /// An IO bee of a hive.
+    /// An IO bee of a hive, by its number there.
     Io(HiveId, u64),
-    /// An app, by its number on the hive; which cells, its map says.
-    App(u16),
-    /// Somebody outside who waits for an answer, and cannot be sent to otherwise.
+    /// An app, by its position among the apps. The app's map decides which of its cells the message is for.
+    App(AppId),
+    /// A client outside that waits for an answer. It can be answered and not be sent to.
     Outside,
 }

@@ -1,15 +1,15 @@
-//! The one encoding of logs and peers. No other file knows which library writes the bytes.
+//! The encoding of everything in a log and between hives. No other file knows which library writes the bytes.
 
 use crate::limits;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes that are not what they should be.
+/// Why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What was being read.
+    /// The kind of value, such as "a log entry".
     pub what: &'static str,
-    /// What was wrong with it.
+    /// The reason.
     pub why: String,
 }
 
@@ -24,17 +24,18 @@ fn configuration() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
 }
 
-/// Encodes a value for a log or a peer.
+/// Encodes one key, row, value or message for a log or a peer.
 ///
 /// # Panics
 ///
-/// If it cannot be encoded: its `Serialize` refuses (a path that is not UTF-8), or it is too large to be read again. Nothing
-/// may go on as if it had been written down: what was about to be done is undone, as with any other panic.
+/// If the value cannot be encoded: its `Serialize` refuses it (a path that is not UTF-8), or it takes more than
+/// [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. The panic rolls the transaction back like any other, so nothing
+/// continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     must_encode(value, limits::RECORD_BYTES_MAX)
 }
 
-/// As [`encode`], for what is made of many values: a record, or all that a bee has.
+/// As [`encode`], for a record or the image of a bee: at most [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
 ///
 /// # Panics
 ///
@@ -49,7 +50,7 @@ fn must_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Vec<u8> {
     })
 }
 
-/// As [`encode`], with a limit of its own and an error instead of a panic.
+/// As [`encode`], with a given limit, and with an error instead of a panic.
 ///
 /// # Errors
 ///
@@ -62,11 +63,11 @@ pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<
     }
 }
 
-/// Decodes what [`encode`] made; all of the bytes must be used.
+/// Decodes what [`encode`] encoded. `what` names the kind of value in the error.
 ///
 /// # Errors
 ///
-/// If the bytes are not the encoding of a `T`.
+/// If the bytes are not exactly one `T`.
 pub fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
     match bincode::serde::decode_from_slice(bytes, configuration()) {
         Ok((value, used)) if used == bytes.len() => Ok(value),

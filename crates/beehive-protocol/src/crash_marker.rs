@@ -1,22 +1,22 @@
-//! The marker that a hive leaves while it runs, for the next start after a crash.
+//! The marker that a hive leaves while it runs, so that its next start finds the message that ended the process.
 
-use crate::{CellId, Fact};
+use crate::{CellId, MessageId};
 use serde::{Deserialize, Serialize};
 
-/// A message that may end the process.
+/// A message that may be a poison message: the process may have ended because of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Suspect {
     /// The message, or the sweep.
-    pub fact: Fact,
-    /// Of a sweep: the cell whose turn it is.
+    pub id: MessageId,
+    /// The cell that a sweep visits; none if the message is not a sweep.
     pub cell: Option<CellId>,
 }
 
-/// What a life of a hive leaves for the next one, should it end without a word.
+/// What one run of a hive leaves to its next start. A hive that stops in order removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// A message that is being run. Only messages that a life left unfinished which did not end well are noted.
+pub struct CrashMarker {
+    /// The message that is being handled. Set only while a hive that starts after a crash handles what was unfinished.
     pub running: Option<Suspect>,
-    /// Messages that ended the process when they were run, and are not run again.
+    /// Poison messages in quarantine: each has ended the process when it was handled, and is not handled again.
     pub set_aside: Vec<Suspect>,
 }

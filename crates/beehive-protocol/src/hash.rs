@@ -11,7 +11,7 @@ const fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Streaming folded-multiply hash of the wyhash family. Its output is part of the cluster's contract: it never changes.
+/// Streaming folded-multiply hash of the wyhash family. Its output is part of the protocol and never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct CellHasher(u64);
 

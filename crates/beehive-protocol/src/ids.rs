@@ -1,11 +1,16 @@
-//! Identifiers that have the same meaning on every hive.
+//! Identifiers: numbers that mean the same on every hive, each with a type of its own.
+//!
+//! Every type here is encoded as the bare number inside it, so a log does not grow by the types.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::fmt::{Display, Formatter};
 
-/// Identity of a cell: a 64-bit hash of (cluster seed, app, dictionary or fused key type, key). Two keys that collide
-/// are merely kept together.
+/// Identity of a cell: a 64-bit hash of (cluster seed, app, dictionary or fused key type, key).
+///
+/// Two keys whose hashes collide always have the same owner; nothing else follows from a collision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct CellId(pub u64);
 
 /// The cells of one message; up to three without an allocation.
@@ -13,38 +18,132 @@ pub type CellSet = SmallVec<[CellId; 3]>;
 
 /// A placement hint: equal for equal keys of equal type, whatever the app.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct PlaceId(pub u64);
 
 /// One process of the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct HiveId(pub u32);
 
-/// One logical thread that exclusively owns a set of cells of one app. Never used twice.
+/// One logical thread that exclusively owns a set of cells of one app. The registry uses each id once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct BeeId(pub u64);
 
-/// A message as a fact: the lane of its sender, its number there, and the app it goes to. True for ever, wherever.
+/// An app, by its position among the apps of the program. All hives of a cluster have the same apps in the same order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Fact {
-    /// The sender's number line.
-    pub lane: u64,
-    /// The message's number in it.
-    pub seq: u64,
-    /// Which of the messages that were made of that number without a record of their own; zero: the message itself.
-    pub part: u64,
-    /// The app, by its number.
-    pub app: u16,
+#[serde(transparent)]
+pub struct AppId(pub u16);
+
+/// A handler, by its position among the handlers of its app.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HandlerId(pub u16);
+
+/// A lane: the number line of one sender. Kafka calls it the producer id.
+///
+/// A bee's lane is fixed by its app and its id. A sender outside the hive (a socket, a client) gets a lane from its hive.
+/// See [`LaneId::of_bee`], [`LaneId::passing`] and [`LaneId::lasting`] for the layout.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LaneId(pub u64);
+
+/// The number of a message in its lane. Kafka calls it the sequence number. Consecutive messages of a sender have
+/// consecutive numbers.
+///
+/// Also used for a *floor*, the low-water mark of a lane: the sender sends nothing below it again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+/// Which of the messages that a stateless handler derived from one message.
+///
+/// A stateless handler writes no record, so what it emits has no number of its own in any lane. It keeps lane and number of
+/// the message from which it was derived, plus a part: a hash of the handlers it went through (see
+/// [`Part::derived`]). [`Part::WHOLE`] is the message itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Part(pub u64);
+
+/// Number of a log entry. Raft calls it the index.
+///
+/// A hive uses each number once, in increasing order; a number whose entry was refused is skipped. So the entries that took
+/// effect increase strictly, with gaps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryNumber(pub u64);
+
+/// Identity of one delivery: sender's lane, number, part, and the app that handles it.
+///
+/// It never changes, on whichever hive the message is handled and however often it is sent again. Receivers deduplicate by
+/// it (see [`DedupTable`](crate::DedupTable)).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct MessageId {
+    /// The sender's lane.
+    pub lane: LaneId,
+    /// The number of the message in its lane.
+    pub seq: Seq,
+    /// Which of the messages derived from that number; [`Part::WHOLE`] is the message itself.
+    pub part: Part,
+    /// The app that handles the message. A message that several apps handle has one id for each.
+    pub app: AppId,
 }
 
-impl std::fmt::Display for BeeId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "bee {}", self.0)
+impl Seq {
+    /// The first number of a lane.
+    pub const ZERO: Seq = Seq(0);
+
+    /// The next number. Stays at the largest number there is.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> Seq {
+        self.plus(1)
+    }
+
+    /// The number `count` further on. Stops at the largest number there is.
+    #[inline]
+    #[must_use]
+    pub const fn plus(self, count: u64) -> Seq {
+        Seq(self.0.saturating_add(count))
     }
 }
 
-impl std::fmt::Display for HiveId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "hive {}", self.0)
+impl Part {
+    /// The message itself.
+    pub const WHOLE: Part = Part(0);
+
+    /// Whether this is the message itself.
+    #[inline]
+    pub const fn is_whole(self) -> bool {
+        self.0 == Part::WHOLE.0
+    }
+}
+
+impl EntryNumber {
+    /// The number of the entry behind this one.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> EntryNumber {
+        EntryNumber(self.0.saturating_add(1))
+    }
+}
+
+impl From<u64> for EntryNumber {
+    fn from(number: u64) -> EntryNumber {
+        EntryNumber(number)
+    }
+}
+
+impl MessageId {
+    /// All ids of a lane, in order.
+    pub fn all_of(lane: LaneId) -> std::ops::RangeInclusive<MessageId> {
+        MessageId { lane, seq: Seq::ZERO, part: Part::WHOLE, app: AppId(0) }..=MessageId {
+            lane,
+            seq: Seq(u64::MAX),
+            part: Part(u64::MAX),
+            app: AppId(u16::MAX),
+        }
     }
 }
 
@@ -52,7 +151,35 @@ impl BeeId {
     /// Hash of the id for a hash table. Ids are handed out one after the other, so the low bits already differ; the
     /// product spreads the high bits.
     #[inline]
-    pub fn table_hash(self) -> u64 {
+    pub const fn table_hash(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl AppId {
+    /// Position in a list of the apps.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl HandlerId {
+    /// Position in a list of the app's handlers.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Display for BeeId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "bee {}", self.0)
+    }
+}
+
+impl Display for HiveId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "hive {}", self.0)
     }
 }

@@ -1,53 +1,53 @@
-//! State as data: redo operations of a transaction, images of cells, and their encoding.
+//! The cells of a bee as bytes: redo operations, images of cells, and the copy that a follower keeps.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One change of a committed transaction. Followers apply these; they do not run handlers.
+/// One change of a committed transaction: an entry of the redo log. Followers apply it and run no handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Op {
     /// Position of the dictionary in its app.
     pub dict: u32,
     /// Encoded key of the cell.
     pub key: Vec<u8>,
-    /// Encoded key of the row; none in a `Dict`.
+    /// Encoded key of the row. None: the dictionary is a `Dict`, whose cells have one value and no rows.
     pub row: Option<Vec<u8>>,
-    /// Encoded new value; none when it was removed.
+    /// Encoded new value. None: it was removed.
     pub value: Option<Vec<u8>>,
 }
 
-/// One cell of one dictionary as bytes.
+/// One cell of one dictionary, encoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellImage {
     /// Position of the dictionary in its app.
     pub dict: u32,
-    /// Encoded key.
+    /// Encoded key of the cell.
     pub key: Vec<u8>,
-    /// Encoded rows, in key order of their type; a `Dict`'s value is the row with the empty key.
+    /// Encoded rows, key and value. The value of a `Dict` is one row with an empty key.
     pub rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Op {
-    /// About what it takes in a record.
+    /// Estimate of the bytes that the change takes in a record.
     pub fn size(&self) -> usize {
-        const BESIDES: usize = 64;
+        const FIXED_FIELDS: usize = 64;
         let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
-        BESIDES + self.key.len() + optional(&self.row) + optional(&self.value)
+        FIXED_FIELDS + self.key.len() + optional(&self.row) + optional(&self.value)
     }
 }
 
-/// Rows of one cell: key → value.
+/// The rows of one cell: value by key, both encoded.
 type EncodedRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The committed cells of one bee as bytes: what a follower keeps, fed by redo operations.
+/// The committed cells of one bee, encoded. A follower keeps them up to date by applying redo operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedCells {
-    /// By dictionary and key.
+    /// Rows by dictionary and encoded key of the cell; no cell is empty.
     cells: BTreeMap<(u32, Vec<u8>), EncodedRows>,
 }
 
 impl EncodedCells {
-    /// Applies one committed change.
+    /// Applies one change.
     pub fn apply(&mut self, op: &Op) {
         let cell = (op.dict, op.key.clone());
         let row = op.row.clone().unwrap_or_default();
@@ -66,17 +66,17 @@ impl EncodedCells {
         }
     }
 
-    /// The dictionaries that have a cell, each once or more often.
+    /// The dictionaries that have a cell, in ascending order, once for each of their cells.
     pub fn dictionaries(&self) -> impl Iterator<Item = u32> {
         self.cells.keys().map(|(dict, _)| *dict)
     }
 
-    /// Takes over the cells of another bee.
+    /// Adds the cells of a bee that merged into this one.
     pub fn absorb(&mut self, other: EncodedCells) {
         self.cells.extend(other.cells)
     }
 
-    /// All cells.
+    /// All cells, ordered by dictionary and encoded key.
     pub fn images(&self) -> impl Iterator<Item = CellImage> {
         self.cells.iter().map(|((dict, key), rows)| CellImage {
             dict: *dict,

@@ -1,9 +1,51 @@
 //! What every hive of a cluster must agree on, as data and pure functions.
 //!
-//! The crate has no threads, no locks, no clock and no I/O: every function computes its result from its arguments.
+//! ```text
+//!   handlers ran                                                    a message has cells of
+//!        |                                                          no bee or of several bees
+//!        v                                                                  |
+//!   Record  --->  Entry  --->  journal  --->  LogState::apply          Proposal
+//!   (record)      number,      (a file, or    (log_state)                   |
+//!                 after        Raft; not         |                          v
+//!                              in this crate)    |  bees: cells,       Ownership::apply
+//!                                                |    DedupTable       (ownership)
+//!                                                |  outbox, sweeps          |
+//!                                                |  settings, Shapes        v
+//!                                                v                     Decision
+//!                                       the same on every hive
+//!
+//!   below both:  ids, lane (layout of lanes), hash, image (cells as bytes), shape, codec (bytes), limits
+//! ```
+//!
+//! Both state machines are total functions from a state and a command to a state: no threads, no locks, no clock, no
+//! randomness, no I/O. A hive alone feeds them from memory or a file; a cluster feeds them what Raft has committed. The traits
+//! by which a hive reaches its log and the registry are in `beehive-core` (`Journal`, `Registry`), which depends on this
+//! crate.
+//!
+//! # Words of the field
+//!
+//! | here | Raft or Kafka |
+//! |---|---|
+//! | [`Entry::number`], [`Entry::after`] | index of an entry, index of the previous entry |
+//! | `JournalEvents::released(upto)` | the commit index advanced |
+//! | `JournalEvents::aborted(last)` | the log was truncated behind `last` |
+//! | [`LogState`], [`LogState::apply`] | the replicated state machine, and its step |
+//! | [`LaneId`] | producer id |
+//! | [`Seq`] | sequence number |
+//! | *floor* of a lane | low-water mark: the sender sends nothing below it again |
+//! | [`DedupTable`] | the state that an idempotent producer has at a broker; a client session table |
+//! | [`Proposal`], [`Decision`] | client command to the registry's group, and its result |
+//! | [`CrashMarker`], [`Suspect`] | quarantine of poison messages |
+//!
+//! # Formats
+//!
+//! Logs outlive programs. `tests/golden.rs` compares the encoding of every record with bytes in `tests/golden_bytes.txt`; a
+//! change there is a change of the format.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+// the same inputs give the same state and the same bytes in every run
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod address;
 pub mod codec;
@@ -12,11 +54,11 @@ mod dedup;
 mod hash;
 mod ids;
 mod image;
-pub mod lane;
+mod lane;
 pub mod limits;
 mod log_state;
-mod ownership;
 mod record;
+mod registry;
 mod settings;
 mod shape;
 mod shapes;
@@ -24,15 +66,17 @@ mod time;
 
 pub use address::Address;
 pub use codec::DecodeError;
-pub use crash_marker::{Mark, Suspect};
-pub use dedup::Seen;
+pub use crash_marker::{CrashMarker, Suspect};
+pub use dedup::DedupTable;
 pub use hash::CellHasher;
-pub use ids::{BeeId, CellId, CellSet, Fact, HiveId, PlaceId};
+pub use ids::{
+    AppId, BeeId, CellId, CellSet, EntryNumber, HandlerId, HiveId, LaneId, MessageId, Part, PlaceId, Seq,
+};
 pub use image::{CellImage, EncodedCells, Op};
 pub use lane::Numbers;
-pub use log_state::{BeeImage, Colony, Sweep, Waiting};
-pub use ownership::{Decision, Ownership, Proposal};
+pub use log_state::{BeeImage, LogState, Sweep, Waiting};
 pub use record::{Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
+pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;
 pub use shape::Shape;
 pub use shapes::{AppShapes, Shapes};

@@ -1,9 +1,9 @@
-//! The state that a log folds to.
+//! The state that a log folds to: what a replicated log calls the state machine.
 
 use crate::codec::DecodeError;
-use crate::lane::{is_lasting, lane_of, part_of};
 use crate::{
-    BeeId, CellId, Emit, EncodedCells, Entry, Fact, Input, LoggedSettings, Record, Seen, Shapes, Time, Work,
+    AppId, BeeId, CellId, DedupTable, Emit, EncodedCells, Entry, EntryNumber, Input, LaneId, LoggedSettings,
+    MessageId, Record, Seq, Shapes, Time, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,24 +11,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One bee as a log describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeeImage {
-    /// The cells it owns.
+    /// The cells that it owns.
     pub cells: BTreeSet<CellId>,
-    /// What is in them.
+    /// The contents of the cells.
     pub state: EncodedCells,
-    /// The messages from elsewhere that it has handled.
-    pub seen: Seen,
-    /// The number that its lane goes on with.
-    pub next_seq: u64,
-    /// The time its handlers saw last.
+    /// The messages that it has handled and that did not come from the outbox of this log.
+    pub seen: DedupTable,
+    /// The next free number of its lane.
+    pub next_seq: Seq,
+    /// The latest time that its handlers saw.
     pub now: Time,
-    /// Lanes of bees that have merged into it, on which something was not handled when one last did.
-    pub heir_of: BTreeSet<u64>,
+    /// Lanes of bees that merged into this one and had unhandled messages at the last merge.
+    pub heir_of: BTreeSet<LaneId>,
 }
 
-/// A message that has been emitted and not been handled.
+/// An emitted message that has not been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Its place in the order in which everything of the colony was emitted.
+    /// Position of the message among all that the log ever emitted; counts from 1.
     pub order: u64,
     /// The message.
     pub emit: Emit,
@@ -37,56 +37,64 @@ pub struct Waiting {
 /// A sweep that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The message that every cell has a turn at.
+    /// The message that visits every cell.
     pub waiting: Waiting,
-    /// The first cell, in the order of [`sweep_order`], that it has not reached; none: it has reached all.
+    /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached; none: it has
+    /// reached all.
     pub next: Option<CellId>,
-    /// The cells that it has reached and that have not had their turn.
+    /// Cells that the sweep has reached and that have not handled it yet.
     pub open: BTreeSet<CellId>,
 }
 
-/// What a log of a colony folds to: the bees, the messages that are still to be handled, the sweeps that go on, and what
-/// has been handled without a bee.
+/// What a log folds to: the bees, the messages that still have to be handled, the sweeps that are under way, and what was
+/// handled without a bee.
+///
+/// Equal logs give equal states on every hive: [`LogState::apply`] depends on the entry and the state alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Colony {
+pub struct LogState {
     /// Number of the last entry that took effect.
-    pub last: u64,
-    /// The bees, by app and number.
-    pub bees: BTreeMap<(u16, BeeId), BeeImage>,
-    /// Messages that have been emitted and not been handled.
-    pub outbox: BTreeMap<Fact, Waiting>,
-    /// Sweeps that have begun and are not over.
-    pub sweeps: BTreeMap<Fact, Sweep>,
-    /// Messages emitted so far.
+    pub last: EntryNumber,
+    /// The bees.
+    pub bees: BTreeMap<(AppId, BeeId), BeeImage>,
+    /// Emitted messages that have not been handled.
+    pub outbox: BTreeMap<MessageId, Waiting>,
+    /// Sweeps that are not over.
+    pub sweeps: BTreeMap<MessageId, Sweep>,
+    /// Number of messages emitted so far.
     pub emitted: u64,
-    /// Of the lanes that may be gone on with from outside: their floors, and what was consumed without a bee.
-    pub seen: Seen,
-    /// What apps were set to last, by number.
-    pub settings: BTreeMap<u16, LoggedSettings>,
-    /// What everything in it is encoded like.
+    /// For lanes that may go on after a crash: their floors, and the messages that were consumed without a bee.
+    pub seen: DedupTable,
+    /// The latest settings, by app.
+    pub settings: BTreeMap<AppId, LoggedSettings>,
+    /// How everything in the log is encoded.
     pub shapes: Shapes,
 }
 
-impl Colony {
-    /// Applies an entry. Whether it took effect.
+impl LogState {
+    /// Applies an entry; returns whether it took effect.
+    ///
+    /// An entry that was executed on another state (`entry.after` is not the last entry that took effect) is ignored.
     pub fn apply(&mut self, entry: &Entry) -> bool {
         if entry.after != self.last {
             return false;
         }
+        debug_assert!(entry.number > self.last, "entry {:?} comes after {:?}", entry.number, self.last);
         self.last = entry.number;
+
         match &entry.record {
             Record::Work(work) => self.work(work),
             Record::Admit { app, handler, input, emits } => {
-                let mut others = Seen::default();
+                let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
-                    let fact = Fact { lane: input.lane, seq, part, app: *app };
-                    if self.outbox.remove(&fact).is_none() && is_lasting(input.lane) {
-                        others.insert(input.lane, seq, part_of(part, *app, *handler as usize))
+                    let id = MessageId { lane: input.lane, seq, part, app: *app };
+                    // a message of this log is consumed by leaving the outbox; only others can be sent again
+                    if self.outbox.remove(&id).is_none() && input.lane.is_lasting() {
+                        consumed.insert(input.lane, seq, part.derived(*app, *handler))
                     }
                 }
-                self.seen.absorb(others);
-                self.state_floor(input);
-                self.emitted(emits)
+                self.seen.absorb(consumed);
+                self.raise_floor(input);
+                self.emit(emits)
             }
             Record::Expand { sweep, cells, gone, next } => {
                 if let Some(open) = self.sweeps.get_mut(sweep) {
@@ -96,23 +104,9 @@ impl Colony {
                     });
                     open.next = *next;
                 }
-                self.close(sweep)
+                self.close_if_over(sweep)
             }
-            Record::Fuse { app, from, into } => {
-                if let Some(gone) = self.bees.remove(&(*app, *from)) {
-                    let target_lanes =
-                        self.bees.get_mut(&(*app, *into)).map(|bee| std::mem::take(&mut bee.heir_of));
-                    let lanes = gone.heir_of.into_iter().chain(target_lanes.into_iter().flatten());
-                    let lanes =
-                        lanes.chain([lane_of(*app, *from)]).filter(|lane| self.is_waited_on(*lane)).collect();
-                    let target = self.bees.entry((*app, *into)).or_default();
-                    target.cells.extend(gone.cells);
-                    target.state.absorb(gone.state);
-                    target.seen.absorb(gone.seen);
-                    target.now = target.now.max(gone.now);
-                    target.heir_of = lanes
-                }
-            }
+            Record::Fuse { app, from, into } => self.fuse(*app, *from, *into),
             Record::Release { app, bee, floors } => {
                 self.bees.remove(&(*app, *bee));
                 floors.iter().for_each(|(lane, floor)| self.seen.raise(*lane, *floor))
@@ -126,7 +120,7 @@ impl Colony {
             Record::Settings { settings } => {
                 for (app, new) in settings {
                     let known = self.settings.entry(*app).or_default();
-                    // two that began at once may come in either order
+                    // two changes that began at the same time may be logged in either order
                     if new.version > known.version {
                         known.clone_from(new)
                     }
@@ -136,13 +130,33 @@ impl Colony {
         true
     }
 
-    /// Whether something that was sent on a lane is still to be handled.
-    fn is_waited_on(&self, lane: u64) -> bool {
-        let (first, last) = (
-            Fact { lane, seq: 0, part: 0, app: 0 },
-            Fact { lane, seq: u64::MAX, part: u64::MAX, app: u16::MAX },
-        );
-        self.outbox.range(first..=last).next().is_some() || self.sweeps.range(first..=last).next().is_some()
+    /// Folds an encoded log. Entries without effect are ignored, as [`LogState::apply`] does.
+    ///
+    /// # Errors
+    ///
+    /// If an entry cannot be decoded.
+    pub fn replay<'a>(log: impl IntoIterator<Item = &'a [u8]>) -> Result<LogState, DecodeError> {
+        let mut state = LogState::default();
+        for bytes in log {
+            state.apply(&Entry::decode(bytes)?);
+        }
+
+        debug_assert!(state.has_one_owner_per_cell(), "a cell belongs to two bees of an app");
+        Ok(state)
+    }
+
+    /// Whether each cell belongs to at most one bee of its app. It does in every log that hives have written.
+    pub fn has_one_owner_per_cell(&self) -> bool {
+        let mut owned = BTreeSet::new();
+        let mut cells =
+            self.bees.iter().flat_map(|((app, _), bee)| bee.cells.iter().map(move |cell| (*app, *cell)));
+        cells.all(|cell| owned.insert(cell))
+    }
+
+    /// Whether a message or sweep that was sent on `lane` still has to be handled.
+    fn is_waited_on(&self, lane: LaneId) -> bool {
+        self.outbox.range(MessageId::all_of(lane)).next().is_some()
+            || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
 
     fn work(&mut self, work: &Work) {
@@ -151,139 +165,166 @@ impl Colony {
         work.ops.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
         bee.now = bee.now.max(work.now);
+
         for input in &work.inputs {
             for (seq, part) in input.messages() {
-                let fact = Fact { lane: input.lane, seq, part, app: work.app };
-                // what is in this log is consumed by the entry that takes it out
-                if self.outbox.remove(&fact).is_none() {
+                let id = MessageId { lane: input.lane, seq, part, app: work.app };
+                // a message of this log is consumed by leaving the outbox; only others can be sent again
+                if self.outbox.remove(&id).is_none() {
                     bee.seen.insert(input.lane, seq, part);
                 }
             }
             bee.seen.raise(input.lane, input.floor);
         }
-        work.inputs.iter().for_each(|input| self.state_floor(input));
+        work.inputs.iter().for_each(|input| self.raise_floor(input));
+
         for visited in &work.visits {
             if let Some(sweep) = self.sweeps.get_mut(&visited.sweep) {
                 visited.cells.iter().for_each(|cell| {
                     sweep.open.remove(cell);
                 })
             }
-            self.close(&visited.sweep)
+            self.close_if_over(&visited.sweep)
         }
-        self.emitted(&work.emits)
+        self.emit(&work.emits)
     }
 
-    /// The floor of a lane that may be gone on with is remembered also where no bee does.
-    fn state_floor(&mut self, input: &Input) {
-        if is_lasting(input.lane) {
+    fn fuse(&mut self, app: AppId, from: BeeId, into: BeeId) {
+        let Some(gone) = self.bees.remove(&(app, from)) else { return };
+        let of_target = self.bees.get_mut(&(app, into)).map(|bee| std::mem::take(&mut bee.heir_of));
+
+        // the target answers for all lanes that end in it, as long as something sent there is not handled
+        let lanes = gone.heir_of.into_iter().chain(of_target.into_iter().flatten());
+        let lanes = lanes.chain([LaneId::of_bee(app, from)]);
+        let lanes = lanes.filter(|lane| self.is_waited_on(*lane)).collect();
+
+        let target = self.bees.entry((app, into)).or_default();
+        target.cells.extend(gone.cells);
+        target.state.absorb(gone.state);
+        target.seen.absorb(gone.seen);
+        target.now = target.now.max(gone.now);
+        target.heir_of = lanes
+    }
+
+    /// Keeps the floor of a lane that may go on after a crash in the log itself: the bee that knows it may cease to exist.
+    fn raise_floor(&mut self, input: &Input) {
+        if input.lane.is_lasting() {
             self.seen.raise(input.lane, input.floor)
         }
     }
 
-    fn emitted(&mut self, emits: &[Emit]) {
+    fn emit(&mut self, emits: &[Emit]) {
         for emit in emits {
             self.emitted += 1;
             let waiting = Waiting { order: self.emitted, emit: emit.clone() };
+
             if emit.is_sweep {
                 let sweep = Sweep { waiting, next: Some(CellId(0)), open: BTreeSet::new() };
-                self.sweeps.insert(emit.fact, sweep);
+                self.sweeps.insert(emit.id, sweep);
             } else {
-                self.outbox.insert(emit.fact, waiting);
+                self.outbox.insert(emit.id, waiting);
             }
         }
     }
 
-    /// Forgets a sweep that is over.
-    fn close(&mut self, sweep: &Fact) {
+    fn close_if_over(&mut self, sweep: &MessageId) {
         if self.sweeps.get(sweep).is_some_and(|sweep| sweep.next.is_none() && sweep.open.is_empty()) {
             self.sweeps.remove(sweep);
         }
-    }
-
-    /// The colony that the bytes of a log describe. Entries that took no effect are passed over.
-    pub fn replay<'a>(log: impl IntoIterator<Item = &'a [u8]>) -> Result<Colony, DecodeError> {
-        let mut colony = Colony::default();
-        for bytes in log {
-            colony.apply(&Entry::decode(bytes)?);
-        }
-        Ok(colony)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Address, HiveId};
+    use crate::{Address, HiveId, Part};
+
+    const APP: AppId = AppId(0);
+
+    fn lane(bee: u64) -> LaneId {
+        LaneId::of_bee(APP, BeeId(bee))
+    }
 
     fn emit(bee: u64, seq: u64) -> Emit {
-        let fact = Fact { lane: lane_of(0, BeeId(bee)), seq, part: 0, app: 1 };
-        let (origin, sender) = (HiveId(0), Address::App(0));
-        let (name, bytes) = ("a message".to_string(), Vec::new());
         Emit {
-            fact,
-            name,
-            bytes,
+            id: MessageId { lane: lane(bee), seq: Seq(seq), part: Part::WHOLE, app: AppId(1) },
+            name: "a message".to_string(),
+            bytes: Vec::new(),
             at: None,
             is_sweep: false,
             position: None,
-            origin,
-            sender,
+            origin: HiveId(0),
+            sender: Address::App(APP),
             hops: 0,
             chain: 0,
             chance: 0,
         }
     }
 
-    fn work(bee: u64, emits: Vec<Emit>, inputs: Vec<Input>, app: u16) -> Record {
-        let (cells, visits, ops) = (vec![CellId(bee)], Vec::new(), Vec::new());
+    fn work(bee: u64, emits: Vec<Emit>, inputs: Vec<Input>, app: AppId) -> Record {
         Record::Work(Work {
             app,
             bee: BeeId(bee),
-            cells,
+            cells: vec![CellId(bee)],
             inputs,
-            visits,
-            ops,
+            visits: Vec::new(),
+            ops: Vec::new(),
             emits,
-            next_seq: 9,
+            next_seq: Seq(9),
             now: Time::ZERO,
         })
     }
 
-    /// A bee takes over the lanes of those that have merged into it, and of those that had merged into them, as long as
-    /// something that was sent there is not handled.
+    /// A bee takes over the lanes of those that merged into it, and of those that had merged into them, as long as a
+    /// message that was sent there is not handled.
     #[test]
     fn lanes_are_inherited_while_something_waits_there() {
-        let mut colony = Colony::default();
+        let mut state = LogState::default();
         let mut apply = |record| {
-            let (number, after) = (colony.last + 1, colony.last);
-            assert!(colony.apply(&Entry { number, after, record }));
-            colony.clone()
+            let (number, after) = (state.last.next(), state.last);
+            assert!(state.apply(&Entry { number, after, record }));
+            state.clone()
         };
         for bee in 1..=4 {
-            apply(work(bee, if bee == 3 { Vec::new() } else { vec![emit(bee, 0)] }, Vec::new(), 0));
+            apply(work(bee, if bee == 3 { Vec::new() } else { vec![emit(bee, 0)] }, Vec::new(), APP));
         }
-        let fuse = |from, into| Record::Fuse { app: 0, from: BeeId(from), into: BeeId(into) };
-        let heirs = |colony: &Colony, bee| colony.bees[&(0, BeeId(bee))].heir_of.clone();
-        let lanes = |bees: &[u64]| bees.iter().map(|bee| lane_of(0, BeeId(*bee))).collect::<BTreeSet<_>>();
+
+        let fuse = |from, into| Record::Fuse { app: APP, from: BeeId(from), into: BeeId(into) };
+        let heirs = |state: &LogState, bee| state.bees[&(APP, BeeId(bee))].heir_of.clone();
+        let lanes = |bees: &[u64]| bees.iter().map(|bee| lane(*bee)).collect::<BTreeSet<_>>();
         assert_eq!(heirs(&apply(fuse(1, 2)), 2), lanes(&[1]));
         assert_eq!(heirs(&apply(fuse(3, 4)), 4), lanes(&[]), "nothing waits there");
         assert_eq!(heirs(&apply(fuse(2, 4)), 4), lanes(&[1, 2]));
-        // what the first had sent is handled
-        let input = Input { lane: lane_of(0, BeeId(1)), floor: 0, seq: 0, count: 1, part: 0 };
-        apply(work(9, Vec::new(), vec![input], 1));
-        apply(work(5, Vec::new(), Vec::new(), 0));
+
+        // the message of the first bee is handled
+        let input = Input { lane: lane(1), floor: Seq(0), seq: Seq(0), count: 1, part: Part::WHOLE };
+        apply(work(9, Vec::new(), vec![input], AppId(1)));
+        apply(work(5, Vec::new(), Vec::new(), APP));
         assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));
     }
 
-    /// Those that a hive begins with and those that somebody gives it at once may be written in either order.
+    /// The settings that a hive starts with and those that an operator sets at the same time may be logged in either order.
     #[test]
     fn the_newest_settings_stay() {
-        let of = |version, table: &str| (0, LoggedSettings { version, table: table.into() });
-        let mut colony = Colony::default();
+        let of = |version, table: &str| (APP, LoggedSettings { version, table: table.into() });
+        let mut state = LogState::default();
         for (number, settings) in [(1, of(2, "a = 2")), (2, of(1, "a = 1"))] {
-            let record = Record::Settings { settings: vec![settings] };
-            assert!(colony.apply(&Entry { number, after: number - 1, record }));
+            let (number, after) = (EntryNumber(number), EntryNumber(number - 1));
+            assert!(state.apply(&Entry {
+                number,
+                after,
+                record: Record::Settings { settings: vec![settings] }
+            }));
         }
-        assert_eq!(colony.settings[&0], of(2, "a = 2").1);
+        assert_eq!(state.settings[&APP], of(2, "a = 2").1);
+    }
+
+    /// A number is used once. An entry whose number is not new comes from a hive that counts wrongly.
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic = "comes after")]
+    fn entry_numbers_increase() {
+        let mut state = LogState { last: EntryNumber(7), ..LogState::default() };
+        let record = Record::Retire { lanes: Vec::new() };
+        state.apply(&Entry { number: EntryNumber(7), after: EntryNumber(7), record });
     }
 }

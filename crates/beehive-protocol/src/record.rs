@@ -1,185 +1,202 @@
-//! The records of a log.
+//! The records of a log: what bees and hives write down, and the entries that carry them.
 
 use crate::codec::{DecodeError, decode, encode_many};
-use crate::{Address, BeeId, CellId, Fact, HiveId, LoggedSettings, Op, Shapes, Time};
+use crate::{
+    Address, AppId, BeeId, CellId, EntryNumber, HandlerId, HiveId, LaneId, LoggedSettings, MessageId, Op,
+    Part, Seq, Shapes, Time,
+};
 use serde::{Deserialize, Serialize};
 
-/// A message that was emitted and has to be handled by one app.
+/// A message that was emitted and that one app has to handle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emit {
-    /// What identifies it.
-    pub fact: Fact,
-    /// Stable name of its type.
+    /// Identity of the message at the app that handles it.
+    pub id: MessageId,
+    /// Stable name of the message's type.
     pub name: String,
-    /// The message.
+    /// The encoded message.
     pub bytes: Vec<u8>,
-    /// Not before this moment.
+    /// Earliest time of delivery, for a message that a timer sends; none: at once.
     pub at: Option<Time>,
-    /// It goes to every cell of a dictionary, each in its turn.
+    /// Whether the message goes to every cell of a dictionary, one cell after the other.
     pub is_sweep: bool,
-    /// Where in the chain of those that can answer it is; none: it is not passed on.
+    /// Position of the app in the chain of apps that can answer the message. None: the app does not pass it on.
     pub position: Option<u16>,
-    /// The hive where the chain of messages came in from outside.
+    /// The hive where the first message of the causal chain came in from outside.
     pub origin: HiveId,
-    /// Who sent it.
+    /// The sender, as the handler sees it.
     pub sender: Address,
-    /// Messages between the one from outside and this.
+    /// Number of messages between the first message of the causal chain and this one.
     pub hops: u16,
-    /// The chain of causes that it belongs to: the number of the message from outside that began it.
+    /// The causal chain that the message belongs to: the number of the message from outside that began it.
     pub chain: u64,
-    /// What chance is derived from when it is handled.
+    /// Seed of the random numbers that its handler draws.
     pub chance: u64,
 }
 
 impl Emit {
-    /// About what it takes in a record.
+    /// Estimate of the bytes that the message takes in a record.
     pub fn size(&self) -> usize {
-        const BESIDES: usize = 128;
-        BESIDES + self.name.len() + self.bytes.len()
+        const FIXED_FIELDS: usize = 128;
+        FIXED_FIELDS + self.name.len() + self.bytes.len()
     }
 }
 
-/// Messages of one lane that were consumed: `count` numbers from `seq` on, or one part of one number.
+/// Consumed messages of one lane: a run of `count` numbers from `seq` on, or one part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// The sender's number line.
-    pub lane: u64,
-    /// Below it, says the sender, all are done: of what is there nothing will be sent again. Zero: it says nothing.
-    pub floor: u64,
+    /// The sender's lane.
+    pub lane: LaneId,
+    /// The lane's low-water mark, as its sender stated it: the sender sends nothing below it again. Zero: not stated.
+    pub floor: Seq,
     /// The first number.
-    pub seq: u64,
-    /// So many numbers in a row.
+    pub seq: Seq,
+    /// Length of the run.
     pub count: u32,
-    /// As in [`Fact::part`]; not zero only with a count of one.
-    pub part: u64,
+    /// As in [`MessageId::part`]. A part other than [`Part::WHOLE`] comes with a count of one only.
+    pub part: Part,
 }
 
 impl Input {
-    /// The numbers, and the part.
-    pub fn messages(&self) -> impl Iterator<Item = (u64, u64)> {
-        (self.seq..self.seq.saturating_add(self.count as u64)).map(|seq| (seq, self.part))
+    /// The consumed numbers, each with the part.
+    pub fn messages(&self) -> impl Iterator<Item = (Seq, Part)> {
+        (self.seq.0..self.seq.plus(self.count as u64).0).map(|seq| (Seq(seq), self.part))
     }
 }
 
-/// Cells that a bee had its turn at a sweep for.
+/// Cells that a sweep has visited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visited {
     /// The sweep.
-    pub sweep: Fact,
+    pub sweep: MessageId,
     /// The cells.
     pub cells: Vec<CellId>,
 }
 
-/// What a run of transactions of one bee did, the stateless handlers included that ran because of it.
+/// Result of a run of transactions of one bee, including that of the stateless handlers that ran as part of it.
+///
+/// It is complete: a follower applies it without running a handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// The app, by its number.
-    pub app: u16,
+    /// The app.
+    pub app: AppId,
     /// The bee.
     pub bee: BeeId,
-    /// The cells it owns; those that the log knows of are left out.
+    /// Cells that the bee owns and that the log does not know to be its own yet.
     pub cells: Vec<CellId>,
-    /// The messages it consumed; those that nobody would send again are left out.
+    /// Messages that the bee consumed, without those that nobody would send again.
     pub inputs: Vec<Input>,
-    /// The turns at sweeps that it took.
+    /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
-    /// What it changed.
+    /// Changes of the bee's cells, in order: its redo log.
     pub ops: Vec<Op>,
-    /// What it emitted to journaled apps, in order.
+    /// Messages emitted to journaled apps, in order.
     pub emits: Vec<Emit>,
-    /// The number that its lane goes on with.
-    pub next_seq: u64,
-    /// The time its handlers saw.
+    /// The next free number of the bee's lane.
+    pub next_seq: Seq,
+    /// The time that the handlers saw.
     pub now: Time,
 }
 
-/// Something that happened in a colony.
+/// One change of the state that a log folds to (see [`LogState`](crate::LogState)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Record {
-    /// A bee has worked.
+    /// A bee handled messages.
     Work(Work),
-    /// A message was consumed without a bee: it began a sweep, or a stateless handler made others of it.
+    /// A message was consumed without a bee: it began a sweep, or a stateless handler derived others from it.
     Admit {
-        /// The app, by its number.
-        app: u16,
-        /// The handler, by its number.
-        handler: u16,
-        /// The message.
+        /// The app.
+        app: AppId,
+        /// The handler.
+        handler: HandlerId,
+        /// The consumed message.
         input: Input,
-        /// What is to be handled because of it.
+        /// Messages that have to be handled because of it.
         emits: Vec<Emit>,
     },
-    /// A sweep has gone on: these cells have their turn now.
+    /// A sweep advanced: it now visits these cells.
     Expand {
         /// The sweep.
-        sweep: Fact,
-        /// The cells whose turn it is.
+        sweep: MessageId,
+        /// Cells to be visited.
         cells: Vec<CellId>,
-        /// Cells whose turn it was, and which nobody owned any more.
+        /// Cells of earlier steps that lost their owner before they were visited. They are not visited any more.
         gone: Vec<CellId>,
         /// The first cell, in the order of [`sweep_order`], that the sweep has not reached; none: it has reached all.
         next: Option<CellId>,
     },
-    /// The cells of `from` are now with `into`.
+    /// Two bees merged: the cells of `from` now belong to `into`.
     Fuse {
-        /// The app.
-        app: u16,
-        /// The bee that is no more.
+        /// The app of both.
+        app: AppId,
+        /// The bee that ceased to exist.
         from: BeeId,
         /// The bee that has its cells.
         into: BeeId,
     },
-    /// The bee has given its cells back. Everything that it has seen is below these floors.
+    /// A bee gave its cells back and ceased to exist. Its sender lanes have passed every message that it had handled.
     Release {
         /// The app.
-        app: u16,
-        /// The bee that is no more.
+        app: AppId,
+        /// The bee.
         bee: BeeId,
-        /// Of lanes that may be gone on with: lane and floor.
-        floors: Vec<(u64, u64)>,
+        /// Low-water marks of the lanes that may go on after a crash ([`LaneId::is_lasting`]). The log keeps them, since
+        /// the bee no longer does.
+        floors: Vec<(LaneId, Seq)>,
     },
-    /// Nothing will ever come on these lanes again.
+    /// These lanes have ended: their senders never send anything again, so the log forgets what it knows of them.
     Retire {
         /// The lanes.
-        lanes: Vec<u64>,
+        lanes: Vec<LaneId>,
     },
-    /// Apps have other settings.
+    /// Apps have new settings.
     Settings {
-        /// The apps, by number, and what they have now.
-        settings: Vec<(u16, LoggedSettings)>,
+        /// The settings, by app.
+        settings: Vec<(AppId, LoggedSettings)>,
     },
-    /// What is written from here on is encoded like this.
+    /// What follows in the log is encoded in these shapes.
     Shapes(Shapes),
 }
 
-/// The order in which a sweep goes through the cells.
+/// Parts into which the cells are divided for a sweep, which visits one part after the other.
+pub const SWEEP_PARTS: u64 = 64;
+
+/// Sort key of a cell in the order in which a sweep visits the cells.
 pub fn sweep_order(cell: CellId) -> (u8, CellId) {
     (((cell.0 >> 48) % SWEEP_PARTS) as u8, cell)
 }
 
-/// Parts that the cells are divided into; a sweep goes through one after the other.
-pub const SWEEP_PARTS: u64 = 64;
-
-/// A record on its way into a log. It takes effect only if `after` is the number of the last one that did: so nothing
-/// can be committed that was executed on something that was not.
+/// A record on its way into a log.
+///
+/// It takes effect only if `after` is the number of the last entry that did: nothing is committed that was executed on
+/// top of something that was not. In Raft's words, `number` is the index of the entry and `after` the index of the
+/// previous one, which the hive checks again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Used once.
-    pub number: u64,
-    /// Number of the entry before it when it was executed.
-    pub after: u64,
-    /// What happened.
+    /// Number of this entry; used once.
+    pub number: EntryNumber,
+    /// Number of the entry on whose state the record was executed.
+    pub after: EntryNumber,
+    /// The change.
     pub record: Record,
 }
 
 impl Entry {
-    /// The entry as bytes.
+    /// Encodes the entry.
+    ///
+    /// # Panics
+    ///
+    /// If it takes more than [`ENCODED_BYTES_MAX`](crate::limits::ENCODED_BYTES_MAX) bytes.
     pub fn encode(&self) -> Vec<u8> {
         encode_many(self)
     }
 
-    /// The entry that [`Entry::encode`] made bytes of.
+    /// Decodes an entry that [`Entry::encode`] encoded.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not exactly one entry.
     pub fn decode(bytes: &[u8]) -> Result<Entry, DecodeError> {
         decode("a log entry", bytes)
     }

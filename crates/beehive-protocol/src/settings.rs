@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of an app as a log keeps them.
+/// One version of an app's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedSettings {
-    /// Counts from 1.
+    /// The version; counts from 1. Zero: the log has no settings of this app.
     pub version: u32,
-    /// The table, as TOML.
+    /// The app's table of the configuration, as TOML.
     pub table: String,
 }

@@ -1,24 +1,24 @@
-//! What a log says about the types of what is in it, and whether a program can read it.
+//! The schema of a log: how its values are encoded, and whether a program can read them.
 
-use crate::{Colony, Shape};
+use crate::{LogState, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The apps of the program that writes a log, by number, and its messages, by name: what they are encoded like.
+/// The schema of a log: how the program that writes it encodes dictionaries and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shapes {
-    /// The apps, in order: a log calls them by their number.
+    /// The apps. Their order counts: records name an app by its position.
     pub apps: Vec<AppShapes>,
-    /// The messages that some app handles.
+    /// The messages that some app handles, by the name of their type.
     pub messages: BTreeMap<String, Shape>,
 }
 
-/// What an app keeps.
+/// The dictionaries of an app.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppShapes {
-    /// Its name.
+    /// Name of the app.
     pub name: String,
-    /// Its dictionaries, in order: a log calls them by their number.
+    /// Name and shape of each dictionary. Their order counts: redo operations name a dictionary by its position.
     pub dictionaries: Vec<(String, Shape)>,
 }
 
@@ -27,21 +27,24 @@ const REMEDY: &str = "start the program that wrote the log, or give this one wha
     variants may be added at the end of an enumeration; what else is new belongs in a dictionary or message of its own";
 
 impl Shapes {
-    /// Whether a program with these shapes can read what is in a log; else what is in the way, and what to do about it.
+    /// Checks that a program with these shapes can read what a log holds. Dictionaries and messages that the log does not
+    /// hold may have any shape.
     ///
-    /// What a log does not hold may have changed as it likes.
-    pub fn read(&self, colony: &Colony) -> Result<(), String> {
-        let wrote = &colony.shapes;
-        for ((number, _), bee) in &colony.bees {
-            // a log from before shapes were kept says nothing
-            let Some(old) = wrote.apps.get(usize::from(*number)) else { continue };
-            let Some(new) = self.apps.get(usize::from(*number)) else {
+    /// # Errors
+    ///
+    /// Describes the first value that cannot be read, and the remedy.
+    pub fn read(&self, state: &LogState) -> Result<(), String> {
+        let wrote = &state.shapes;
+        for ((app, _), bee) in &state.bees {
+            // a log without shapes cannot be checked
+            let Some(old) = wrote.apps.get(app.index()) else { continue };
+            let Some(new) = self.apps.get(app.index()) else {
                 return Err(format!("it has bees of the app `{}`, which is not there", old.name));
             };
             if new.name != old.name {
                 return Err(format!(
-                    "its app number {number} is `{}`, and here it is `{}`: add the apps in the same order, new ones last",
-                    old.name, new.name
+                    "its app number {} is `{}`, and here it is `{}`: add the apps in the same order, new ones last",
+                    app.0, old.name, new.name
                 ));
             }
             let mut last = None;
@@ -49,7 +52,7 @@ impl Shapes {
                 self.reads_dictionary(old, new, dict as usize)?
             }
         }
-        let waiting = colony.outbox.values().chain(colony.sweeps.values().map(|sweep| &sweep.waiting));
+        let waiting = state.outbox.values().chain(state.sweeps.values().map(|sweep| &sweep.waiting));
         for waiting in waiting {
             let name = waiting.emit.name.split('@').next().unwrap_or_default();
             if let (Some(old), Some(new)) = (wrote.messages.get(name), self.messages.get(name)) {
@@ -79,7 +82,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BeeId, BeeImage, Op};
+    use crate::{AppId, BeeId, BeeImage, Op};
 
     fn shapes(dictionaries: &[(&str, Shape)]) -> Shapes {
         let dictionaries =
@@ -87,51 +90,39 @@ mod tests {
         Shapes { apps: vec![AppShapes { name: "bank".into(), dictionaries }], messages: BTreeMap::new() }
     }
 
-    fn colony(shapes: Shapes, dicts: &[u32]) -> Colony {
+    fn state(shapes: Shapes, dicts: &[u32]) -> LogState {
         let mut bee = BeeImage::default();
         for dict in dicts {
             bee.state.apply(&Op { dict: *dict, key: vec![1], row: None, value: Some(vec![2]) })
         }
-        Colony { shapes, bees: BTreeMap::from([((0, BeeId(1)), bee)]), ..Colony::default() }
+        LogState { shapes, bees: BTreeMap::from([((AppId(0), BeeId(1)), bee)]), ..LogState::default() }
     }
 
     #[test]
     fn what_a_log_holds_must_be_as_it_was_and_nothing_else() {
         let (number, text) = (Shape::of::<u64>(), Shape::of::<String>());
         let old = shapes(&[("accounts", number.clone()), ("names", text.clone())]);
-        assert_eq!(old.read(&colony(old.clone(), &[0, 1])), Ok(()));
+        assert_eq!(old.read(&state(old.clone(), &[0, 1])), Ok(()));
         let changed = shapes(&[("accounts", text.clone()), ("names", text.clone())]);
-        let why = changed.read(&colony(old.clone(), &[0])).unwrap_err();
+        let why = changed.read(&state(old.clone(), &[0])).unwrap_err();
         assert!(why.starts_with(
             "the dictionary `accounts` of app `bank` cannot be read: was u64 and is str. start"
         ));
-        assert_eq!(
-            changed.read(&colony(old.clone(), &[1])),
-            Ok(()),
-            "nothing is in the one that has changed"
-        );
+        assert_eq!(changed.read(&state(old.clone(), &[1])), Ok(()), "nothing is in the one that has changed");
         let between =
             shapes(&[("accounts", number.clone()), ("new", number.clone()), ("names", text.clone())]);
-        assert!(
-            between.read(&colony(old.clone(), &[1])).unwrap_err().contains("keep them in the same order")
-        );
+        assert!(between.read(&state(old.clone(), &[1])).unwrap_err().contains("keep them in the same order"));
         let behind = shapes(&[("accounts", number.clone()), ("names", text), ("new", number.clone())]);
-        assert_eq!(behind.read(&colony(old.clone(), &[0, 1])), Ok(()));
+        assert_eq!(behind.read(&state(old.clone(), &[0, 1])), Ok(()));
         let fewer = shapes(&[("accounts", number)]);
         assert!(
-            fewer
-                .read(&colony(old.clone(), &[1]))
-                .unwrap_err()
-                .contains("`names` of app `bank` is not there")
+            fewer.read(&state(old.clone(), &[1])).unwrap_err().contains("`names` of app `bank` is not there")
         );
         let mut renamed = old.clone();
         renamed.apps[0].name = "shop".into();
         assert!(
-            renamed
-                .read(&colony(old.clone(), &[0]))
-                .unwrap_err()
-                .contains("is `bank`, and here it is `shop`")
+            renamed.read(&state(old.clone(), &[0])).unwrap_err().contains("is `bank`, and here it is `shop`")
         );
-        assert_eq!(renamed.read(&colony(Shapes::default(), &[0])), Ok(()), "a log that says nothing");
+        assert_eq!(renamed.read(&state(Shapes::default(), &[0])), Ok(()), "a log that says nothing");
     }
 }

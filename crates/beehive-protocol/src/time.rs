@@ -1,16 +1,16 @@
-//! Time as handlers see it: a number that the platform hands out and the log keeps.
+//! Time as handlers see it: a number that the platform provides and the log records.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A moment, in nanoseconds since the start of 1970 (UTC) as the hive's clock tells it. Never runs backwards within a
+/// A moment, in nanoseconds since the start of 1970 (UTC), read from the hive's clock. It never runs backwards within a
 /// hive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
 impl Time {
-    /// The beginning of time; before every other moment.
+    /// The start of 1970: the earliest moment.
     pub const ZERO: Time = Time(0);
 
     /// The moment `nanoseconds` after the start of 1970.
@@ -23,7 +23,7 @@ impl Time {
         self.0
     }
 
-    /// Time that has passed since `earlier`; zero if that is later.
+    /// Time from `earlier` to this moment; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -3,11 +3,12 @@
 use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
-use crate::hive::admission::outside_lanes::lane_of;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::settings::Settings;
-use crate::hive::consensus::journal::{AppShapes, BeeImage, Colony, Journal, LoggedSettings, Record, Shapes};
+use crate::hive::consensus::journal::{
+    AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
+};
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
@@ -42,7 +43,7 @@ use tokio::sync::Notify;
 /// Starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
-type Bees = BTreeMap<(u16, BeeId), BeeImage>;
+type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
 /// Removes the bees of one app from the log's bees, and restores them.
 type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
@@ -53,9 +54,9 @@ struct Installing<'a> {
     seed: u64,
     settings: toml::Table,
     /// Settings that the log contains, by app.
-    logged: BTreeMap<u16, LoggedSettings>,
+    logged: BTreeMap<AppId, LoggedSettings>,
     /// Settings that must be written to the log.
-    new_settings: Vec<(u16, LoggedSettings)>,
+    new_settings: Vec<(AppId, LoggedSettings)>,
     registry: Option<MakeRegistry>,
     /// Number of the last log entry. No bee has a higher id.
     last: u64,
@@ -82,7 +83,7 @@ pub struct Builder {
     id: HiveId,
     credits: Option<u32>,
     stuck_after: Option<Duration>,
-    journal: Option<(Arc<dyn Journal>, Colony)>,
+    journal: Option<(Arc<dyn Journal>, LogState)>,
     snapshots_by_moment: bool,
     io: Vec<StartIo>,
     probe: Option<Arc<dyn Probe>>,
@@ -245,7 +246,7 @@ impl Builder {
     /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the
     /// state in it, and resends messages that were emitted and not handled. The apps, their order and the
     /// seed must be those of the log.
-    pub fn journal(mut self, journal: Arc<dyn Journal>, colony: Colony) -> Self {
+    pub fn journal(mut self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
         self.journal = Some((journal, colony));
         self
     }
@@ -306,7 +307,7 @@ impl Builder {
         };
         let io = Arc::new(IoBees::numbered_from(platform.random() >> 1));
         let seed = self.seed.unwrap_or_else(|| platform.random());
-        let (journal, mut colony) = self.journal.map_or((None, Colony::default()), |(j, c)| (Some(j), c));
+        let (journal, mut colony) = self.journal.map_or((None, LogState::default()), |(j, c)| (Some(j), c));
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::dispatch::inner::next_instance(),
@@ -353,7 +354,7 @@ impl Builder {
             logged: std::mem::take(&mut colony.settings),
             new_settings: Vec::new(),
             registry: self.registry,
-            last: colony.last,
+            last: colony.last.0,
             bees: &colony.bees,
             restore: Vec::new(),
             apps: Vec::new(),
@@ -385,7 +386,7 @@ impl Builder {
         seal.into_iter().for_each(|seal| seal(&hive.types));
         if let Some(((app, _), _)) = colony.bees.first_key_value() {
             return Err(StartError::Log {
-                why: format!("it has bees of app number {app}, which is not there"),
+                why: format!("it has bees of app number {}, which is not there", app.0),
             });
         }
         if let Some(link) = &hive.link {
@@ -399,7 +400,7 @@ impl Builder {
         recovery::send_again(&hive, &colony, &mut lanes)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if let Some(link) = &hive.link {
-            settings::settle(&hive, link, new_settings, colony.last > 0)
+            settings::settle(&hive, link, new_settings, colony.last > EntryNumber(0))
         }
         warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
@@ -421,12 +422,12 @@ impl Installing<'_> {
             return Ok(1);
         }
         let table = crate::hive::bee::settings::text(A::NAME, table)?;
-        let version = match self.logged.get(&app) {
+        let version = match self.logged.get(&AppId(app)) {
             Some(logged) if logged.table == table => return Ok(logged.version),
             Some(logged) => logged.version + 1,
             None => 1,
         };
-        self.new_settings.push((app, LoggedSettings { version, table }));
+        self.new_settings.push((AppId(app), LoggedSettings { version, table }));
         Ok(version)
     }
 
@@ -442,7 +443,8 @@ impl Installing<'_> {
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
-                let mine = self.bees.range((index, BeeId(0))..).take_while(|((app, _), _)| *app == index);
+                let mine =
+                    self.bees.range((AppId(index), BeeId(0))..).take_while(|((app, _), _)| app.0 == index);
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, self.last)))
             }
@@ -462,8 +464,8 @@ impl Installing<'_> {
         }
         let restored = runtime.clone();
         self.restore.push(Box::new(move |bees, lanes| {
-            bees.extract_if(.., |(app, _), _| *app == index).try_for_each(|((_, bee), image)| {
-                let lane = lanes.of_bee(lane_of(index, bee), &image.heir_of);
+            bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
+                let lane = lanes.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
                 restored.restore(bee, image, lane)
             })
         }));

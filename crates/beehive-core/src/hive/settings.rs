@@ -8,7 +8,7 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::builder::StartError;
-use crate::hive::consensus::journal::{LoggedSettings, Record};
+use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::{Link, Place};
 use crate::hive::message::batch::{Address, Batch, Source};
@@ -161,7 +161,7 @@ impl HiveInner {
         }
         let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
         if let Some(link) = &self.link {
-            let settings = changes.iter().map(|change| (change.app, change.logged.clone())).collect();
+            let settings = changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect();
             link.commit(Record::Settings { settings }).await
         }
         if self.is_stopped() {
@@ -188,7 +188,7 @@ impl HiveInner {
         self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
             let batch =
                 Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });
-            kind.send(&batch, 0..1, Address::App(app), cx)
+            kind.send(&batch, 0..1, Address::App(AppId(app)), cx)
         })
     }
 }
@@ -199,7 +199,7 @@ impl HiveInner {
 pub(crate) fn settle(
     hive: &Arc<HiveInner>,
     link: &Arc<Link>,
-    new: Vec<(u16, LoggedSettings)>,
+    new: Vec<(AppId, LoggedSettings)>,
     goes_on: bool,
 ) {
     let (hive, link) = (Hive(hive.clone()), link.clone());
@@ -211,7 +211,7 @@ pub(crate) fn settle(
     }))
 }
 
-async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(u16, LoggedSettings)>, goes_on: bool) {
+async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
     // holds back a concurrent change, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
     if !new.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
-use crate::hive::consensus::journal::Entry;
+use crate::hive::consensus::journal::{Entry, EntryNumber};
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::message::ErrorKind;
 use crate::state::CellImage;
@@ -187,7 +187,7 @@ impl History {
     /// # Panics
     /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
-        let numbers: BTreeSet<u64> = log
+        let numbers: BTreeSet<EntryNumber> = log
             .iter()
             .map(|bytes| match Entry::decode(bytes) {
                 Ok(entry) => entry.number,

@@ -1,7 +1,7 @@
 //! A journal for tests that misbehaves as much as a real one may: it commits late and in batches, and refuses
 //! entries at random.
 
-use crate::hive::consensus::journal::{Entry, Journal, JournalEvents, Mark};
+use crate::hive::consensus::journal::{CrashMarker, Entry, EntryNumber, Journal, JournalEvents};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::time::Duration;
 struct State {
     arrived: VecDeque<Entry>,
     log: Vec<Vec<u8>>,
-    last: u64,
+    last: EntryNumber,
     events: Option<Arc<dyn JournalEvents>>,
     random: u64,
-    mark: Option<Mark>,
+    mark: Option<CrashMarker>,
 }
 
 impl State {
@@ -41,9 +41,9 @@ impl TestJournal {
     /// Starts a journal that continues after entry number `last`, refuses one entry in `refuse_one_in` (0:
     /// none), and takes its random choices from `seed`.
     #[expect(clippy::disallowed_methods, reason = "it commits late in real time, on a thread of its own")]
-    pub fn start(seed: u64, refuse_one_in: u64, last: u64) -> Arc<TestJournal> {
+    pub fn start(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
         let journal = Arc::new(TestJournal {
-            state: Mutex::new(State { random: seed | 1, last, ..State::default() }),
+            state: Mutex::new(State { random: seed | 1, last: last.into(), ..State::default() }),
             refuse_one_in: AtomicU64::new(refuse_one_in),
             stopped: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
@@ -104,7 +104,7 @@ impl TestJournal {
 
     /// Sets the crash marker that the previous incarnation is supposed to have left. Call it before the hive
     /// starts.
-    pub fn leave(&self, mark: Option<Mark>) {
+    pub fn leave(&self, mark: Option<CrashMarker>) {
         self.state.lock().mark = mark
     }
 
@@ -150,11 +150,11 @@ impl Journal for TestJournal {
         self.state.lock().events = Some(events)
     }
 
-    fn mark(&self, mark: Option<&Mark>) {
+    fn mark(&self, mark: Option<&CrashMarker>) {
         self.state.lock().mark = mark.cloned()
     }
 
-    fn marked(&self) -> Option<Mark> {
+    fn marked(&self) -> Option<CrashMarker> {
         self.state.lock().mark.clone()
     }
 }

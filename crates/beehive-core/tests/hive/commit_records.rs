@@ -2,7 +2,7 @@
 //! lost or duplicated.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Address, App, Ctx, Dict, Hive, Message, handlers};
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ impl Book {
 const KINDS: u8 = 12;
 const MESSAGES: u64 = 200;
 
-fn start(journal: &std::sync::Arc<TestJournal>, colony: Colony) -> Hive {
+fn start(journal: &std::sync::Arc<TestJournal>, colony: LogState) -> Hive {
     Hive::builder()
         .app::<Front>()
         .app::<Relay>()
@@ -203,7 +203,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
         for life in 0..6 {
             let last_life = life == 5;
             log = on_workers(3, async {
-                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                 replayed += colony.outbox.len();
                 let refuse = if last_life { 0 } else { 30 };
                 let journal = TestJournal::start(run * 100 + life, refuse, colony.last);
@@ -252,7 +252,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
             });
         }
 
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
 
@@ -304,7 +304,7 @@ fn messages_of_a_stateless_handler_are_held_until_the_record_of_its_sender_is_co
         let hive = Hive::builder()
             .app::<Door>()
             .app::<Bell>()
-            .journal(journal.clone(), Colony::default())
+            .journal(journal.clone(), LogState::default())
             .start()
             .unwrap();
 
@@ -388,7 +388,7 @@ fn a_value_that_cannot_be_recorded_harms_its_own_message_only() {
     on_workers(2, async {
         let journal = TestJournal::start(9, 20, 0);
         let hive =
-            Hive::builder().app::<Cactus>().journal(journal.clone(), Colony::default()).start().unwrap();
+            Hive::builder().app::<Cactus>().journal(journal.clone(), LogState::default()).start().unwrap();
         let mut io = hive.io();
         for number in 0..99 {
             io.emit(Plain(number))
@@ -409,7 +409,7 @@ fn a_value_that_cannot_be_recorded_harms_its_own_message_only() {
 
         assert_eq!(hive.request(Sum(0)).await.unwrap(), want);
         journal.stop();
-        let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty());
         hive.stop(Duration::ZERO).await;
     })

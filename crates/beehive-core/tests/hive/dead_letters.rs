@@ -154,7 +154,7 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
         assert_eq!((of_order.cause.sender, of_order.cause.handler), (io.address(), None));
         assert_eq!((of_order.cause.hops, of_order.cause.origin), (0, hive.id()));
         assert_eq!((of_parcel.app, of_parcel.handler, of_parcel.cause.hops), ("office", "parcel", 1));
-        assert_eq!(of_parcel.cause.sender, Address::App(1));
+        assert_eq!(of_parcel.cause.sender, Address::App(beehive_core::AppId(1)));
         assert_eq!(of_parcel.cause.handler, Some(("workshop", "order", "Order")));
 
         // Both came in the same batch, and each began a chain of its own.

@@ -2,7 +2,7 @@
 //! with their number.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::{Colony, Entry};
+use beehive_core::journal::{Entry, LogState};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Busy, Ctx, Dict, Hive, Message, handlers, limits};
 use std::sync::Arc;
@@ -49,16 +49,16 @@ impl Counter {
 const SEED: u64 = 7;
 const LANE: u64 = 5;
 
-fn begin(journal: &Arc<TestJournal>, colony: Colony) -> Hive {
+fn begin(journal: &Arc<TestJournal>, colony: LogState) -> Hive {
     Hive::builder().app::<Counter>().seed(SEED).journal(journal.clone(), colony).start().unwrap()
 }
 
-fn replay(log: &[Vec<u8>]) -> Colony {
-    Colony::replay(log.iter().map(Vec::as_slice)).unwrap()
+fn replay(log: &[Vec<u8>]) -> LogState {
+    LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
 /// Size of the deduplication sets of all bees of a log, and of the log itself.
-fn remembered(colony: &Colony) -> usize {
+fn remembered(colony: &LogState) -> usize {
     colony.bees.values().map(|bee| bee.seen.size()).sum::<usize>() + colony.seen.size()
 }
 
@@ -149,7 +149,7 @@ async fn check(hive: &Hive, messages: u64) {
 fn a_message_sent_twice_is_handled_once() {
     on_workers(3, async {
         let journal = TestJournal::start(3, 30, 0);
-        let hive = begin(&journal, Colony::default());
+        let hive = begin(&journal, LogState::default());
         let mut ios = [hive.io(), hive.io()];
         ios.iter_mut().for_each(|io| io.resume(LANE, 0));
         for first in (0..4_000).step_by(20) {
@@ -213,7 +213,7 @@ fn messages_handled_by_a_retired_bee_are_not_handled_again() {
 fn a_sender_that_ended_is_forgotten_everywhere() {
     on_workers(2, async {
         let journal = TestJournal::start(5, 20, 0);
-        let hive = begin(&journal, Colony::default());
+        let hive = begin(&journal, LogState::default());
         for connection in 0..300u64 {
             let mut io = hive.io();
             if connection % 3 == 0 {
@@ -259,7 +259,7 @@ fn a_sender_that_ended_is_forgotten_everywhere() {
 fn senders_of_an_earlier_incarnation_are_retired() {
     let log = on_workers(2, async {
         let journal = TestJournal::start(5, 0, 0);
-        let hive = begin(&journal, Colony::default());
+        let hive = begin(&journal, LogState::default());
         let ios: Vec<_> = (0..50).map(|_| hive.io()).collect();
 
         for (at, mut io) in ios.into_iter().enumerate() {
@@ -305,7 +305,7 @@ fn a_journal_that_commits_nothing_stops_its_senders_at_the_window() {
         let hive = Hive::builder()
             .app::<Counter>()
             .credits(1 << 20)
-            .journal(journal.clone(), Colony::default())
+            .journal(journal.clone(), LogState::default())
             .start()
             .unwrap();
 

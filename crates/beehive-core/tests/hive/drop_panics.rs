@@ -2,7 +2,7 @@
 //! bees and the hive continue.
 
 use crate::load::{On, credits_are_back, on_workers, start, unheard};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Mapper, Message, Table, handlers};
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,7 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
             let journal = journaled.then(|| TestJournal::start(3, 0, 0));
             let builder = Hive::builder().app::<Echo>();
             let builder = match &journal {
-                Some(journal) => builder.journal(journal.clone(), Colony::default()),
+                Some(journal) => builder.journal(journal.clone(), LogState::default()),
                 None => builder,
             };
 

@@ -3,7 +3,7 @@
 //! deviations.
 
 use crate::load::{Chance, On, on_workers, start};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::{Deviation, Fault, History, HistorySummary, TestJournal, shake};
 use beehive_core::{App, Builder, Ctx, Dict, Error, Hive, Message, Table, handlers};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -309,7 +309,7 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
         let lives = 4;
         for life in 0..lives {
             on_workers(3, async {
-                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                 let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
                 let hive = history.record(apps().journal(journal.clone(), colony)).start().unwrap();
                 let shaking = shake(&hive, seed, MERGES);

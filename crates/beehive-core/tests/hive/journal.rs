@@ -1,7 +1,7 @@
 //! A hive with a journal that is killed at any moment and starts again from the bytes of its log.
 
 use crate::load::{Chance, on_workers};
-use beehive_core::journal::{Colony, Mark};
+use beehive_core::journal::{CrashMarker, LogState};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::time::Duration;
@@ -97,14 +97,14 @@ fn killed_at_any_moment_everything_is_handled_once() {
         for life in 0..6 {
             let last_life = life == 5;
             log = on_workers(3, async {
-                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                 let journal =
                     TestJournal::start(run * 100 + life, if last_life { 0 } else { 40 }, colony.last);
 
                 if run % 2 == 0 && life > 0 {
                     // A marker tells these incarnations that the previous one crashed, so they run unfinished
                     // messages one at a time.
-                    journal.leave(Some(Mark::default()))
+                    journal.leave(Some(CrashMarker::default()))
                 }
 
                 let hive = Hive::builder()
@@ -140,7 +140,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
             });
         }
 
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
 }

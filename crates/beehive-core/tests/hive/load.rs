@@ -1,6 +1,6 @@
 //! Test support: a hive on a number of workers, with or without a misbehaving journal.
 
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
 use beehive_core::testing::TestJournal;
 use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
@@ -58,7 +58,7 @@ pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>
         On::Memory => (builder.start().unwrap(), None),
         On::Journal => {
             let journal = TestJournal::start(0x1234_5678_9abc, 50, 0);
-            (builder.journal(journal.clone(), Colony::default()).start().unwrap(), Some(journal))
+            (builder.journal(journal.clone(), LogState::default()).start().unwrap(), Some(journal))
         }
     }
 }

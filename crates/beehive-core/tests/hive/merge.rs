@@ -2,7 +2,7 @@
 //! conserved.
 
 use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start, unheard};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
 use std::sync::Arc;
@@ -332,12 +332,12 @@ fn time_does_not_run_backwards_when_bees_merge() {
             builder.journal(journal.clone(), colony).start().unwrap()
         };
 
-        let hive = begin(&journal, Colony::default(), HOUR);
+        let hive = begin(&journal, LogState::default(), HOUR);
         let late = hive.request(Keep { keys: vec![1], milliseconds: 0 }).await.unwrap();
         hive.stop(Duration::from_secs(5)).await;
         journal.stop();
 
-        let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
         let journal = TestJournal::start(8, 0, colony.last);
         let hive = begin(&journal, colony, Duration::ZERO);
         let early = hive.request(Keep { keys: vec![2, 3], milliseconds: 0 }).await.unwrap();

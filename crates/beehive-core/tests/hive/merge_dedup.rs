@@ -2,7 +2,7 @@
 //! incarnation or the next.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{Colony, Entry, Journal, JournalEvents};
+use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ impl Counter {
 const LANE: u64 = 5;
 const KEYS: u64 = 6;
 
-fn begin(journal: Arc<dyn Journal>, colony: Colony) -> Hive {
+fn begin(journal: Arc<dyn Journal>, colony: LogState) -> Hive {
     Hive::builder().app::<Counter>().seed(7).journal(journal, colony).start().unwrap()
 }
 
@@ -81,7 +81,7 @@ fn messages_handled_before_a_merge_are_not_handled_again() {
     HELD.store(true, Ordering::Release);
     on_workers(3, async {
         let journal = TestJournal::start(3, 0, 0);
-        let hive = begin(journal.clone(), Colony::default());
+        let hive = begin(journal.clone(), LogState::default());
         let (mut io, mut again) = (hive.io(), hive.io());
         io.resume(LANE, 0);
         io.emit(Block);
@@ -108,7 +108,7 @@ fn messages_handled_before_a_merge_are_not_handled_again() {
 fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
     let log = on_workers(2, async {
         let journal = TestJournal::start(4, 0, 0);
-        let hive = begin(journal.clone(), Colony::default());
+        let hive = begin(journal.clone(), LogState::default());
         let mut io = hive.io();
         io.resume(LANE, 0);
 
@@ -120,7 +120,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
 
         let fused = || {
             let log = journal.log();
-            let of_colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let of_colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
             of_colony.bees.len() == 1
         };
 
@@ -131,7 +131,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
         log
     });
 
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
     on_workers(2, async {
         let journal = TestJournal::start(5, 0, colony.last);
         let hive = begin(journal.clone(), colony);
@@ -184,7 +184,7 @@ impl Journal for Patient {
 fn a_duplicate_is_not_done_before_the_first_is_committed() {
     on_workers(2, async {
         let journal = Arc::new(Patient::default());
-        let hive = begin(journal.clone(), Colony::default());
+        let hive = begin(journal.clone(), LogState::default());
         let (mut io, mut again) = (hive.io(), hive.io());
         io.resume(LANE, 0);
         io.emit(Count { key: 1 });

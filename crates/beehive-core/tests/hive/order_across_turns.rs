@@ -1,7 +1,7 @@
 //! Order of messages while a bee does not run: at the end of a turn, or because it is idle.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers};
 use std::time::Duration;
@@ -291,7 +291,7 @@ fn messages_of_a_merged_bee_are_resent_in_order() {
         let log = on_workers(3, async {
             let journal = TestJournal::start(5, 0, 0);
             let builder = Hive::builder().app::<Relays>().app::<Ledger>().seed(1);
-            let hive = builder.journal(journal.clone(), Colony::default()).start().unwrap();
+            let hive = builder.journal(journal.clone(), LogState::default()).start().unwrap();
             for key in [1, 2] {
                 hive.request_within(LIMIT, Put { key, number: 0 }).await.unwrap();
             }
@@ -316,7 +316,7 @@ fn messages_of_a_merged_bee_are_resent_in_order() {
         });
 
         on_workers(3, async {
-            let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
             assert!(colony.outbox.len() >= 3, "what waits is in the log: {:?}", colony.outbox.keys());
 
             let journal = TestJournal::start(6, 0, colony.last);

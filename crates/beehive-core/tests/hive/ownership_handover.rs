@@ -2,7 +2,7 @@
 //! cells does. So in every prefix of the log a cell has one owner, which knows what was handled there.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{Colony, Entry};
+use beehive_core::journal::{Entry, LogState};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use std::collections::BTreeMap;
@@ -33,12 +33,12 @@ impl Notes {
 
 const KEYS: u64 = 40;
 
-fn begin(journal: Arc<TestJournal>, colony: Colony) -> Hive {
+fn begin(journal: Arc<TestJournal>, colony: LogState) -> Hive {
     Hive::builder().app::<Notes>().seed(7).journal(journal, colony).start().unwrap()
 }
 
 /// Returns the owners of each cell that has more than one.
-fn shared(colony: &Colony) -> Vec<Vec<u64>> {
+fn shared(colony: &LogState) -> Vec<Vec<u64>> {
     let mut owners: BTreeMap<_, Vec<u64>> = BTreeMap::new();
     for ((_, bee), image) in &colony.bees {
         image.cells.iter().for_each(|cell| owners.entry(*cell).or_default().push(bee.0))
@@ -65,7 +65,7 @@ async fn touch_all(hive: &Hive) {
 fn life(seed: u64) -> Vec<Vec<u8>> {
     on_workers(3, async {
         let journal = TestJournal::start(seed, 8, 0);
-        let hive = begin(journal.clone(), Colony::default());
+        let hive = begin(journal.clone(), LogState::default());
         touch_all(&hive).await;
         eventually("some end", Duration::from_secs(20), || hive.status().apps[0].bees_retired > 0).await;
         for key in 0..KEYS {
@@ -80,7 +80,7 @@ fn life(seed: u64) -> Vec<Vec<u8>> {
 }
 
 /// Returns how many messages a hive handles that resumes from this state and receives all messages again.
-fn handled_again(colony: &Colony) -> u64 {
+fn handled_again(colony: &LogState) -> u64 {
     on_workers(3, async {
         let journal = TestJournal::start(7, 0, colony.last);
         let hive = begin(journal.clone(), colony.clone());
@@ -95,7 +95,7 @@ fn handled_again(colony: &Colony) -> u64 {
 #[test]
 fn the_next_owner_of_a_retired_bees_cells_comes_after_it_in_the_log() {
     for seed in 1..=20 {
-        let mut colony = Colony::default();
+        let mut colony = LogState::default();
         for entry in life(seed) {
             colony.apply(&Entry::decode(&entry).unwrap());
             let shared = shared(&colony);

@@ -2,7 +2,7 @@
 //! message.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{Colony, Entry, Journal, JournalEvents, Mark};
+use beehive_core::journal::{CrashMarker, Entry, Journal, JournalEvents, LogState};
 use beehive_core::{App, Ctx, Dict, Error, ErrorKind, Hive, Message, handlers};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -19,7 +19,7 @@ struct FileJournal {
 }
 
 impl FileJournal {
-    fn open(directory: &Path) -> (Arc<FileJournal>, Colony) {
+    fn open(directory: &Path) -> (Arc<FileJournal>, LogState) {
         let path = directory.join("log");
         let log = std::fs::read(&path).unwrap_or_default();
         let mut rest = log.as_slice();
@@ -32,7 +32,7 @@ impl FileJournal {
             rest = more
         }
 
-        let colony = Colony::replay(entries).unwrap();
+        let colony = LogState::replay(entries).unwrap();
         let (sender, receiver) = mpsc::channel::<Entry>();
         let journal = Arc::new(FileJournal {
             directory: directory.to_path_buf(),
@@ -64,15 +64,15 @@ impl Journal for FileJournal {
     fn attach(&self, events: Arc<dyn JournalEvents>) {
         let _ = self.events.set(events);
     }
-    fn mark(&self, mark: Option<&Mark>) {
+    fn mark(&self, mark: Option<&CrashMarker>) {
         let bytes = serde_json::to_vec(&mark).unwrap();
         let new = self.directory.join("mark.new");
         std::fs::write(&new, bytes).unwrap();
         std::fs::rename(new, self.directory.join("mark")).unwrap()
     }
-    fn marked(&self) -> Option<Mark> {
+    fn marked(&self) -> Option<CrashMarker> {
         let bytes = std::fs::read(self.directory.join("mark")).ok()?;
-        serde_json::from_slice::<Option<Mark>>(&bytes).unwrap()
+        serde_json::from_slice::<Option<CrashMarker>>(&bytes).unwrap()
     }
 }
 
@@ -185,7 +185,7 @@ struct Told {
 
 async fn live(directory: &Path, way: Way) {
     let (journal, colony) = FileJournal::open(directory);
-    let fresh = colony.last == 0;
+    let fresh = colony.last.0 == 0;
     let builder = Hive::builder().seed(7).app::<Front>().app::<Back>();
     let hive = builder.journal(journal.clone(), colony).start().unwrap();
     let mut io = hive.io();

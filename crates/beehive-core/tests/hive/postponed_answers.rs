@@ -2,7 +2,7 @@
 //! continues, and the log keeps the message until it is handled to completion.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, Result, handlers, limits};
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Third {
 }
 
 fn start(log: &[Vec<u8>], refuse_one_in: u64) -> (Hive, Arc<TestJournal>) {
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(7 + log.len() as u64, refuse_one_in, colony.last);
     let builder = Hive::builder().app::<First>().app::<Second>().app::<Third>().seed(7);
     (builder.journal(journal.clone(), colony).start().unwrap(), journal)
@@ -201,7 +201,7 @@ fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
         journal.log()
     });
 
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
     assert_eq!(colony.outbox.len(), 1, "the log remembers what is put off, and nothing else");
 
     on_workers(2, async {
@@ -223,7 +223,7 @@ fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
 
         let journal_log = journal.log();
         let all = log.iter().chain(&journal_log).map(Vec::as_slice);
-        assert!(Colony::replay(all).unwrap().outbox.is_empty());
+        assert!(LogState::replay(all).unwrap().outbox.is_empty());
     })
 }
 
@@ -283,7 +283,7 @@ fn a_message_postponed_by_a_stateless_handler_completes_once() {
             });
         }
 
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.outbox.is_empty(), "run {run}");
     }
 }

@@ -2,7 +2,7 @@
 //! all or nothing, and a log keeps it.
 
 use crate::load::{On, eventually, on_workers, start};
-use beehive_core::journal::{Colony, Entry, Record};
+use beehive_core::journal::{Entry, LogState, Record};
 use beehive_core::testing::TestJournal;
 use beehive_core::{
     App, Builder, Config, Ctx, Dict, Hive, Message, ReconfigureError, Reconfigured, Table, handlers,
@@ -226,12 +226,12 @@ fn logged(journal: &TestJournal) -> Vec<(u32, String)> {
     records.flatten().map(|(_, logged)| (logged.version, logged.table)).collect()
 }
 
-fn colony(journal: &TestJournal) -> Colony {
+fn colony(journal: &TestJournal) -> LogState {
     let log = journal.log();
-    Colony::replay(log.iter().map(Vec::as_slice)).unwrap()
+    LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-fn goes_on(table: toml::Table, colony: Colony) -> (Hive, Arc<TestJournal>) {
+fn goes_on(table: toml::Table, colony: LogState) -> (Hive, Arc<TestJournal>) {
     let journal = TestJournal::start(9, 3, colony.last);
     let builder = Hive::builder().app::<Plain>().app::<Ruled>().seed(7).settings(table);
     (builder.journal(journal.clone(), colony).start().unwrap(), journal)
@@ -240,7 +240,7 @@ fn goes_on(table: toml::Table, colony: Colony) -> (Hive, Arc<TestJournal>) {
 #[test]
 fn a_log_knows_the_settings_before_anybody_sees_them_and_versions_go_on_after_a_restart() {
     on_workers(2, async {
-        let (hive, journal) = goes_on(level(1), Colony::default());
+        let (hive, journal) = goes_on(level(1), LogState::default());
         hive.request(Begin(5)).await.unwrap();
         assert_eq!(hive.reconfigure(level(2)).await, Ok(vec!["ruled"]));
 

@@ -2,7 +2,7 @@
 //! order of its sender.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl Farmer {
 const KEYS: u64 = 1_500;
 const SWEEPS: u64 = 4;
 
-fn begin(journal: &std::sync::Arc<TestJournal>, colony: Colony) -> Hive {
+fn begin(journal: &std::sync::Arc<TestJournal>, colony: LogState) -> Hive {
     Hive::builder()
         .app::<Field>()
         .app::<Witness>()
@@ -107,7 +107,7 @@ fn begin(journal: &std::sync::Arc<TestJournal>, colony: Colony) -> Hive {
 fn planted() -> Vec<Vec<u8>> {
     on_workers(2, async {
         let journal = TestJournal::start(1, 0, 0);
-        let hive = begin(&journal, Colony::default());
+        let hive = begin(&journal, LogState::default());
         let mut io = hive.io();
         io.resume(1, 0);
         for key in 0..KEYS {
@@ -136,7 +136,7 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
-                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                 middles += colony.sweeps.values().filter(|s| !s.open.is_empty() || s.next.is_some()).count();
                 let refuse = if last_life { 0 } else { 200 };
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
@@ -166,7 +166,7 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
             });
         }
 
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         assert!(colony.sweeps.is_empty(), "{:?}", colony.sweeps);
         assert!(colony.outbox.is_empty(), "{:?}", colony.outbox.keys().collect::<Vec<_>>());
     }
@@ -267,7 +267,7 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
-                let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                 let refuse = if last_life { 0 } else { 40 };
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
                 let builder = Hive::builder().app::<Barn>().seed(3).journal(journal.clone(), colony);
@@ -347,7 +347,7 @@ impl Clock {
 fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
     on_workers(2, async {
         let journal = TestJournal::start(4, 30, 0);
-        let builder = Hive::builder().app::<Clock>().journal(journal.clone(), Colony::default());
+        let builder = Hive::builder().app::<Clock>().journal(journal.clone(), LogState::default());
         let hive = builder.start().unwrap();
         for key in 0..100 {
             hive.emit(Wind(key)).await
@@ -363,7 +363,7 @@ fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
 
         journal.stop();
         hive.stop(Duration::ZERO).await;
-        let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
         assert!(colony.sweeps.len() <= 1, "{:?}", colony.sweeps.keys());
     })
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::load::on_workers;
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Dict, Hive, Message, StartError, handlers};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl Board {
 fn values_that_cannot_be_decoded_are_refused_before_they_are_logged() {
     on_workers(2, async {
         let journal = TestJournal::start(1, 0, 0);
-        let builder = Hive::builder().app::<Board>().journal(journal.clone(), Colony::default());
+        let builder = Hive::builder().app::<Board>().journal(journal.clone(), LogState::default());
         let Err(error) = builder.start() else { panic!("it has started") };
         assert!(
             matches!(&error, StartError::Unreadable { app: "board", dictionary, .. } if dictionary == "settings")

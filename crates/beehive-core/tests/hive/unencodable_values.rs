@@ -2,7 +2,7 @@
 //! leaves one fails, with an error that says so.
 
 use crate::load::on_workers;
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, RequestError, handlers};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 fn started() -> (Hive, Arc<TestJournal>) {
     let journal = TestJournal::start(9, 0, 0);
     let builder = Hive::builder().app::<Cactus>().seed(1);
-    (builder.journal(journal.clone(), Colony::default()).start().unwrap(), journal)
+    (builder.journal(journal.clone(), LogState::default()).start().unwrap(), journal)
 }
 
 #[derive(Clone, Default, PartialEq, serde::Deserialize)]
@@ -163,7 +163,7 @@ fn too_large(key: u64, rows: u64, bytes: u64) {
         journal.stop();
 
         let log = journal.log();
-        let replayed = Colony::replay(log.iter().map(Vec::as_slice)).map(|colony| colony.last);
+        let replayed = LogState::replay(log.iter().map(Vec::as_slice)).map(|colony| colony.last);
         hive.stop(Duration::ZERO).await;
         assert_eq!((after, small), (Ok(0), Ok(1_000)), "others; {got:?}; {replayed:?}");
         assert!(replayed.is_ok(), "{replayed:?}")
@@ -231,7 +231,7 @@ fn a_log_has_nothing_of_what_failed() {
     });
 
     on_workers(2, async {
-        let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         let other = Hive::builder().app::<Cactus>().seed(2);
         let other = other.journal(TestJournal::start(9, 0, colony.last), colony.clone()).start();
         assert!(other.err().is_some_and(|error| error.to_string().contains("another `seed`")));

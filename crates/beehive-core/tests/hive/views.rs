@@ -2,7 +2,7 @@
 //! they show past states, in order.
 
 use crate::load::{Chance, eventually, on_workers, unheard};
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{
     App, Ctx, Dict, Error, Hive, Key, Message, RequestError, SharedDict, SharedTable, Table, handlers,
@@ -264,7 +264,7 @@ fn on_a_journal_views_match_the_log_across_incarnations() {
     let mut before: Option<Content> = None;
     for life in 0..4u64 {
         (log, before) = on_workers(4, async {
-            let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
             let journal = TestJournal::start(0x5eed + life, 40, colony.last);
             let builder = Hive::builder().app::<Spots>().seed(42);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();

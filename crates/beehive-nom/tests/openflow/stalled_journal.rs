@@ -4,7 +4,7 @@
 
 use crate::peer::{Controller, Peer, encode, eventually, ports};
 use beehive_core::Hive;
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, NodeController, Topology};
 use beehive_nom::driver::openflow::ListenerSettings;
@@ -192,7 +192,7 @@ async fn a_minute_in_which_nothing_can_be_committed() {
     let apps = Hive::builder().app::<NodeController>().app::<Discovery>().app::<Topology>();
     let apps = apps.app::<LoopGuard>().app::<Hosts>().app::<Firewall>().app::<LearningSwitch>();
     let apps = apps.settings(SETTINGS.parse().expect("settings"));
-    let apps = apps.journal(journal.clone(), Colony::default());
+    let apps = apps.journal(journal.clone(), LogState::default());
     let controller = Controller::of(apps, ListenerSettings::default()).await;
     let mut switches = Vec::new();
 
@@ -319,7 +319,7 @@ async fn a_minute_in_which_nothing_can_be_committed() {
     journal.stop();
 
     // the log agrees, and only delayed messages are pending
-    let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
+    let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
     let left: Vec<_> = colony.outbox.values().filter(|waiting| waiting.emit.at.is_none()).collect();
     assert!(left.len() <= 1, "{left:?}");
     controller.hive.stop(Duration::ZERO).await;

@@ -3,7 +3,7 @@
 //! entries and crashes.
 
 use crate::random::SeededRng;
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::{History, HistorySummary, TestJournal, shake};
 use beehive_core::{Builder, Hive, Io};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};
@@ -155,7 +155,7 @@ fn on_a_journal(apps: fn() -> Builder, seed: u64) -> HistorySummary {
     let (history, mut log, mut seen) = (History::new(), Vec::new(), HistorySummary::default());
     for life in 1..=LIVES {
         seen = on_all_cores(async {
-            let colony = Colony::replay(log.iter().map(Vec::as_slice)).expect("a log");
+            let colony = LogState::replay(log.iter().map(Vec::as_slice)).expect("a log");
             let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
             let hive = history.record(apps().seed(42).journal(journal.clone(), colony)).start();
             let hive = hive.expect("starts");

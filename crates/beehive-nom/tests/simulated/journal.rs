@@ -5,7 +5,7 @@
 use crate::clock::Clock;
 use crate::harness::settled;
 use crate::random::SeededRng;
-use beehive_core::journal::Colony;
+use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Builder, Hive};
 use beehive_nom::apps::{Hub, LearningSwitch, NodeController};
@@ -196,7 +196,7 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
     world.hive.stop(Duration::ZERO).await;
 
     let journal = TestJournal::start(seed, 30, 0);
-    let world = World::start(apps().journal(journal.clone(), Colony::default()));
+    let world = World::start(apps().journal(journal.clone(), LogState::default()));
     let shaking = shaken(&world.hive);
     let outcome = play(&world, &script).await;
     shaking.abort();
@@ -211,7 +211,7 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
     assert!(journal.refused() > 0, "nothing was refused: nothing is shown");
     journal.stop();
     // and the log agrees
-    let colony = Colony::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
 
     // only a delayed message is left: the check whether a switch reports its flows
     let left: Vec<_> = colony.outbox.values().filter(|waiting| waiting.emit.at.is_none()).collect();
@@ -258,7 +258,7 @@ const ROUNDS: u64 = 60;
 /// Runs the hive once: checks that all certain facts hold, works, and crashes at a random moment.
 async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let mut chance = SeededRng::new(seed * 1_000 + life);
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(seed * 100 + life, 40, colony.last);
     let world = World::start(learning().journal(journal.clone(), colony));
     let mut order: Vec<_> = world.switches.iter().collect();
@@ -372,7 +372,7 @@ fn killed_at_any_moment_what_was_seen_outside_is_remembered() {
 #[tokio::test]
 async fn after_a_restart_nobody_hears_commands_for_another() {
     let journal = TestJournal::start(5, 0, 0);
-    let world = World::start(learning().journal(journal.clone(), Colony::default()));
+    let world = World::start(learning().journal(journal.clone(), LogState::default()));
     world.switches[0].connect();
     world.settled().await;
     journal.stop();
@@ -380,7 +380,7 @@ async fn after_a_restart_nobody_hears_commands_for_another() {
     let log = journal.log();
     world.hive.stop(Duration::ZERO).await;
 
-    let colony = Colony::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
     let journal = TestJournal::start(6, 0, colony.last);
     let world = World::start(learning().journal(journal, colony));
     world.switches[1].connect(); // in the same way as the first one

@@ -1,58 +1,80 @@
-//! Shapes: what the encoding of a type looks like, as data. A log keeps those of what is in it, so that a program whose types
-//! have changed does not take its bytes for something else.
+//! Shapes: the encoding of a type, described as data. A log keeps the shapes of its values, so that a program whose types
+//! have changed does not misread them.
 
 mod tracer;
 
-use crate::CellHasher;
+use crate::{CellHasher, limits};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
-/// What the encoding of a type looks like.
+/// The encoding of a type.
 ///
-/// Names of types and of newtypes do not count, names of fields and of variants do: two fields that have changed places
-/// would otherwise be taken for each other.
+/// It has no names of types, since they can change freely. It has the names of fields and variants: without them, two
+/// fields of one type that change places would go unnoticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Shape {
-    /// A number, a text, bytes: `u64`, `str`, `bytes`.
+    /// A primitive: a number, text or bytes, by its name (`u64`, `str`, `bytes`).
     Plain(String),
-    /// Nothing.
+    /// The unit type, which takes no bytes.
     Unit,
-    /// Perhaps something.
-    Maybe(Box<Shape>),
-    /// So many as there are.
-    Sequence(Box<Shape>),
-    /// Keys and values.
-    Map(Box<Shape>, Box<Shape>),
-    /// So many of the same.
-    Array(Box<Shape>, u32),
-    /// Different things, one after the other.
-    Tuple(Vec<Shape>),
-    /// Things with names.
-    Struct(Vec<(String, Shape)>),
-    /// One of these.
-    Enum(Vec<(String, Shape)>),
-    /// A type inside itself.
+    /// An `Option`.
+    Maybe(#[serde(deserialize_with = "levels::boxed")] Box<Shape>),
+    /// A sequence of any length.
+    Sequence(#[serde(deserialize_with = "levels::boxed")] Box<Shape>),
+    /// A map: key and value.
+    Map(
+        #[serde(deserialize_with = "levels::boxed")] Box<Shape>,
+        #[serde(deserialize_with = "levels::boxed")] Box<Shape>,
+    ),
+    /// An array of a fixed length, or a tuple whose elements have the same shape.
+    Array(#[serde(deserialize_with = "levels::boxed")] Box<Shape>, u32),
+    /// A tuple.
+    Tuple(#[serde(deserialize_with = "levels::all")] Vec<Shape>),
+    /// A struct with named fields.
+    Struct(#[serde(deserialize_with = "levels::named")] Vec<(String, Shape)>),
+    /// An enumeration, with its variants.
+    Enum(#[serde(deserialize_with = "levels::named")] Vec<(String, Shape)>),
+    /// A recursive occurrence of the type with this name.
     Again(String),
-    /// Not to be known without a value: somebody has written by hand how it is read.
+    /// Unknown: the type's `Deserialize` is written by hand and does not reveal the shape. It matches every shape.
     Opaque,
-    /// Whatever comes. Only a text that says of itself what it is, as JSON does, can be read like this; a log cannot.
+    /// Any value. Only a self-describing format such as JSON can decode it; the codec of logs cannot.
     Any,
 }
 
 impl Shape {
-    /// The shape of `T`: what its `Deserialize` asks for. Its values may be read with whatever else has the same shape.
+    /// Returns the shape of `T`, as found by tracing its `Deserialize`.
     pub fn of<T: DeserializeOwned>() -> Shape {
-        tracer::trace::<T>()
+        tracer::trace::<T>().cut(limits::SHAPE_LEVELS_MAX)
     }
 
-    /// A number that differs where shapes do.
+    /// Returns a hash of the shape.
     pub fn fingerprint(&self) -> u64 {
         CellHasher::name(0x73_68_61_70_65, &self.to_string())
     }
 
-    /// Whether all of it can be read back from a log.
+    /// The same shape, unknown from `levels` levels downwards.
+    fn cut(self, levels: usize) -> Shape {
+        let Some(levels) = levels.checked_sub(1) else { return Shape::Opaque };
+        let boxed = |shape: Box<Shape>| Box::new(shape.cut(levels));
+        let named = |named: Vec<(String, Shape)>| {
+            named.into_iter().map(|(name, shape)| (name, shape.cut(levels))).collect()
+        };
+        match self {
+            Shape::Maybe(of) => Shape::Maybe(boxed(of)),
+            Shape::Sequence(of) => Shape::Sequence(boxed(of)),
+            Shape::Map(key, value) => Shape::Map(boxed(key), boxed(value)),
+            Shape::Array(of, count) => Shape::Array(boxed(of), count),
+            Shape::Tuple(parts) => Shape::Tuple(parts.into_iter().map(|part| part.cut(levels)).collect()),
+            Shape::Struct(fields) => Shape::Struct(named(fields)),
+            Shape::Enum(variants) => Shape::Enum(named(variants)),
+            plain => plain,
+        }
+    }
+
+    /// Whether a log can hold values of this shape: none of its parts is [`Shape::Any`].
     pub fn is_readable(&self) -> bool {
         let all = |named: &[(String, Shape)]| named.iter().all(|(_, shape)| shape.is_readable());
         match self {
@@ -66,7 +88,11 @@ impl Shape {
         }
     }
 
-    /// Whether what was written as `old` can be read as this; else where they differ, and how.
+    /// Checks that values encoded in the shape `old` can be decoded in this one.
+    ///
+    /// # Errors
+    ///
+    /// Describes the first difference and its place.
     pub fn reads(&self, old: &Shape) -> Result<(), String> {
         self.reads_at(old, &mut String::new())
     }
@@ -85,7 +111,7 @@ impl Shape {
             result
         };
         match (self, old) {
-            // what cannot be known cannot be compared
+            // an unknown shape cannot be compared
             (Shape::Opaque | Shape::Any, _) | (_, Shape::Opaque | Shape::Any) => Ok(()),
             (Shape::Maybe(new), Shape::Maybe(old)) => inside(new, old, ""),
             (Shape::Sequence(new), Shape::Sequence(old)) => inside(new, old, "[]"),
@@ -102,7 +128,7 @@ impl Shape {
                 let mut pairs = new.iter().zip(old);
                 pairs.try_for_each(|((name, new), (_, old))| inside(new, old, &format!(".{name}")))
             }
-            // more may come behind those that there were
+            // new variants may follow the old ones
             (Shape::Enum(new), Shape::Enum(old))
                 if new.len() >= old.len() && names(&new[..old.len()]).eq(names(old)) =>
             {
@@ -112,6 +138,52 @@ impl Shape {
             (new, old) if new == old => Ok(()),
             _ => differs(at),
         }
+    }
+}
+
+/// Refuses bytes that nest shapes too deeply: decoding recurses once for each level, and hostile bytes could otherwise
+/// exhaust the stack.
+mod levels {
+    use super::Shape;
+    use crate::limits;
+    use serde::{Deserialize, Deserializer, de::Error};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Levels of the shape that this thread is decoding. A `Deserialize` has no other place for it.
+        static LEVEL: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Restores the level also when decoding fails or panics.
+    struct Level(usize);
+
+    impl Drop for Level {
+        fn drop(&mut self) {
+            LEVEL.set(self.0)
+        }
+    }
+
+    fn deeper<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let level = Level(LEVEL.get());
+        if level.0 >= limits::SHAPE_LEVELS_MAX {
+            return Err(D::Error::custom("a shape is nested too deeply"));
+        }
+        LEVEL.set(level.0 + 1);
+        T::deserialize(deserializer)
+    }
+
+    pub(super) fn boxed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Shape>, D::Error> {
+        deeper(deserializer)
+    }
+
+    pub(super) fn all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Shape>, D::Error> {
+        deeper(deserializer)
+    }
+
+    pub(super) fn named<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(String, Shape)>, D::Error> {
+        deeper(deserializer)
     }
 }
 
@@ -237,7 +309,7 @@ mod tests {
         );
     }
 
-    /// Somebody reads by hand: what can be known is known.
+    /// One field has a `Deserialize` of its own that refuses the traced value.
     #[derive(Serialize, Deserialize)]
     #[allow(dead_code)]
     struct Partly {
@@ -303,5 +375,21 @@ mod tests {
         let swapped = shape! { pub(super) struct T { a: u8, b: u8 } };
         let back = shape! { pub(super) struct T { b: u8, a: u8 } };
         assert!(swapped.reads(&back).is_err(), "the same bytes, and something else");
+    }
+
+    /// Bytes that nest shapes without end must not exhaust the stack, and what is traced can be decoded.
+    #[test]
+    fn nesting_is_limited() {
+        let nested = |levels| (0..levels).fold(Shape::Unit, |shape, _| Shape::Maybe(Box::new(shape)));
+        let decode = |shape: &Shape| crate::codec::decode::<Shape>("a shape", &crate::codec::encode(shape));
+
+        let deepest = nested(limits::SHAPE_LEVELS_MAX);
+        assert_eq!(decode(&deepest).as_ref(), Ok(&deepest));
+        let error = decode(&nested(limits::SHAPE_LEVELS_MAX + 1)).unwrap_err();
+        assert!(error.why.contains("nested too deeply"), "{error}");
+        assert!(decode(&nested(3)).is_ok(), "a failure leaves nothing behind");
+
+        let cut = nested(1_000).cut(limits::SHAPE_LEVELS_MAX);
+        assert_eq!(decode(&cut).as_ref(), Ok(&cut));
     }
 }

@@ -1,7 +1,6 @@
-//! Finds out the shape of a type by reading values of it that are made up: whatever its `Deserialize` asks for, it gets, and
-//! what it asked for is its shape.
+//! Finds the shape of a type by running its `Deserialize` on made-up values: the requests that it makes are its shape.
 //!
-//! One reading sees one variant of each enumeration, so there are as many readings as it takes to see all.
+//! One pass decodes one variant of each enumeration, so passes repeat until all variants have been decoded.
 
 use crate::limits;
 use crate::shape::Shape;
@@ -11,7 +10,7 @@ use serde::de::{
 };
 use std::collections::BTreeMap;
 
-/// Why a reading ended before its time.
+/// A pass ended early: the type refused a made-up value, or a limit was reached.
 #[derive(Debug)]
 struct Refused;
 
@@ -30,7 +29,7 @@ impl serde::de::Error for Refused {
 /// An enumeration: its name and variants.
 type Enumeration = (&'static str, &'static [&'static str]);
 
-/// A variant that was begun, and perhaps seen to its end.
+/// A variant of an enumeration; its shape is known once it has been decoded to its end.
 #[derive(Clone, Default)]
 struct Variant {
     begun: bool,
@@ -40,13 +39,13 @@ struct Variant {
 #[derive(Default)]
 struct Pass {
     enumerations: BTreeMap<Enumeration, Vec<Variant>>,
-    /// Names of the types that are being read.
+    /// Names of the types that are being decoded, outermost first.
     inside: Vec<&'static str>,
-    /// Readings of a type inside itself: nothing of it is of interest, but it must end.
+    /// Number of recursive types being decoded inside themselves. Their shape is known already, but decoding must end.
     again: usize,
     steps: usize,
     depth: usize,
-    /// Something new was seen.
+    /// Whether this pass decoded a variant for the first time.
     news: bool,
 }
 
@@ -62,7 +61,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let mut shape = Shape::Opaque;
         (pass.news, pass.steps, pass.depth, pass.again) = (false, 0, 0, 0);
         pass.inside.clear();
-        // whatever somebody has written to read it may panic at what is made up
+        // a `Deserialize` written by hand may panic at a made-up value
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
@@ -75,7 +74,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
     }
 }
 
-/// Puts the variants where the enumerations are, which stand for themselves by name until all are seen.
+/// Replaces each enumeration, which a pass describes by its names alone, by the shapes of its variants.
 fn resolved(
     shape: Shape,
     known: &BTreeMap<Enumeration, Vec<Variant>>,
@@ -94,7 +93,7 @@ fn resolved(
             let field = |(name, shape)| (name, resolved(shape, known, inside));
             Shape::Struct(fields.into_iter().map(field).collect())
         }
-        // how the tracer writes down an enumeration: by name and variants, without shapes
+        // a pass describes an enumeration by its name and the names of its variants
         Shape::Enum(named) => {
             let is_it = |(_, variants): &&Enumeration| {
                 variants.iter().copied().eq(named.iter().skip(1).map(|(name, _)| name.as_str()))
@@ -134,7 +133,7 @@ macro_rules! plain {
 }
 
 impl Tracer<'_> {
-    /// Reads `count` things one after the other.
+    /// Decodes `count` elements.
     fn several<'de, V: Visitor<'de>>(
         pass: &mut Pass,
         count: usize,
@@ -142,12 +141,12 @@ impl Tracer<'_> {
     ) -> (Result<V::Value, Refused>, Vec<Shape>) {
         let mut outs = Vec::new();
         let result = visitor.visit_seq(Several { pass, outs: &mut outs, left: count });
-        // what was not come to cannot be known
+        // elements that were not reached are unknown
         outs.resize(count.min(limits::SHAPE_STEPS_MAX), Shape::Opaque);
         (result, outs)
     }
 
-    /// Reads something with a name. Inside itself it is read to its end, but not described.
+    /// Decodes a named type. A type inside itself is decoded to its end and described by its name.
     fn named<R>(
         self,
         name: &'static str,
@@ -322,10 +321,10 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         let (short, depth) = (self.pass.is_short(), self.pass.depth);
         let seen = self.pass.enumerations.entry((name, variants)).or_default();
         seen.resize(variants.len(), Variant::default());
-        // one that was not seen; else one that has an end
+        // a new variant; else one that is known to end
         let fresh = seen.iter().position(|variant| !variant.begun).filter(|_| !short);
         let ended = || seen.iter().position(|variant| variant.shape.is_some());
-        // if there is none, one after the other: some variant must have an end
+        // else alternate by depth: some variant must end
         let chosen = fresh.or_else(ended).unwrap_or(depth % variants.len().max(1));
         if fresh.is_some()
             && let Some(variant) = seen.get_mut(chosen)
@@ -347,7 +346,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 }
 
-/// So many things.
+/// Elements of a sequence or tuple.
 struct Several<'a> {
     pass: &'a mut Pass,
     outs: &'a mut Vec<Shape>,
@@ -373,7 +372,7 @@ impl<'de> SeqAccess<'de> for Several<'_> {
     }
 }
 
-/// A key and its value.
+/// One entry of a map.
 struct Entry<'a> {
     pass: &'a mut Pass,
     key: &'a mut Shape,

@@ -6,13 +6,11 @@
 //! open batch.
 
 pub(crate) use beehive_protocol::Numbers;
-pub(crate) use beehive_protocol::lane::{is_lasting, is_outside, lane_of};
 
 use crate::hash::HashMap;
 use crate::hive::admission::deferred_wakes;
 use crate::limits;
-use beehive_protocol::Seen;
-use beehive_protocol::lane::lasting;
+use beehive_protocol::{DedupTable, LaneId, Seq};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +19,7 @@ use tokio::sync::Notify;
 
 /// The lane of a sender outside.
 pub(crate) struct OutsideLane {
-    id: u64,
+    id: LaneId,
     /// The low-water mark. `done` and `Lanes::lane` only raise it (`fetch_max`), so two threads may do so
     /// in any order. Readers take no lock and may see an older, lower floor, which is safe: a floor may
     /// be late, never too high.
@@ -31,17 +29,17 @@ pub(crate) struct OutsideLane {
     /// Notified when the floor rises.
     room: Arc<Notify>,
     /// The list of lanes that have ended, which all lanes of a hive share.
-    retiring: Arc<Mutex<Vec<u64>>>,
+    retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
 /// What is in flight on a lane.
 #[derive(Default)]
 struct Line {
     /// The highest assigned number plus one.
-    next: u64,
+    next: Seq,
     /// First number of each open batch, with a counter that makes the pair unique, because a number may be
     /// sent again.
-    open: BTreeSet<(u64, u64)>,
+    open: BTreeSet<(Seq, u64)>,
     /// Number of batches so far.
     tickets: u64,
     /// Whether no further batch will be admitted.
@@ -50,17 +48,17 @@ struct Line {
 
 impl OutsideLane {
     /// Returns the lane's id.
-    pub(crate) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> LaneId {
         self.id
     }
 
     /// Returns the floor: all messages below it are done.
-    pub(crate) fn floor(&self) -> u64 {
-        self.floor.load(Ordering::Acquire)
+    pub(crate) fn floor(&self) -> Seq {
+        Seq(self.floor.load(Ordering::Acquire))
     }
 
     /// Admits `count` messages with the numbers from `first` on.
-    pub(crate) fn admit(self: &Arc<Self>, first: u64, count: usize) -> Arc<Admitted> {
+    pub(crate) fn admit(self: &Arc<Self>, first: Seq, count: usize) -> Arc<Admitted> {
         self.admitted(&mut self.line.lock(), first, count)
     }
 
@@ -71,8 +69,8 @@ impl OutsideLane {
         (Numbers::new(self.id, first), self.admitted(&mut line, first, count))
     }
 
-    fn admitted(self: &Arc<Self>, line: &mut Line, first: u64, count: usize) -> Arc<Admitted> {
-        line.next = line.next.max(first.saturating_add(count as u64));
+    fn admitted(self: &Arc<Self>, line: &mut Line, first: Seq, count: usize) -> Arc<Admitted> {
+        line.next = line.next.max(first.plus(count as u64));
         line.tickets += 1;
         let ticket = (first, line.tickets);
         line.open.insert(ticket);
@@ -80,13 +78,13 @@ impl OutsideLane {
     }
 
     /// Closes a batch, and raises the floor if the batch was the oldest.
-    fn done(&self, ticket: (u64, u64)) {
+    fn done(&self, ticket: (Seq, u64)) {
         let mut line = self.line.lock();
         line.open.remove(&ticket);
         let floor = line.open.first().map_or(line.next, |(first, _)| *first);
         debug_assert!(floor <= line.next, "a floor never passes a number that was not given out");
         let ended = line.ended && line.open.is_empty();
-        let before = self.floor.fetch_max(floor, Ordering::AcqRel);
+        let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
         drop(line);
         if ended {
             self.retiring.lock().push(self.id)
@@ -98,8 +96,8 @@ impl OutsideLane {
 
     /// Checks whether `count` messages from `next` on fit into the window. They always do if no batch is
     /// open.
-    pub(crate) fn has_room(&self, next: u64, count: u64) -> bool {
-        next.saturating_add(count).saturating_sub(self.floor()) <= limits::LANE_WINDOW_MAX
+    pub(crate) fn has_room(&self, next: Seq, count: u64) -> bool {
+        next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX
             || self.line.lock().open.is_empty()
     }
 
@@ -107,7 +105,7 @@ impl OutsideLane {
     ///
     /// `notified()` comes before the check, and `done` raises the floor before it notifies, so no wake-up
     /// is lost.
-    pub(crate) async fn room_for(&self, next: impl Fn() -> u64, count: u64) {
+    pub(crate) async fn room_for(&self, next: impl Fn() -> Seq, count: u64) {
         loop {
             let room = self.room.notified();
             if self.has_room(next(), count) {
@@ -132,7 +130,7 @@ impl OutsideLane {
 /// A batch from outside that is not done.
 pub(crate) struct Admitted {
     lane: Arc<OutsideLane>,
-    ticket: (u64, u64),
+    ticket: (Seq, u64),
     /// Number of reasons why the batch is open: its routing, and each delivery that is not committed. A
     /// delivery that is dropped uncommitted is never subtracted, so the batch stays open and keeps the
     /// floor down.
@@ -184,9 +182,9 @@ pub(crate) enum Admission<'a> {
 /// The lanes of all senders outside about which a log may still contain something.
 pub(crate) struct Lanes {
     /// The lanes by id.
-    known: Mutex<HashMap<u64, Arc<OutsideLane>>>,
+    known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
     /// Lanes that have ended and are done, and that `take_retired` has not returned yet.
-    retiring: Arc<Mutex<Vec<u64>>>,
+    retiring: Arc<Mutex<Vec<LaneId>>>,
     /// Number of times that lanes were removed from `known`. `take_retired` increments it (release) while
     /// it still holds the lock of `known`. A bee that reads the new number (acquire) and then locks `known`
     /// in `prune` therefore finds the lanes removed.
@@ -195,7 +193,7 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     /// Returns the lanes that a log contains, with their floors.
-    pub(crate) fn new(remembered: impl IntoIterator<Item = (u64, u64)>) -> Lanes {
+    pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>) -> Lanes {
         let lanes =
             Lanes { known: Mutex::default(), retiring: Arc::default(), retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
@@ -205,7 +203,7 @@ impl Lanes {
     }
 
     /// Returns the lane with this id, and raises its floor to at least `floor`.
-    fn lane(&self, id: u64, floor: u64) -> Arc<OutsideLane> {
+    fn lane(&self, id: LaneId, floor: Seq) -> Arc<OutsideLane> {
         let mut known = self.known.lock();
         let lane = known.entry(id).or_insert_with(|| {
             Arc::new(OutsideLane {
@@ -216,18 +214,18 @@ impl Lanes {
                 retiring: self.retiring.clone(),
             })
         });
-        lane.floor.fetch_max(floor, Ordering::AcqRel);
+        lane.floor.fetch_max(floor.0, Ordering::AcqRel);
         lane.clone()
     }
 
     /// Opens a lane that ends with the process at the latest. `chance` is its random id.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
-        self.lane((chance << 2) | 1, 0)
+        self.lane(LaneId::passing(chance), Seq::ZERO)
     }
 
     /// Opens a lane that existed before, on which no number below `next_seq` is sent again.
-    pub(crate) fn resume(&self, number: u64, next_seq: u64) -> Arc<OutsideLane> {
-        self.lane(lasting(number), next_seq)
+    pub(crate) fn resume(&self, number: u64, next_seq: Seq) -> Arc<OutsideLane> {
+        self.lane(LaneId::lasting(number), next_seq)
     }
 
     /// Ends a lane. It retires when all its messages are done.
@@ -240,7 +238,7 @@ impl Lanes {
     }
 
     /// Returns the lanes that have retired since the last call, and forgets them.
-    pub(crate) fn take_retired(&self) -> Vec<u64> {
+    pub(crate) fn take_retired(&self) -> Vec<LaneId> {
         let retired = std::mem::take(&mut *self.retiring.lock());
         if !retired.is_empty() {
             let mut known = self.known.lock();
@@ -258,14 +256,14 @@ impl Lanes {
     }
 
     /// Removes retired lanes from `seen`.
-    pub(crate) fn prune(&self, seen: &mut Seen) {
+    pub(crate) fn prune(&self, seen: &mut DedupTable) {
         let known = self.known.lock();
         seen.retain(|lane| known.contains_key(&lane))
     }
 
     /// Returns the floors of the resumable lanes on which `seen` contains numbers above the floor it knows.
     /// Returns `None` if one of these messages may still be resent. Retired lanes need no floor.
-    pub(crate) fn floors_above(&self, seen: &Seen) -> Option<Vec<(u64, u64)>> {
+    pub(crate) fn floors_above(&self, seen: &DedupTable) -> Option<Vec<(LaneId, Seq)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();
         for lane in seen.lanes_above() {
@@ -274,7 +272,7 @@ impl Lanes {
             if !seen.is_below(lane, floor) {
                 return None;
             }
-            if is_lasting(lane) {
+            if lane.is_lasting() {
                 floors.push((lane, floor))
             }
         }
@@ -285,24 +283,25 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beehive_protocol::Part;
 
     #[test]
     fn a_floor_is_the_lowest_number_that_is_not_done() {
         let lanes = Lanes::new([]);
-        let lane = lanes.resume(5, 0);
-        let (first, second, third) = (lane.admit(0, 10), lane.admit(10, 5), lane.admit(15, 1));
+        let lane = lanes.resume(5, Seq(0));
+        let (first, second, third) = (lane.admit(Seq(0), 10), lane.admit(Seq(10), 5), lane.admit(Seq(15), 1));
         second.close();
-        assert_eq!(lane.floor(), 0);
+        assert_eq!(lane.floor(), Seq(0));
         first.open();
         first.close();
-        assert_eq!(lane.floor(), 0, "something of it is still open");
+        assert_eq!(lane.floor(), Seq(0), "something of it is still open");
         first.close();
-        assert_eq!(lane.floor(), 15);
+        assert_eq!(lane.floor(), Seq(15));
         // sent again under an old number
-        let again = lane.admit(3, 4);
+        let again = lane.admit(Seq(3), 4);
         third.close();
         again.close();
-        assert_eq!(lane.floor(), 16);
+        assert_eq!(lane.floor(), Seq(16));
     }
 
     #[test]
@@ -311,10 +310,10 @@ mod tests {
         let lane = lanes.open(9);
         let (_, lost) = lane.admit_next(1);
         let (numbers, done) = lane.admit_next(1);
-        assert_eq!(numbers.seq(), 1);
+        assert_eq!(numbers.seq(), Seq(1));
         drop(lost);
         done.close();
-        assert_eq!(lane.floor(), 0);
+        assert_eq!(lane.floor(), Seq(0));
     }
 
     #[test]
@@ -322,14 +321,14 @@ mod tests {
         let lanes = Lanes::new([]);
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
-        let rest = lane.admit(1, limits::LANE_WINDOW_MAX as usize - 1);
+        let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
         assert!(!lane.has_room_for_next());
         rest.close();
         assert!(!lane.has_room_for_next(), "one that is late keeps the window where it is");
         first.close();
         assert!(lane.has_room_for_next());
         // a batch larger than the window goes when nothing else is on its way
-        assert!(lane.has_room(limits::LANE_WINDOW_MAX, limits::LANE_WINDOW_MAX * 2));
+        assert!(lane.has_room(Seq(limits::LANE_WINDOW_MAX), limits::LANE_WINDOW_MAX * 2));
     }
 
     #[test]
@@ -337,8 +336,8 @@ mod tests {
         let lanes = Lanes::new([]);
         let lane = lanes.open(9);
         let (numbers, open) = lane.admit_next(1);
-        let mut seen = Seen::default();
-        seen.insert(numbers.lane, 0, 0);
+        let mut seen = DedupTable::default();
+        seen.insert(numbers.lane, Seq(0), Part::WHOLE);
         lanes.end(&lane);
         assert!(lanes.take_retired().is_empty());
         assert_eq!(lanes.floors_above(&seen), None);

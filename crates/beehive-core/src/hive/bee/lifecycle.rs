@@ -10,6 +10,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
+use crate::hive::consensus::journal::{LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Runnable, Turn};
 use crate::panics;
 use crate::state::column::Columns;
@@ -203,7 +204,7 @@ impl<A: App> Bee<A> {
     /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender that is
     /// refused has seen `Gone`, hence finds the cells without an owner when it routes again. `release` gets
     /// the cells, and the floors below which the bee has handled everything.
-    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(u64, u64)>)) -> Retirement {
+    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(LaneId, Seq)>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
         if mailbox.mode != Mode::Active

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::consensus::journal::{Input, Seen};
+use crate::hive::consensus::journal::{DedupTable, EntryNumber, Input, LaneId, Seq};
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
 use crate::hive::dispatch::turn::Link;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// A run of transactions whose record is in flight.
 pub(crate) struct Executed<A: App> {
     /// Number of the log entry.
-    pub(crate) number: u64,
+    pub(crate) number: EntryNumber,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
@@ -41,7 +41,7 @@ pub(crate) struct PendingRuns<A: App> {
     /// The committed state.
     pub(crate) base: EncodedCells,
     /// Messages from outside that were executed, committed or not.
-    pub(crate) seen: Seen,
+    pub(crate) seen: DedupTable,
     /// Value of [`Lanes::retirements`](crate::hive::admission::outside_lanes::Lanes::retirements) when
     /// `seen` was last pruned.
     retirements: u64,
@@ -50,7 +50,7 @@ pub(crate) struct PendingRuns<A: App> {
     /// Refused runs, which are executed again before anything else.
     pub(crate) again: VecDeque<Delivery<A>>,
     /// The next number on the bee's own lane.
-    pub(crate) next_seq: u64,
+    pub(crate) next_seq: Seq,
     /// Number of the bee's cells that the log knows.
     pub(crate) cells_logged: usize,
 }
@@ -62,11 +62,11 @@ impl<A: App> PendingRuns<A> {
             version: link.version(),
             link: link.clone(),
             base: EncodedCells::default(),
-            seen: Seen::default(),
+            seen: DedupTable::default(),
             retirements: link.lanes.retirements(),
             entries: VecDeque::new(),
             again: VecDeque::new(),
-            next_seq: 0,
+            next_seq: Seq::ZERO,
             cells_logged: 0,
         })
     }
@@ -87,7 +87,7 @@ impl<A: App> PendingRuns<A> {
     }
 
     /// Returns the numbers of the entries in flight.
-    pub(crate) fn numbers(&self) -> Vec<u64> {
+    pub(crate) fn numbers(&self) -> Vec<EntryNumber> {
         self.entries.iter().map(|e| e.number).collect()
     }
 
@@ -161,7 +161,7 @@ impl<A: App> PendingRuns<A> {
         app: u16,
         range: Range<u32>,
     ) -> (Vec<u32>, Vec<Input>) {
-        if batch.source().numbers.lane == 0 {
+        if batch.source().numbers.lane == LaneId::NONE {
             return (range.collect(), Vec::new());
         }
 
@@ -185,10 +185,12 @@ impl<A: App> PendingRuns<A> {
             }
             new.push(index);
             match inputs.last_mut() {
-                Some(last) if fact.part == 0 && last.seq + last.count as u64 == fact.seq => last.count += 1,
+                Some(last) if fact.part.is_whole() && last.seq.plus(last.count as u64) == fact.seq => {
+                    last.count += 1
+                }
                 _ => inputs.push(Input {
                     lane: fact.lane,
-                    floor: floor.unwrap_or(0),
+                    floor: floor.unwrap_or_default(),
                     seq: fact.seq,
                     count: 1,
                     part: fact.part,
@@ -218,7 +220,7 @@ impl<A: App> PendingRuns<A> {
     }
 }
 
-fn forget(seen: &mut Seen, inputs: &[Input]) {
+fn forget(seen: &mut DedupTable, inputs: &[Input]) {
     for input in inputs {
         input.messages().for_each(|(seq, part)| seen.remove(input.lane, seq, part))
     }

@@ -3,6 +3,7 @@
 //! Most bees have one sender and are never timed, so everything else is allocated on demand.
 
 use crate::cell::BeeId;
+use crate::hive::consensus::journal::AppId;
 use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
@@ -42,7 +43,7 @@ impl Peer {
     #[inline]
     pub(crate) fn of(source: &Source) -> Peer {
         let (app, bee) = match source.sender {
-            Address::App(app) => (app, source.bee.map_or(Peer::STATELESS, |bee| bee.0)),
+            Address::App(AppId(app)) => (app, source.bee.map_or(Peer::STATELESS, |bee| bee.0)),
             Address::Io(..) | Address::Outside => (Peer::OUTSIDE, Peer::STATELESS),
         };
         Peer(bee << 16 | u64::from(app))

@@ -4,10 +4,10 @@
 //! answers, timers) is held until the journal says that it is committed. When an append is refused, everything executed
 //! since then is forgotten and run again from the committed state.
 
-pub(crate) use beehive_protocol::lane::part_of;
 pub use beehive_protocol::{
-    AppShapes, BeeImage, Colony, Emit, Entry, Fact, Input, LoggedSettings, Mark, Record, SWEEP_PARTS, Seen,
-    Shapes, Suspect, Sweep, Visited, Waiting, Work, sweep_order,
+    AppId, AppShapes, BeeImage, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId, Input, LaneId,
+    LogState, LoggedSettings, MessageId, Part, Record, SWEEP_PARTS, Seq, Shapes, Suspect, Sweep, Visited,
+    Waiting, Work, sweep_order,
 };
 
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub trait Journal: Send + Sync + 'static {
     /// It must be there for the next life if the process ends the moment that this returns. It need not outlast the machine:
     /// a `write` will do, without `fsync`. Called when a hive begins and ends, and, in a life after one that did not end
     /// well, twice for each message that was unfinished.
-    fn mark(&self, _mark: Option<&Mark>) {}
+    fn mark(&self, _mark: Option<&CrashMarker>) {}
     /// The mark that the life before kept last. None: it ended well, there was none, or no marks are kept.
-    fn marked(&self) -> Option<Mark> {
+    fn marked(&self) -> Option<CrashMarker> {
         None
     }
 }
@@ -36,7 +36,7 @@ pub trait Journal: Send + Sync + 'static {
 /// What a journal tells its hive. It must not hold meanwhile what its own `append` needs.
 pub trait JournalEvents: Send + Sync {
     /// All entries up to and including `upto` are committed.
-    fn released(&self, upto: u64);
+    fn released(&self, upto: EntryNumber);
     /// No entry after `last` took effect, and none appended so far ever will. Others are appended before it returns.
-    fn aborted(&self, last: u64);
+    fn aborted(&self, last: EntryNumber);
 }

@@ -1,7 +1,9 @@
 //! A hive's end of its journal: numbers entries, and knows which of them are committed and which are dead.
 
-use crate::hive::admission::outside_lanes::{Lanes, OutsideLane, is_lasting};
-use crate::hive::consensus::journal::{Colony, Entry, Journal, JournalEvents, Record};
+use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
+use crate::hive::consensus::journal::{
+    Entry, EntryNumber, Journal, JournalEvents, LaneId, LogState, Record, Seq,
+};
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
 use parking_lot::Mutex;
@@ -17,13 +19,13 @@ enum Undecided<W: ?Sized> {
 }
 
 struct State<W: ?Sized> {
-    next: u64,
+    next: EntryNumber,
     /// Number of the entry that the next one is executed on.
-    last: u64,
-    released: u64,
+    last: EntryNumber,
+    released: EntryNumber,
     /// Ranges of numbers that never took effect: first, and one past the last.
-    dead: Vec<(u64, u64)>,
-    undecided: BTreeMap<u64, Undecided<W>>,
+    dead: Vec<(EntryNumber, EntryNumber)>,
+    undecided: BTreeMap<EntryNumber, Undecided<W>>,
 }
 
 /// The fate of an entry so far.
@@ -35,7 +37,7 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    fn fate(&self, number: u64) -> Fate {
+    fn fate(&self, number: EntryNumber) -> Fate {
         if self.dead.iter().any(|(first, end)| (*first..*end).contains(&number)) {
             Fate::Dead
         } else if number <= self.released {
@@ -46,7 +48,7 @@ impl<W: ?Sized> State<W> {
     }
 
     fn number(&mut self, record: Record) -> Entry {
-        self.next += 1;
+        self.next = self.next.next();
         let entry = Entry { number: self.next, after: self.last, record };
         self.last = self.next;
         entry
@@ -60,15 +62,15 @@ impl<W: ?Sized> State<W> {
     }
 
     /// Of the entries that somebody looks after, those that have met their fate, in order.
-    fn decided(&self) -> Vec<(u64, Fate)> {
-        let upto = self.dead.last().map_or(0, |(_, end)| end - 1).max(self.released);
-        let fates = self.undecided.range(..=upto).map(|(number, _)| (*number, self.fate(*number)));
+    fn decided(&self) -> Vec<(EntryNumber, Fate)> {
+        let end = self.dead.last().map_or(EntryNumber(0), |(_, end)| *end).max(self.released.next());
+        let fates = self.undecided.range(..end).map(|(number, _)| (*number, self.fate(*number)));
         fates.filter(|(_, fate)| *fate != Fate::Open).collect()
     }
 
     /// A range is of interest as long as somebody has an entry in it.
     fn forget_dead(&mut self) {
-        let oldest = self.undecided.first_key_value().map_or(u64::MAX, |(number, _)| *number);
+        let oldest = self.undecided.first_key_value().map_or(EntryNumber(u64::MAX), |(number, _)| *number);
         self.dead.retain(|(_, end)| *end > oldest);
     }
 }
@@ -89,7 +91,7 @@ pub(crate) struct LogClient<W: ?Sized> {
 
 impl<W: ?Sized> LogClient<W> {
     /// Goes on where `colony` is; `chance` makes the hive's own lane.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony, chance: u64) -> Arc<LogClient<W>> {
+    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
         let state = State { next: last, last, released: last, dead: Vec::new(), undecided: BTreeMap::new() };
         let lanes = Lanes::new(lasting_lanes(colony));
@@ -110,18 +112,22 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// All entries up to and including `upto` are committed. Returns those whose entries were decided.
-    pub(crate) fn released(&self, upto: u64) -> Vec<Arc<W>> {
+    pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
         self.decide(|state| {
-            debug_assert!(upto <= state.next, "the journal released entry {upto} of {} appended", state.next);
+            debug_assert!(
+                upto <= state.next,
+                "the journal released {upto:?}, but only {:?} is appended",
+                state.next
+            );
             state.released = state.released.max(upto)
         })
     }
 
     /// No entry after `last` took effect, and none appended so far ever will. Returns those whose entries were decided.
-    pub(crate) fn aborted(&self, last: u64) -> Vec<Arc<W>> {
+    pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
         self.decide(|state| {
             if last < state.next {
-                state.dead.push((last + 1, state.next + 1));
+                state.dead.push((last.next(), state.next.next()));
                 state.last = last;
             }
         })
@@ -160,7 +166,12 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Appends what a bee did, unless one of the entries that it was executed on is dead.
-    pub(crate) fn append(&self, bee: Arc<W>, undecided: &[u64], record: Record) -> Option<u64> {
+    pub(crate) fn append(
+        &self,
+        bee: Arc<W>,
+        undecided: &[EntryNumber],
+        record: Record,
+    ) -> Option<EntryNumber> {
         let mut state = self.state.lock();
         if undecided.iter().any(|number| state.fate(*number) == Fate::Dead) {
             return None;
@@ -189,7 +200,7 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// The fates of entries; those that are decided are forgotten.
-    pub(crate) fn fates(&self, numbers: impl Iterator<Item = u64>) -> Vec<Fate> {
+    pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
         let mut state = self.state.lock();
         let fates: Vec<Fate> = numbers
             .map(|number| {
@@ -206,11 +217,11 @@ impl<W: ?Sized> LogClient<W> {
 }
 
 /// The lanes of outside that may be gone on with, and their floors.
-pub(crate) fn lasting_lanes(colony: &Colony) -> BTreeMap<u64, u64> {
+pub(crate) fn lasting_lanes(colony: &LogState) -> BTreeMap<LaneId, Seq> {
     let mut lanes = BTreeMap::new();
     for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
-        if is_lasting(lane) {
-            let known: &mut u64 = lanes.entry(lane).or_default();
+        if lane.is_lasting() {
+            let known: &mut Seq = lanes.entry(lane).or_default();
             *known = floor.max(*known)
         }
     }

@@ -11,8 +11,9 @@
 
 use crate::cell::CellId;
 use crate::hash::{HashMap, HashSet};
-use crate::hive::admission::outside_lanes::is_lasting;
-use crate::hive::consensus::journal::{Colony, Fact, Journal, Mark, Suspect};
+use crate::hive::consensus::journal::{
+    AppId, CrashMarker, Journal, LaneId, LogState, MessageId, Part, Seq, Suspect,
+};
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};
@@ -56,11 +57,11 @@ impl Drop for Noted<'_> {
 #[derive(Default)]
 struct State {
     /// Messages that the log had as unfinished, and that have not been run since.
-    facts: BTreeSet<Fact>,
+    facts: BTreeSet<MessageId>,
     /// Sweeps that the log had as unfinished, and that are not over.
-    sweeps: HashSet<Fact>,
+    sweeps: HashSet<MessageId>,
     /// Lanes from outside that are gone on with: what comes below these numbers may have come before.
-    lanes: HashMap<u64, u64>,
+    lanes: HashMap<LaneId, Seq>,
     set_aside: BTreeSet<Suspect>,
 }
 
@@ -70,21 +71,21 @@ impl State {
     }
 
     /// Whether there is anything to be said about messages of a lane, from the first to the last.
-    fn concerns(&mut self, first: Fact, last: Fact) -> bool {
+    fn concerns(&mut self, first: MessageId, last: MessageId) -> bool {
         if self.lanes.get(&first.lane).is_some_and(|end| first.seq >= *end) {
             // what comes now has not come before
             self.lanes.remove(&first.lane);
         }
-        let first = Fact { part: 0, app: 0, ..first };
-        let last = Fact { part: u64::MAX, app: u16::MAX, ..last };
-        let (from, to) = (Suspect { fact: first, cell: None }, Suspect { fact: last, cell: None });
+        let first = MessageId { part: Part::WHOLE, app: AppId(0), ..first };
+        let last = MessageId { part: Part(u64::MAX), app: AppId(u16::MAX), ..last };
+        let (from, to) = (Suspect { id: first, cell: None }, Suspect { id: last, cell: None });
         self.facts.range(first..=last).next().is_some()
             || self.lanes.contains_key(&first.lane)
             || self.set_aside.range(from..=to).next().is_some()
     }
 
     /// Whether the message may have been run by the life before.
-    fn may_have_been_run(&mut self, fact: Fact) -> bool {
+    fn may_have_been_run(&mut self, fact: MessageId) -> bool {
         if self.facts.contains(&fact) || self.sweeps.contains(&fact) {
             return true;
         }
@@ -112,11 +113,11 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     /// Takes over from the life that wrote the log.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &Colony) -> Quarantine {
+    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState) -> Quarantine {
         let before = journal.marked();
         let unclean = before.is_some();
         let mut state = State::default();
-        if let Some(Mark { running, set_aside }) = before {
+        if let Some(CrashMarker { running, set_aside }) = before {
             let unfinished = |suspect: &Suspect| is_unfinished(colony, suspect);
             let last = running.filter(unfinished);
             state.set_aside = set_aside.into_iter().filter(unfinished).collect();
@@ -151,16 +152,16 @@ impl Quarantine {
     }
 
     /// Somebody outside goes on with a lane: what was sent there last may be sent again.
-    pub(crate) fn resumed(&self, lane: u64, next_seq: u64) {
+    pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
         if self.unclean {
-            let end = next_seq.saturating_add(limits::LANE_WINDOW_MAX);
+            let end = next_seq.plus(limits::LANE_WINDOW_MAX);
             self.state.lock().lanes.insert(lane, end);
             self.any.store(true, Ordering::Release)
         }
     }
 
     /// A sweep is over.
-    pub(crate) fn swept(&self, sweep: &Fact) {
+    pub(crate) fn swept(&self, sweep: &MessageId) {
         if self.is_any() {
             let mut state = self.state.lock();
             state.sweeps.remove(sweep);
@@ -177,12 +178,12 @@ impl Quarantine {
     /// Whether there is anything to be careful about in a run of messages: a timer that the life before has set may ring
     /// in a year, and until then all else is run as always.
     #[inline]
-    pub(crate) fn concerns(&self, first: Fact, last: Fact) -> bool {
+    pub(crate) fn concerns(&self, first: MessageId, last: MessageId) -> bool {
         self.is_any() && self.look_for(first, last)
     }
 
     #[cold]
-    fn look_for(&self, first: Fact, last: Fact) -> bool {
+    fn look_for(&self, first: MessageId, last: MessageId) -> bool {
         let mut state = self.state.lock();
         let concerns = state.concerns(first, last);
         self.any.store(!state.is_empty(), Ordering::Release);
@@ -196,11 +197,11 @@ impl Quarantine {
         threads: &impl Threads,
         slot: usize,
         (app, handler): (u16, usize),
-        fact: Fact,
+        fact: MessageId,
         cell: Option<CellId>,
     ) -> Begun<'_> {
         match self.is_any() {
-            true => self.look(threads, slot, (app, handler), Suspect { fact, cell }),
+            true => self.look(threads, slot, (app, handler), Suspect { id: fact, cell }),
             false => Begun::Plainly,
         }
     }
@@ -218,7 +219,7 @@ impl Quarantine {
             if state.set_aside.contains(&suspect) {
                 return Begun::SetAside;
             }
-            if !state.may_have_been_run(suspect.fact) {
+            if !state.may_have_been_run(suspect.id) {
                 self.any.store(!state.is_empty(), Ordering::Release);
                 return Begun::Plainly;
             }
@@ -233,21 +234,21 @@ impl Quarantine {
 
     fn note(&self, running: Option<Suspect>) {
         let set_aside = self.state.lock().set_aside.iter().copied().collect();
-        self.journal.mark(Some(&Mark { running, set_aside }))
+        self.journal.mark(Some(&CrashMarker { running, set_aside }))
     }
 
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
-        state.facts.remove(&suspect.fact);
+        state.facts.remove(&suspect.id);
         self.any.store(!state.is_empty(), Ordering::Release)
     }
 }
 
 /// Whether the log does not say that the message is done. Of one from outside it may not know.
-fn is_unfinished(colony: &Colony, Suspect { fact, .. }: &Suspect) -> bool {
+fn is_unfinished(colony: &LogState, Suspect { id: fact, .. }: &Suspect) -> bool {
     colony.outbox.contains_key(fact)
         || colony.sweeps.contains_key(fact)
-        || (is_lasting(fact.lane)
+        || (fact.lane.is_lasting()
             && !colony.bees.values().any(|bee| bee.seen.contains(fact.lane, fact.seq, fact.part)))
 }
 
@@ -265,15 +266,18 @@ mod tests {
 
     /// Number `seq` of somebody outside who may go on.
     fn suspect(seq: u64) -> Suspect {
-        Suspect { fact: Fact { lane: 7, seq, part: 0, app: 0 }, cell: None }
+        Suspect {
+            id: MessageId { lane: LaneId(7), seq: Seq(seq), part: Part::WHOLE, app: AppId(0) },
+            cell: None,
+        }
     }
 
     #[test]
     fn of_very_many_the_one_that_ended_the_last_life_is_set_aside() {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
-        journal.leave(Some(Mark { running: Some(suspect(0)), set_aside }));
-        let quarantine = Quarantine::new(journal.clone(), &Colony::default());
+        journal.leave(Some(CrashMarker { running: Some(suspect(0)), set_aside }));
+        let quarantine = Quarantine::new(journal.clone(), &LogState::default());
         journal.stop();
         let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);

@@ -3,7 +3,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
-use crate::hive::consensus::journal::{Emit, Fact};
+use crate::hive::consensus::journal::{Emit, MessageId};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::{Messages, Source};
@@ -112,14 +112,14 @@ impl<'a> Handler<'a> {
         &self,
         batch: &dyn Messages,
         index: u32,
-        fact: Fact,
+        fact: MessageId,
         position: Option<u16>,
         at: Option<Time>,
     ) -> Option<Emit> {
         let bytes = batch.encoded(index)?;
         let Source { origin, sender, hops, chain, .. } = *batch.source();
         Some(Emit {
-            fact,
+            id: fact,
             name: self.remembered_name(),
             bytes,
             at,

@@ -4,7 +4,7 @@ use crate::cell::Outcome;
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Admitted;
-use crate::hive::consensus::journal::{Emit, Sweep};
+use crate::hive::consensus::journal::{AppId, Emit, Sweep};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::inner::HiveInner;
@@ -145,7 +145,7 @@ impl<M: Message> MessageType<M> {
                 cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
-            Address::App(app) => match self.receiver_of(app) {
+            Address::App(AppId(app)) => match self.receiver_of(app) {
                 Some(receiver) => receiver.route(batch, range, None, cx),
                 None => cx.turn.hive.nobody_handles(M::NAME, batch.source.sender),
             },
@@ -184,7 +184,7 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
                 let handler = receiver.handler();
-                ordered_release::consume(emit.fact, handler, part_of, vec![emit], vec![step], cx)
+                ordered_release::consume(emit.id, handler, part_of, vec![emit], vec![step], cx)
             }
         }
     }
@@ -205,7 +205,7 @@ impl<M: Message> MessageType<M> {
             // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
             // timers faster than they are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
-            kind.send(&batch, range, Address::App(app), &mut RouteContext::new(&mut lane, turn));
+            kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None
         };
         hive.timers.at(at, Box::new(fire))
@@ -371,7 +371,7 @@ impl Types {
     pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let (source, at) = (Source::again(emit), emit.at);
         let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
-        self.send_again(emit.fact.app, &emit.name, again, cx)
+        self.send_again(emit.id.app.0, &emit.name, again, cx)
     }
 
     /// Sends a message again to an app, which takes it by this name.
@@ -404,7 +404,7 @@ impl Types {
     /// Goes on with a sweep that a log remembers.
     pub(crate) fn resume_sweep(&self, sweep: &Sweep, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let emit = &sweep.waiting.emit;
-        match self.resume.read().get(&(emit.fact.app, emit.name.clone())) {
+        match self.resume.read().get(&(emit.id.app.0, emit.name.clone())) {
             Some(resume) => resume(sweep, cx),
             None => {
                 Err(DecodeError { what: "a sweep", why: format!("the app has no handler `{}`", emit.name) })

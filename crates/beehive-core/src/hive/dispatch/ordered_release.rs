@@ -3,7 +3,7 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
-use crate::hive::consensus::journal::{Emit, Fact, Record};
+use crate::hive::consensus::journal::{Emit, HandlerId, MessageId, Record};
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
 use crate::hive::dispatch::turn::{Place, Turn};
 use parking_lot::Mutex;
@@ -68,7 +68,7 @@ impl Releases {
 /// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
 /// let that go.
 pub(crate) fn consume(
-    fact: Fact,
+    fact: MessageId,
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
     emits: Vec<Emit>,
@@ -76,12 +76,13 @@ pub(crate) fn consume(
     cx: &mut RouteContext,
 ) {
     let Some(link) = cx.turn.hive.link.clone() else { return };
+    let handler = HandlerId(handler as u16);
     let Some(input) = link.without_bee.input(fact, handler, admitted) else { return };
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
-    let record = Record::Admit { app: fact.app, handler: handler as u16, input, emits };
+    let record = Record::Admit { app: fact.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // in the log, too, it stands where it happened

@@ -8,6 +8,7 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::context::Ctx;
+use crate::hive::consensus::journal::EntryNumber;
 use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::inner::HiveInner;
@@ -75,11 +76,11 @@ pub(crate) trait Probe: Send + Sync {
 
     /// Takes the notes of a run, in order. With a journal the hive calls this when log entry `entry` was appended, which
     /// commits them if it is committed. Without an entry the notes are final. The thread that made the notes calls this.
-    fn noted(&self, entry: Option<u64>, notes: Vec<Note>) {}
+    fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {}
 
     /// Log entry `entry` is committed. The thread that runs the bee that made the entry calls this, before the effects of the
     /// entry leave.
-    fn entry_committed(&self, entry: u64) {}
+    fn entry_committed(&self, entry: EntryNumber) {}
 
     /// The state of a bee was built again from its committed state and its entries in flight, which empties its volatile
     /// dictionaries. `cells` are the cells of the bee. The thread that runs the bee calls this.

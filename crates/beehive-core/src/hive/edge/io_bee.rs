@@ -5,7 +5,8 @@
 //! bounded. Messages that apps send to its address, and the answers to what it emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
-use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane, is_lasting};
+use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane};
+use crate::hive::consensus::journal::Seq;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
@@ -65,7 +66,7 @@ impl Io {
             credits: Credits::new(credits),
             out: Outputs::new(inner.types.clone()),
             lane: SenderQueue::default(),
-            numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), 0)),
+            numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), Seq::ZERO)),
             line,
             chance,
             chain: chain_from(chance),
@@ -98,6 +99,7 @@ impl Io {
         if let Some(unused) = self.line.take() {
             end_unless_lasting(link, &unused)
         }
+        let next_seq = Seq(next_seq);
         let line = link.lanes.resume(lane, next_seq);
         link.quarantine.resumed(line.id(), next_seq);
         self.numbers = Numbers::new(line.id(), next_seq);
@@ -115,7 +117,7 @@ impl Io {
     /// Returns the lane's low-water mark: all messages with lower numbers are done, so a sender that
     /// resumes after a crash need not remember them. Zero without a journal.
     pub fn floor(&self) -> u64 {
-        self.line.as_ref().map_or(0, |line| line.floor())
+        self.line.as_ref().map_or(0, |line| line.floor().0)
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -323,7 +325,7 @@ impl Drop for Io {
 
 /// Waits until the lane may have room for `count` messages from `next` on, and `wanted` credits may be
 /// free. Cancel-safe.
-async fn available(line: Option<&OutsideLane>, next: u64, count: u64, credits: &Credits, wanted: u32) {
+async fn available(line: Option<&OutsideLane>, next: Seq, count: u64, credits: &Credits, wanted: u32) {
     if let Some(line) = line {
         line.room_for(|| next, count).await
     }
@@ -332,7 +334,7 @@ async fn available(line: Option<&OutsideLane>, next: u64, count: u64, credits: &
 
 /// Ends a lane that no sender can resume.
 fn end_unless_lasting(link: &Link, line: &OutsideLane) {
-    if !is_lasting(line.id()) {
+    if !line.id().is_lasting() {
         link.lanes.end(line)
     }
 }

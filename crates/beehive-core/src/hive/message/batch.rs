@@ -5,7 +5,7 @@ pub use beehive_protocol::Address;
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
-use crate::hive::consensus::journal::{Emit, Fact};
+use crate::hive::consensus::journal::{AppId, Emit, MessageId};
 use crate::hive::message::render;
 use crate::key::CellHasher;
 use crate::message::{Error, Message};
@@ -105,7 +105,7 @@ impl Source {
             handler: None,
             hops: emit.hops,
             chain: Chain::of(emit.chain),
-            numbers: Numbers::again(emit.fact),
+            numbers: Numbers::again(emit.id),
             chance: emit.chance,
         }
     }
@@ -117,8 +117,8 @@ impl Source {
     }
 
     /// Returns the identity of message `index` for one app.
-    pub(crate) fn fact(&self, index: u32, app: u16) -> Fact {
-        self.numbers.fact(index, app)
+    pub(crate) fn fact(&self, index: u32, app: u16) -> MessageId {
+        self.numbers.id(index, AppId(app))
     }
 }
 

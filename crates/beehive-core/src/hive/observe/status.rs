@@ -2,6 +2,7 @@
 
 use crate::app::{COPIES, Handlers};
 use crate::hive::bee::app::AppRuntime;
+use crate::hive::consensus::journal::AppId;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
@@ -171,7 +172,7 @@ impl HiveInner {
         sender: Address,
         handler: Option<u16>,
     ) -> Option<(&'static str, &'static str, &'static str)> {
-        let (Address::App(app), Some(handler)) = (sender, handler) else { return None };
+        let (Address::App(AppId(app)), Some(handler)) = (sender, handler) else { return None };
         let apps = self.apps.read();
         let (app, handler) = (apps.get(usize::from(app))?, usize::from(handler));
         Some((app.name(), app.handler_name(handler), app.handles(handler)))

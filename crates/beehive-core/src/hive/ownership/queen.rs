@@ -9,7 +9,7 @@ use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, Asked, Standing};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
-use crate::hive::consensus::journal::Record;
+use crate::hive::consensus::journal::{AppId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;
 use crate::hive::dispatch::inner::HiveInner;
@@ -234,7 +234,7 @@ impl<A: App> AppRuntime<A> {
         }
 
         if let Some(link) = &self.link {
-            link.commit(Record::Fuse { app: self.index, from, into }).await
+            link.commit(Record::Fuse { app: AppId(self.index), from, into }).await
         }
         {
             let mut queen = self.queen.lock();
@@ -295,7 +295,7 @@ impl<A: App> AppRuntime<A> {
                         // the record enters the log before another bee can get these cells, because that
                         // bee does not know which messages this one has handled; nothing waits for the
                         // commit
-                        drop(link.say(Record::Release { app: self.index, bee: bee.id, floors }))
+                        drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }))
                     }
                     queen.bees.remove(bee.id);
                     retired += 1;

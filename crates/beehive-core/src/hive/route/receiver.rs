@@ -5,7 +5,7 @@ use crate::cell::{CellSet, Outcome};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
-use crate::hive::consensus::journal::Emit;
+use crate::hive::consensus::journal::{Emit, LaneId};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::{Handler, map};
@@ -281,7 +281,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
         Outcome::Stateless => routed::run_recorded(way, range, cx),
         Outcome::Cells if !app.may_own(&run.cells) => {
             let batch = way.batch();
-            let remembered = batch.admitted().is_none() && batch.source().numbers.lane != 0;
+            let remembered = batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE;
             routed::refuse::<A>(way, range, remembered, cx)
         }
         Outcome::Cells => {

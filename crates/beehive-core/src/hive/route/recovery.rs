@@ -1,8 +1,7 @@
 //! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
 
 use crate::hash::HashMap;
-use crate::hive::admission::outside_lanes::{is_lasting, is_outside};
-use crate::hive::consensus::journal::{Colony, Record, Waiting};
+use crate::hive::consensus::journal::{LaneId, LogState, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -13,15 +12,15 @@ use std::sync::Arc;
 
 /// The lanes of senders, so that what is sent again and what comes after it keep their order.
 #[derive(Default)]
-pub(crate) struct SenderQueues(HashMap<u64, SenderQueue>);
+pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
 
 impl SenderQueues {
-    pub(crate) fn of(&mut self, lane: u64) -> SenderQueue {
+    pub(crate) fn of(&mut self, lane: LaneId) -> SenderQueue {
         self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
     /// The lane of a bee, which is also that of those that have merged into it.
-    pub(crate) fn of_bee(&mut self, lane: u64, heir_of: &BTreeSet<u64>) -> SenderQueue {
+    pub(crate) fn of_bee(&mut self, lane: LaneId, heir_of: &BTreeSet<LaneId>) -> SenderQueue {
         let own = self.of(lane);
         heir_of.iter().for_each(|other| {
             self.0.insert(*other, own.clone());
@@ -31,17 +30,17 @@ impl SenderQueues {
 }
 
 /// The lanes of outside that ended with the life that wrote the log.
-pub(crate) fn dead_lanes(colony: &Colony) -> Vec<u64> {
+pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
     let all = colony.bees.values().flat_map(|bee| bee.seen.floors());
-    let dead: BTreeSet<u64> =
-        all.map(|(lane, _)| lane).filter(|lane| is_outside(*lane) && !is_lasting(*lane)).collect();
+    let dead: BTreeSet<LaneId> =
+        all.map(|(lane, _)| lane).filter(|lane| lane.is_outside() && !lane.is_lasting()).collect();
     dead.into_iter().collect()
 }
 
 /// Sends again what has been emitted and not been handled, in the order in which it was emitted.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
-    colony: &Colony,
+    colony: &LogState,
     lanes: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
     let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
@@ -49,7 +48,7 @@ pub(crate) fn send_again(
     all.sort_by_key(|(waiting, _)| waiting.order);
     Turn::with(hive, Place::Runners, |turn| {
         all.into_iter().try_for_each(|(waiting, sweep)| {
-            let mut lane = lanes.of(waiting.emit.fact.lane);
+            let mut lane = lanes.of(waiting.emit.id.lane);
             let cx = &mut RouteContext::new(&mut lane, turn);
             match sweep {
                 Some(sweep) => hive.types.resume_sweep(sweep, cx),
@@ -60,7 +59,7 @@ pub(crate) fn send_again(
 }
 
 /// Says in the log that nothing comes on these lanes any more.
-pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<u64>) {
+pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     let Some(link) = hive.link.clone() else { return };
     if lanes.is_empty() {

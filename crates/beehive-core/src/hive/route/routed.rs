@@ -6,7 +6,7 @@ use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::{Emit, Fact};
+use crate::hive::consensus::journal::{Emit, HandlerId, LaneId, MessageId};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
@@ -198,13 +198,13 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
     match cx.held().map(|effects| effects.takes(range.len())) {
         Some(true) => routed.run_now(range, cx),
         Some(false) => cx.turn.hive.cycle(batch.source().hops, handler.app_name, handler.message),
-        None if batch.source().numbers.lane == 0 => routed.run_now(range, cx),
+        None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
         // what is made of a message from outside is known by that message, so they are run one by one
         None if batch.admitted().is_some() => {
             for index in range {
                 let fact = batch.source().fact(index, handler.app);
                 let Some(link) = handler.link else { break };
-                if link.without_bee.has_consumed(fact, handler.number) {
+                if link.without_bee.has_consumed(fact, HandlerId(handler.number as u16)) {
                     continue;
                 }
                 match link.quarantine.begin(
@@ -277,11 +277,11 @@ pub(crate) fn release_held(
 
 /// Has a record say that handler `handler` consumed the message `fact`, and made of it what `make` lets out.
 pub(crate) fn consume_held(
-    (fact, handler, admitted): (Fact, usize, Option<&Arc<Admitted>>),
+    (fact, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,
     make: &mut dyn FnMut(&mut RouteContext),
 ) {
-    let mut effects = Effects::new(Numbers::parts(fact, handler));
+    let mut effects = Effects::new(Numbers::parts(fact, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);
     held.run_deferred();

@@ -2,13 +2,13 @@
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
-use crate::hive::admission::outside_lanes::{Numbers, lane_of};
+use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending;
 use crate::hive::bee::traffic::Peer;
-use crate::hive::consensus::journal::{Input, Record, Visited, Work};
+use crate::hive::consensus::journal::{AppId, Input, LaneId, Record, Visited, Work};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::handler::Handler;
@@ -188,7 +188,7 @@ pub(crate) fn record<A: App>(
     let now = body.now;
     let (app, Some(pending)) = (&bee.app, &mut body.pending) else { return };
     turn.cause = delivery.cause.clone();
-    let numbers = Numbers::new(lane_of(app.index, bee.id), pending.next_seq);
+    let numbers = Numbers::new(LaneId::of_bee(AppId(app.index), bee.id), pending.next_seq);
     let mut effects = Effects::new(numbers);
     let mut draft = Draft::default();
     let depth = turn.depth;
@@ -234,7 +234,7 @@ pub(crate) fn record<A: App>(
     let Draft { visits, ops, .. } = draft;
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);
     let work = Work {
-        app: app.index,
+        app: AppId(app.index),
         bee: bee.id,
         cells,
         inputs: inputs.clone(),

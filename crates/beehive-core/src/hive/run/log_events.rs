@@ -1,6 +1,6 @@
 //! What the journal reports to the hive: entries that are committed, and appends that are refused.
 
-use crate::hive::consensus::journal::JournalEvents;
+use crate::hive::consensus::journal::{EntryNumber, JournalEvents};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Executing, Link, Place, Turn};
 use std::sync::{Arc, Weak};
@@ -26,11 +26,11 @@ impl Events {
 }
 
 impl JournalEvents for Events {
-    fn released(&self, upto: u64) {
+    fn released(&self, upto: EntryNumber) {
         self.nudge(|link| link.released(upto))
     }
 
-    fn aborted(&self, last: u64) {
+    fn aborted(&self, last: EntryNumber) {
         self.nudge(|link| link.aborted(last))
     }
 }

@@ -5,6 +5,7 @@
 //! handled.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::Handler;
@@ -35,7 +36,7 @@ pub(crate) fn postpone(
         wait(onward, batch.clone(), index, position, at, cx.turn);
         return Ok(());
     };
-    let fact = effects.numbers.take(1).fact(0, handler.app);
+    let fact = effects.numbers.take(1).id(0, AppId(handler.app));
     // without the time: whoever waits for the answer does not outlive a crash
     let encoded = panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, fact, position, None)));
     let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {

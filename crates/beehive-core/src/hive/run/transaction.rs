@@ -7,7 +7,7 @@ use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admission, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
-use crate::hive::consensus::journal::Fact;
+use crate::hive::consensus::journal::{AppId, HandlerId, MessageId};
 use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::message_types::MessageType;
@@ -396,7 +396,7 @@ fn failure<T>(
 fn hand_over<A: App>(
     run: &Run<A>,
     handler: usize,
-    made_of: Option<Fact>,
+    made_of: Option<MessageId>,
     batch: &dyn Messages,
     (chance, chain): (u64, Chain),
     cx: &mut RouteContext,
@@ -406,7 +406,7 @@ fn hand_over<A: App>(
     let from = batch.source();
     let source = Source {
         origin: from.origin,
-        sender: Address::App(app),
+        sender: Address::App(AppId(app)),
         bee: run.bee,
         handler: Some(handler as u16),
         numbers: Numbers::NONE,
@@ -425,7 +425,7 @@ fn hand_over<A: App>(
             (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
             (None, Some(fact)) => {
                 let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
-                outputs.freeze(source, None, &mut Numbers::parts(fact, handler), by)
+                outputs.freeze(source, None, &mut Numbers::parts(fact, HandlerId(handler as u16)), by)
             }
             (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
         }
@@ -447,7 +447,7 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
 /// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
-    made_of: Option<Fact>,
+    made_of: Option<MessageId>,
     batch: &Arc<Batch<M>>,
     mut done: Executed<M>,
     cx: &mut RouteContext,

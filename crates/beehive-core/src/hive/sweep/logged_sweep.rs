@@ -14,7 +14,9 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{Emit, Fact, Record, Sweep, Visited, sweep_order};
+use crate::hive::consensus::journal::{
+    AppId, Emit, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
+};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
@@ -43,7 +45,7 @@ pub(crate) struct OpenVisits {
     open: AtomicUsize,
     fewer: Arc<Notify>,
     /// Of a sweep that another life has begun: it, and whether it has reached all cells.
-    resumed: Option<(Arc<Link>, Fact, AtomicBool)>,
+    resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
 }
 
 impl OpenVisits {
@@ -102,7 +104,7 @@ struct Progress {
 struct Cursor<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     link: Arc<Link>,
-    sweep: Fact,
+    sweep: MessageId,
     visit: Arc<Visit<M>>,
     open_visits: Arc<OpenVisits>,
     run: RunDelivery<A>,
@@ -123,16 +125,17 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let Some(link) = app.link.clone() else { return };
     let mut fact = batch.source.fact(index, app.index);
     let mut admitted = batch.admitted.clone();
-    if fact.lane == 0 {
+    if fact.lane == LaneId::NONE {
         // a tick: it gets a number that the cells can be told apart by from those of the next
         let (numbers, own) = link.own_lane.admit_next(1);
-        fact = numbers.fact(0, app.index);
+        fact = numbers.id(0, AppId(app.index));
         admitted = Some(own)
     } else if let Some(admitted) = &admitted {
         admitted.open()
     }
     // an app may have several handlers for each cell of one message
-    let sweep = Numbers::parts(fact, A::HANDLER | SWEEPS).fact(0, app.index);
+    let handler = HandlerId(A::HANDLER as u16);
+    let sweep = Numbers::sweep(fact, handler).id(0, AppId(app.index));
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
     let opening = match cx.held() {
@@ -141,12 +144,11 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             None
         }
         None => {
-            let Some(input) = link.without_bee.input(fact, A::HANDLER, admitted.as_ref()) else {
+            let Some(input) = link.without_bee.input(fact, handler, admitted.as_ref()) else {
                 // sent again
                 return admitted.iter().for_each(|admitted| admitted.close());
             };
-            let record =
-                Record::Admit { app: app.index, handler: A::HANDLER as u16, input, emits: vec![emit] };
+            let record = Record::Admit { app: AppId(app.index), handler, input, emits: vec![emit] };
             Some(Opening { record, admitted })
         }
     };
@@ -173,9 +175,6 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
 }
 
-/// Sets the identity of a sweep apart from that of what a handler makes of the same message.
-const SWEEPS: usize = 1 << 24;
-
 /// Goes on with a sweep that a log remembers.
 pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -187,13 +186,13 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
-    let resumed = Some((link.clone(), emit.fact, AtomicBool::new(false)));
+    let resumed = Some((link.clone(), emit.id, AtomicBool::new(false)));
     let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
-    let Some(visit) = Visit::new(&batch, 0, Some((emit.fact, open_visits.clone()))) else { return Ok(()) };
+    let Some(visit) = Visit::new(&batch, 0, Some((emit.id, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
-        sweep: emit.fact,
+        sweep: emit.id,
         visit: Arc::new(visit),
         open_visits,
         run,

@@ -5,6 +5,7 @@ use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::RunDelivery;
 use crate::hive::bee::routing_table::Routes;
+use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -70,7 +71,7 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
             turn.cause = Some(Cause::new(&one, 1, &turn.hive.in_flight));
             let kind = turn.hive.types.kind::<Tick<N>>();
             let mut lane = SenderQueue::default();
-            kind.send(&batch, 0..1, Address::App(app.index), &mut RouteContext::new(&mut lane, turn));
+            kind.send(&batch, 0..1, Address::App(AppId(app.index)), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None;
         } else {
             turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);

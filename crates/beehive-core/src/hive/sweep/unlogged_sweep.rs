@@ -13,7 +13,7 @@ use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
-use crate::hive::consensus::journal::{Emit, Fact, SWEEP_PARTS};
+use crate::hive::consensus::journal::{AppId, Emit, MessageId, SWEEP_PARTS};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
@@ -124,7 +124,7 @@ pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
     index: u32,
-    fact: Fact,
+    fact: MessageId,
     position: Option<u16>,
     at: Option<Time>,
 ) -> Option<Emit> {
@@ -143,7 +143,7 @@ pub(crate) struct Visit<M: Message> {
     pub(crate) source: Source,
     pub(crate) report: Option<Arc<Report<M>>>,
     /// If the app is journaled: what identifies the sweep, and the open_visits that are not over.
-    pub(crate) open_visits: Option<(Fact, Arc<OpenVisits>)>,
+    pub(crate) open_visits: Option<(MessageId, Arc<OpenVisits>)>,
 }
 
 impl<M: Message> Visit<M> {
@@ -154,7 +154,7 @@ impl<M: Message> Visit<M> {
     pub(crate) fn new(
         batch: &Arc<Batch<M>>,
         index: u32,
-        open_visits: Option<(Fact, Arc<OpenVisits>)>,
+        open_visits: Option<(MessageId, Arc<OpenVisits>)>,
     ) -> Option<Visit<M>> {
         let message = Shared::of(batch, index)?;
         let report = batch.sink.as_ref().filter(|sink| sink.counts()).map(|_| {
@@ -464,7 +464,7 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         })
     }
     let source =
-        Source { sender: Address::App(app.index), bee: Some(bee.id), numbers, ..visit.source.clone() };
+        Source { sender: Address::App(AppId(app.index)), bee: Some(bee.id), numbers, ..visit.source.clone() };
     let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);
     Arc::new(Batch { messages, source, sink, admitted: None })
 }

@@ -6,6 +6,7 @@
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
+use crate::hive::consensus::journal::{AppId, EntryNumber};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::outputs::{Savepoint, Sent};
 use crate::hive::dispatch::probe::{Note, Probe, Rerun, Transaction, Uncommitted};
@@ -55,7 +56,7 @@ impl Sender {
     fn of(source: &Source) -> Option<Sender> {
         match (source.sender, source.bee) {
             (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
-            (Address::App(app), Some(bee)) if source.hops > 0 => Some(Sender::Bee(app, bee)),
+            (Address::App(AppId(app)), Some(bee)) if source.hops > 0 => Some(Sender::Bee(app, bee)),
             _ => None,
         }
     }
@@ -170,7 +171,7 @@ pub(crate) enum Event {
 pub(crate) struct Moment {
     pub(crate) life: u32,
     /// The entry that commits it, or the newest entry before it if no entry does.
-    pub(crate) entry: u64,
+    pub(crate) entry: EntryNumber,
     place: u64,
     pub(crate) is_logged: bool,
 }
@@ -181,9 +182,9 @@ struct Book {
     places: u64,
     events: Vec<(Moment, Event)>,
     /// By incarnation: the entries that are known to be committed.
-    committed: BTreeMap<u32, BTreeSet<u64>>,
+    committed: BTreeMap<u32, BTreeSet<EntryNumber>>,
     /// By incarnation that has ended: the entries that are in the log.
-    logged: BTreeMap<u32, BTreeSet<u64>>,
+    logged: BTreeMap<u32, BTreeSet<EntryNumber>>,
 }
 
 /// The events of all incarnations of a hive.
@@ -192,7 +193,7 @@ pub(crate) struct Events(Mutex<Book>);
 
 impl Events {
     /// Ends the current incarnation. `logged`: the entries that are in the log.
-    pub(crate) fn end_life(&self, logged: BTreeSet<u64>) {
+    pub(crate) fn end_life(&self, logged: BTreeSet<EntryNumber>) {
         let mut book = self.0.lock();
         let life = book.lives;
         book.logged.insert(life, logged);
@@ -241,9 +242,10 @@ impl Recorder {
     }
 
     /// Adds events, and that entry `entry` commits them if there is one.
-    fn add(&self, entry: Option<u64>, new: impl Iterator<Item = Event>) {
+    fn add(&self, entry: Option<EntryNumber>, new: impl Iterator<Item = Event>) {
         let mut book = self.events.0.lock();
-        let last = self.last.fetch_max(entry.unwrap_or(0), Ordering::Relaxed);
+        let last = self.last.fetch_max(entry.map_or(0, |entry| entry.0), Ordering::Relaxed);
+        let last = EntryNumber(last);
         let life = self.life();
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
@@ -297,12 +299,12 @@ impl Probe for Recorder {
         note(vec![Event::Ran(Box::new(Ran::of(transaction, Left::Failed(error.clone()))))])
     }
 
-    fn noted(&self, entry: Option<u64>, notes: Vec<Note>) {
+    fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {
         let events = notes.into_iter().filter_map(|note| note.downcast::<Vec<Event>>().ok());
         self.add(entry, events.flat_map(|events| *events))
     }
 
-    fn entry_committed(&self, entry: u64) {
+    fn entry_committed(&self, entry: EntryNumber) {
         self.events.0.lock().committed.entry(self.life()).or_default().insert(entry);
     }
 

@@ -1,0 +1,399 @@
+//! The state machine of the log, compared with a naive model that keeps lists of everything that ever happened.
+
+use beehive_protocol::{
+    Address, AppId, BeeId, CellId, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState,
+    MessageId, Op, Part, Record, Seq, Time, Visited, Work,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+const APP: AppId = AppId(0);
+const RECEIVER: AppId = AppId(1);
+const BEES: u64 = 5;
+const OUTSIDE: [LaneId; 2] = [LaneId::passing(1), LaneId::lasting(1)];
+
+/// What a hive may do next; numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A bee emits, and consumes the oldest messages in the outbox.
+    Work {
+        bee: u64,
+        emits: usize,
+        consumes: usize,
+    },
+    /// A bee consumes messages of a lane outside, possibly for the second time.
+    FromOutside {
+        bee: u64,
+        lane: usize,
+        seq: u64,
+        count: u32,
+        floor: u64,
+    },
+    /// A handler consumes a message without a bee.
+    Admit {
+        lane: usize,
+        seq: u64,
+        handler: u16,
+    },
+    Fuse {
+        from: u64,
+        into: u64,
+    },
+    Release {
+        bee: u64,
+    },
+    Retire {
+        lane: usize,
+    },
+    BeginSweep {
+        bee: u64,
+    },
+    Expand {
+        cells: Vec<u64>,
+        ends: bool,
+    },
+    Visit {
+        bee: u64,
+        cells: Vec<u64>,
+    },
+    /// An entry that was executed on another state.
+    Stale {
+        bee: u64,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (bee, lane, cells) = (0..BEES, 0..2usize, prop::collection::vec(0..6u64, 0..4));
+    prop_oneof![
+        6 => (bee.clone(), 0..3usize, 0..3usize).prop_map(|(bee, emits, consumes)| Step::Work { bee, emits, consumes }),
+        4 => (bee.clone(), lane.clone(), 0..20u64, 1..4u32, 0..10u64)
+            .prop_map(|(bee, lane, seq, count, floor)| Step::FromOutside { bee, lane, seq, count, floor }),
+        2 => (lane.clone(), 0..20u64, 0..2u16).prop_map(|(lane, seq, handler)| Step::Admit { lane, seq, handler }),
+        2 => (bee.clone(), bee.clone()).prop_map(|(from, into)| Step::Fuse { from, into }),
+        1 => bee.clone().prop_map(|bee| Step::Release { bee }),
+        1 => lane.prop_map(|lane| Step::Retire { lane }),
+        1 => bee.clone().prop_map(|bee| Step::BeginSweep { bee }),
+        2 => (cells.clone(), any::<bool>()).prop_map(|(cells, ends)| Step::Expand { cells, ends }),
+        2 => (bee.clone(), cells).prop_map(|(bee, cells)| Step::Visit { bee, cells }),
+        1 => bee.prop_map(|bee| Step::Stale { bee }),
+    ]
+}
+
+/// One bee of the model.
+#[derive(Default)]
+struct Bee {
+    cells: BTreeSet<CellId>,
+    /// All changes, oldest first.
+    ops: Vec<Op>,
+    seen: HashSet<(LaneId, Seq)>,
+    floors: BTreeMap<LaneId, Seq>,
+    /// All bees that ever merged into it, directly or through others.
+    merged: BTreeSet<BeeId>,
+}
+
+impl Bee {
+    fn has_seen(&self, lane: LaneId, seq: Seq) -> bool {
+        self.floors.get(&lane).is_some_and(|floor| seq < *floor) || self.seen.contains(&(lane, seq))
+    }
+}
+
+/// The naive model.
+#[derive(Default)]
+struct Model {
+    bees: BTreeMap<BeeId, Bee>,
+    /// All messages that were emitted, oldest first, and whether each has been handled.
+    emitted: Vec<(MessageId, bool)>,
+    /// Sweeps: those that were reached, those that were visited, and whether it has reached all.
+    sweeps: Vec<(MessageId, BTreeSet<CellId>, bool)>,
+    without_bee: HashSet<(LaneId, Seq, HandlerId)>,
+    floors: BTreeMap<LaneId, Seq>,
+}
+
+impl Model {
+    fn open(&self) -> Vec<MessageId> {
+        self.emitted.iter().filter(|(_, handled)| !handled).map(|(id, _)| *id).collect()
+    }
+
+    fn open_sweeps(&self) -> Vec<MessageId> {
+        let is_open = |(_, open, all): &&(MessageId, BTreeSet<CellId>, bool)| !open.is_empty() || !all;
+        self.sweeps.iter().filter(is_open).map(|(id, ..)| *id).collect()
+    }
+}
+
+/// Drives state and model together.
+#[derive(Default)]
+struct Run {
+    state: LogState,
+    model: Model,
+    entries: Vec<Entry>,
+    numbers: BTreeMap<u64, u64>,
+}
+
+fn emit_of(id: MessageId, is_sweep: bool) -> Emit {
+    Emit {
+        id,
+        name: "m".into(),
+        bytes: Vec::new(),
+        at: None,
+        is_sweep,
+        position: None,
+        origin: HiveId(0),
+        sender: Address::App(APP),
+        hops: 0,
+        chain: 0,
+        chance: 0,
+    }
+}
+
+impl Run {
+    fn apply(&mut self, record: Record) {
+        let (number, after) = (EntryNumber(self.state.last.0 + 2), self.state.last);
+        let entry = Entry { number, after, record };
+        assert!(self.state.apply(&entry));
+        assert!(!self.state.apply(&entry), "a second time it is ignored");
+        self.entries.push(entry);
+    }
+
+    fn next_id(&mut self, bee: u64) -> MessageId {
+        let next = self.numbers.entry(bee).or_default();
+        *next += 1;
+        let lane = LaneId::of_bee(APP, BeeId(bee));
+        MessageId { lane, seq: Seq(*next), part: Part::WHOLE, app: RECEIVER }
+    }
+
+    fn work(&self, bee: u64) -> Work {
+        let next_seq = Seq(self.numbers.get(&bee).copied().unwrap_or(0) + 1);
+        Work {
+            app: APP,
+            bee: BeeId(bee),
+            cells: vec![CellId(bee)],
+            inputs: Vec::new(),
+            visits: Vec::new(),
+            ops: Vec::new(),
+            emits: Vec::new(),
+            next_seq,
+            now: Time::ZERO,
+        }
+    }
+
+    /// The bee of the model, with the cell that each record of it names. A cell whose bee has merged stays with the other.
+    fn bee(&mut self, bee: u64) -> Option<&mut Bee> {
+        let owned =
+            self.model.bees.iter().any(|(id, other)| id.0 != bee && other.cells.contains(&CellId(bee)));
+        if owned {
+            return None;
+        }
+        let found = self.model.bees.entry(BeeId(bee)).or_default();
+        found.cells.insert(CellId(bee));
+        Some(found)
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Work { bee, emits, consumes } => {
+                if self.bee(bee).is_none() {
+                    return;
+                }
+                let ids: Vec<_> = (0..emits).map(|_| self.next_id(bee)).collect();
+                let value = (!self.entries.len().is_multiple_of(3)).then(|| vec![self.entries.len() as u8]);
+                let op = Op { dict: 0, key: vec![bee as u8], row: None, value };
+                let mut work = self.work(bee);
+                work.emits = ids.iter().map(|id| emit_of(*id, false)).collect();
+                work.ops = vec![op.clone()];
+                self.bee(bee).unwrap().ops.push(op);
+                self.model.emitted.extend(ids.into_iter().map(|id| (id, false)));
+                self.apply(Record::Work(work));
+
+                // the receiver is one bee of another app
+                let taken: Vec<_> = self.model.open().into_iter().take(consumes).collect();
+                let of = |id: &MessageId| Input {
+                    lane: id.lane,
+                    floor: Seq(0),
+                    seq: id.seq,
+                    count: 1,
+                    part: id.part,
+                };
+                let receiver = Work { app: RECEIVER, bee: BeeId(100), cells: vec![], ..self.work(bee) };
+                self.apply(Record::Work(Work { inputs: taken.iter().map(of).collect(), ..receiver }));
+                for (id, handled) in &mut self.model.emitted {
+                    *handled |= taken.contains(id)
+                }
+            }
+            Step::FromOutside { bee, lane, seq, count, floor } => {
+                let (lane, floor) = (OUTSIDE[lane], Seq(floor));
+                let Some(of) = self.bee(bee) else { return };
+                of.seen.extend((0..count as u64).map(|index| (lane, Seq(seq + index))));
+                let known = of.floors.entry(lane).or_default();
+                *known = floor.max(*known);
+                if lane.is_lasting() {
+                    let known = self.model.floors.entry(lane).or_default();
+                    *known = floor.max(*known)
+                }
+                let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
+                self.apply(Record::Work(Work { inputs: vec![input], ..self.work(bee) }))
+            }
+            Step::Admit { lane, seq, handler } => {
+                let (lane, handler) = (OUTSIDE[lane], HandlerId(handler));
+                let id = MessageId { part: Part(seq + 1), ..self.next_id(50) };
+                if lane.is_lasting() {
+                    self.model.without_bee.insert((lane, Seq(seq), handler));
+                }
+                self.model.emitted.push((id, false));
+                let input = Input { lane, floor: Seq(0), seq: Seq(seq), count: 1, part: Part::WHOLE };
+                self.apply(Record::Admit { app: APP, handler, input, emits: vec![emit_of(id, false)] })
+            }
+            Step::Fuse { from, into } => {
+                let (from, into) = (BeeId(from), BeeId(into));
+                if from == into || !self.model.bees.contains_key(&into) {
+                    return;
+                }
+                if let Some(gone) = self.model.bees.remove(&from) {
+                    let target = self.model.bees.get_mut(&into).unwrap();
+                    target.cells.extend(gone.cells);
+                    target.ops.extend(gone.ops);
+                    target.seen.extend(gone.seen);
+                    for (lane, floor) in gone.floors {
+                        let known = target.floors.entry(lane).or_default();
+                        *known = floor.max(*known)
+                    }
+                    target.merged.extend(gone.merged);
+                    target.merged.insert(from);
+                }
+                self.apply(Record::Fuse { app: APP, from, into });
+                self.check_heirs(into)
+            }
+            Step::Release { bee } => {
+                self.model.bees.remove(&BeeId(bee));
+                let floors = vec![(OUTSIDE[1], Seq(7))];
+                let known = self.model.floors.entry(OUTSIDE[1]).or_default();
+                *known = Seq(7).max(*known);
+                self.apply(Record::Release { app: APP, bee: BeeId(bee), floors })
+            }
+            Step::Retire { lane } => {
+                let lane = OUTSIDE[lane];
+                for bee in self.model.bees.values_mut() {
+                    bee.seen.retain(|(other, _)| *other != lane);
+                    bee.floors.remove(&lane);
+                }
+                self.model.floors.remove(&lane);
+                self.model.without_bee.retain(|(other, ..)| *other != lane);
+                self.apply(Record::Retire { lanes: vec![lane] })
+            }
+            Step::BeginSweep { bee } => {
+                if self.bee(bee).is_none() {
+                    return;
+                }
+                let id = self.next_id(bee);
+                self.model.sweeps.push((id, BTreeSet::new(), false));
+                self.apply(Record::Work(Work { emits: vec![emit_of(id, true)], ..self.work(bee) }))
+            }
+            Step::Expand { cells, ends } => {
+                let Some(sweep) = self.model.open_sweeps().first().copied() else { return };
+                let cells: Vec<_> = cells.into_iter().map(CellId).collect();
+                let (_, open, all) = self.model.sweeps.iter_mut().find(|(id, ..)| *id == sweep).unwrap();
+                open.extend(cells.iter().copied());
+                *all = ends;
+                self.apply(Record::Expand { sweep, cells, gone: vec![], next: (!ends).then_some(CellId(9)) })
+            }
+            Step::Visit { bee, cells } => {
+                let Some(sweep) = self.model.open_sweeps().first().copied() else { return };
+                if self.bee(bee).is_none() {
+                    return;
+                }
+                let cells: Vec<_> = cells.into_iter().map(CellId).collect();
+                let (_, open, _) = self.model.sweeps.iter_mut().find(|(id, ..)| *id == sweep).unwrap();
+                open.retain(|cell| !cells.contains(cell));
+                let visits = vec![Visited { sweep, cells }];
+                self.apply(Record::Work(Work { visits, ..self.work(bee) }))
+            }
+            Step::Stale { bee } => {
+                let before = self.state.clone();
+                let (number, after) = (EntryNumber(u64::MAX), EntryNumber(self.state.last.0 + 1));
+                let record = Record::Release { app: APP, bee: BeeId(bee), floors: vec![] };
+                assert!(!self.state.apply(&Entry { number, after, record }));
+                assert_eq!(self.state, before)
+            }
+        }
+    }
+
+    /// After a merge a bee is heir of exactly the lanes that lead to it and on which something waits.
+    fn check_heirs(&self, into: BeeId) {
+        let Some(bee) = self.model.bees.get(&into) else { return };
+        let open: HashSet<LaneId> =
+            self.model.open().into_iter().chain(self.model.open_sweeps()).map(|id| id.lane).collect();
+        let want: BTreeSet<LaneId> = bee
+            .merged
+            .iter()
+            .map(|bee| LaneId::of_bee(APP, *bee))
+            .filter(|lane| open.contains(lane))
+            .collect();
+        let heirs = &self.state.bees[&(APP, into)].heir_of;
+        // a bee that was released and came again has a lane of the same id: the model forgets who merged into the first
+        assert!(heirs.is_subset(&want), "{heirs:?} {want:?}");
+    }
+
+    fn check(&self) {
+        let (state, model) = (&self.state, &self.model);
+        assert!(state.has_one_owner_per_cell());
+        assert_eq!(state.outbox.keys().copied().collect::<BTreeSet<_>>(), model.open().into_iter().collect());
+        assert_eq!(
+            state.sweeps.keys().copied().collect::<BTreeSet<_>>(),
+            model.open_sweeps().into_iter().collect()
+        );
+        let orders: Vec<_> = model.open().iter().map(|id| state.outbox[id].order).collect();
+        assert!(orders.is_sorted_by(|a, b| a < b), "the outbox is in the order of emission: {orders:?}");
+
+        let bees: Vec<_> = state.bees.keys().filter(|(app, _)| *app == APP).map(|(_, bee)| *bee).collect();
+        assert_eq!(bees, model.bees.keys().copied().collect::<Vec<_>>());
+        for (id, bee) in &model.bees {
+            let image = &state.bees[&(APP, *id)];
+            assert_eq!(image.cells, bee.cells);
+            for key in 0..BEES as u8 {
+                // the last change of each key
+                let want = bee.ops.iter().rev().find(|op| op.key == [key]).and_then(|op| op.value.clone());
+                let is = image
+                    .state
+                    .images()
+                    .find(|image| image.key == [key])
+                    .map(|image| image.rows[0].1.clone());
+                assert_eq!(is, want);
+            }
+            for (lane, seq) in OUTSIDE.into_iter().flat_map(|lane| (0..25).map(move |seq| (lane, Seq(seq)))) {
+                assert_eq!(
+                    image.seen.contains(lane, seq, Part::WHOLE),
+                    bee.has_seen(lane, seq),
+                    "{id} {lane:?} {seq:?}"
+                );
+            }
+        }
+
+        let lasting = OUTSIDE[1];
+        let floor = model.floors.get(&lasting).copied().unwrap_or_default();
+        assert_eq!(state.seen.floor(lasting), floor);
+        for (seq, handler) in
+            (0..25).flat_map(|seq| (0..2).map(move |handler| (Seq(seq), HandlerId(handler))))
+        {
+            let part = Part::WHOLE.derived(APP, handler);
+            let want = seq < floor || model.without_bee.contains(&(lasting, seq, handler));
+            assert_eq!(state.seen.contains(lasting, seq, part), want);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_state_is_that_of_the_model(steps in prop::collection::vec(step(), 1..60)) {
+        let mut run = Run::default();
+        for step in steps {
+            run.step(step);
+            run.check();
+        }
+
+        // a follower that reads the same bytes has the same state
+        let log: Vec<Vec<u8>> = run.entries.iter().map(Entry::encode).collect();
+        let replayed = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+        prop_assert_eq!(replayed, run.state);
+    }
+}
