@@ -40,7 +40,7 @@ pub(crate) enum Why {
     /// Read from a dictionary.
     State(String),
     /// Read from a shared view of a dictionary.
-    Snapshot(String),
+    View(String),
     /// Returned by a method of the app.
     Helper(String),
     /// Read from a field of the app other than by a keyed access.
@@ -79,7 +79,7 @@ impl Why {
     pub(crate) fn note(&self, line: usize) -> String {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
-            Why::Snapshot(d) => format!("it depends on a snapshot of `self.{d}`, read at line {line}"),
+            Why::View(d) => format!("it depends on a view of `self.{d}`, read at line {line}"),
             Why::Helper(f) => format!("it depends on what `self.{f}(..)` returns (line {line})"),
             Why::Field(f) => {
                 format!("it depends on `self.{f}` (line {line}), which is not part of the message")

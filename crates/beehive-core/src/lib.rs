@@ -54,7 +54,7 @@ pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
     Table, WholeDict, WholeTable, nearest_name,
 };
-pub use view::{SharedDict, SharedRows, SharedTable, SnapshotStatus};
+pub use view::{SharedDict, SharedRows, SharedTable, ViewStatus};
 
 /// Result of a handler, or of a program that embeds a hive. The error type defaults to [`Error`].
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;

@@ -112,16 +112,16 @@ pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
 
 /// Maximum number of changes to an app's dictionaries that wait to be published while nobody reads its views.
 /// The thread that exceeds it publishes them.
-pub const SNAPSHOT_CHANGES_WAITING_MAX: usize = 4_096;
+pub const VIEW_CHANGES_PENDING_MAX: usize = 4_096;
 
 /// How long a publisher waits for the readers of an old version. After that it leaves the old copy to them
 /// and makes a new one.
-pub const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(50);
+pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies
 /// in use. When it is reached nothing is published, so views become older, until a reader releases a copy.
-pub const SNAPSHOT_COPIES_HELD_MAX: usize = 4;
+pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
 /// Default maximum age of a view that a handler reads. A dictionary may set its own with `#[shared(max_age =
 /// "..")]`.
-pub const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(10);
+pub const VIEW_AGE_MAX: Duration = Duration::from_secs(10);

@@ -93,7 +93,7 @@ impl<K: Key> DictMeta<K> {
             group_seed,
             rows: None,
             shared: false,
-            max_age: limits::SNAPSHOT_AGE_MAX,
+            max_age: limits::VIEW_AGE_MAX,
             key: PhantomData,
         }
     }
@@ -113,7 +113,7 @@ impl<K: 'static> DictMeta<K> {
             group_seed: 0,
             rows: None,
             shared: false,
-            max_age: limits::SNAPSHOT_AGE_MAX,
+            max_age: limits::VIEW_AGE_MAX,
             key: PhantomData,
         }
     }

@@ -20,7 +20,7 @@ pub struct HandlerReport {
     /// Cells that its messages join on one bee permanently; empty if none.
     pub joins: &'static str,
     /// Dictionaries whose views it reads; empty if none.
-    pub snapshots: &'static str,
+    pub views: &'static str,
     /// Source file.
     pub file: &'static str,
     /// Line in the source file.
@@ -53,7 +53,7 @@ pub(crate) fn table(app: &str, replication: u32, handlers: &[HandlerReport]) -> 
             row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
         out += &format!("  {}\n", cells.join("  ").trim_end());
         let Some(handler) = at.checked_sub(1).and_then(|at| handlers.get(at)) else { continue };
-        let looks = match handler.snapshots {
+        let looks = match handler.views {
             "" => String::new(),
             names => format!("views of {names}"),
         };
@@ -86,7 +86,7 @@ mod tests {
             kind: "sharded",
             cells: "counts[msg.word]",
             joins: "",
-            snapshots: "",
+            views: "",
             file: "src/main.rs",
             line: 12,
             reason: "",
@@ -100,7 +100,7 @@ mod tests {
             kind: "centralised",
             cells: "counts[*]",
             joins: "a[x] with b[y]",
-            snapshots: "words, lines",
+            views: "words, lines",
             line: 7,
             reason: "it uses all of `counts` (line 8)",
             reason_line: 8,

@@ -50,7 +50,7 @@ const APPS: [App; 7] = [
         name: "host tracker",
         files: &["hosts.rs"],
         paper: Some(158),
-        most: Lines { logic: 200, all: 216 },
+        most: Lines { logic: 207, all: 223 },
         more: &[
             (
                 "hosts that say to be others: they are asked in their place",
@@ -68,7 +68,7 @@ const APPS: [App; 7] = [
         name: "firewall",
         files: &["firewall/mod.rs", "firewall/policy.rs"],
         paper: Some(237),
-        most: Lines { logic: 281, all: 306 },
+        most: Lines { logic: 289, all: 314 },
         more: &[
             ("rules that change while it runs", &["SetPolicy", "set_policy", "reconfigured", "enforce"]),
             ("flows of an earlier life", &["node_left", "flows_found"]),
@@ -84,7 +84,7 @@ const APPS: [App; 7] = [
         name: "discovery",
         files: &["discovery/mod.rs", "discovery/probe.rs"],
         paper: None,
-        most: Lines { logic: 312, all: 325 },
+        most: Lines { logic: 317, all: 330 },
         more: &[("authenticated probes that are good once", &[])],
     },
     App {

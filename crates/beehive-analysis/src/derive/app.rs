@@ -352,7 +352,7 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
 /// Parses `#[shared]` and `#[shared(max_age = "5s")]`.
 fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
     const EXPECTED: &str = "expected `#[shared]` or `#[shared(max_age = \"5s\")]`\n\
-        note: a snapshot that is older is refused; without `max_age` that is ten seconds";
+        note: a view that is older is refused; without `max_age` that is ten seconds";
 
     let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("shared")) else { return Ok(None) };
     if container(&f.ty).is_none_or(|(name, _)| name != "Table" && name != "Dict") {
@@ -366,7 +366,7 @@ fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
         return Err(Error::new_spanned(
             a,
             "`#[shared]` does not go with `#[volatile]`\n\
-             note: a snapshot holds what is committed, and changes of a volatile dictionary are not logged\n\
+             note: a view holds what is committed, and changes of a volatile dictionary are not logged\n\
              help: leave one of them out",
         ));
     }

@@ -41,7 +41,7 @@ pub struct HandlerDerivation {
     /// Different keys that one message ties together; empty if none.
     pub joins: String,
     /// Dictionaries of which it reads shared views; empty if none.
-    pub snapshots: String,
+    pub views: String,
     /// The reason why it is centralised; empty if it is not.
     pub reason: String,
     /// Line of the code that centralises it; zero if it is not centralised.
@@ -284,7 +284,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         .zip(&derived)
         .map(|((h, verdict), (map, summary))| {
             let found = judge(h, verdict, map.clone(), &mut diagnostics, &mut warnings);
-            HandlerDerivation { snapshots: summary.snapshots(), ..found }
+            HandlerDerivation { views: summary.views(), ..found }
         })
         .collect();
 
@@ -483,7 +483,7 @@ fn judge(
             kind: "custom".into(),
             cells: format!("by `{}`", plain_words(path.to_token_stream())),
             joins: String::new(),
-            snapshots: String::new(),
+            views: String::new(),
             reason: String::new(),
             reason_line: 0,
             note: String::new(),
@@ -553,18 +553,8 @@ fn judge(
     }
 
     let reason = if line > 0 { reason } else { String::new() };
-    let snapshots = String::new();
-    HandlerDerivation {
-        name,
-        kind: kind.into(),
-        cells,
-        joins,
-        snapshots,
-        reason,
-        reason_line: line,
-        note,
-        map,
-    }
+    let views = String::new();
+    HandlerDerivation { name, kind: kind.into(), cells, joins, views, reason, reason_line: line, note, map }
 }
 
 /// Returns the span of the handler's name.

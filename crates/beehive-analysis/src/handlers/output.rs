@@ -241,8 +241,8 @@ fn documentation(found: &HandlerDerivation) -> String {
         kind => format!("**Map:** {kind}, `{}`.", found.cells),
     };
 
-    if !found.snapshots.is_empty() {
-        line += &format!(" **Snapshots:** `{}`.", found.snapshots);
+    if !found.views.is_empty() {
+        line += &format!(" **Views:** `{}`.", found.views);
     }
 
     if !found.reason.is_empty() {
@@ -324,7 +324,7 @@ fn registration(h: &Handler) -> TokenStream {
 
 fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
     let answer = signature::answer_words(&h.item.sig.output);
-    let HandlerDerivation { name, kind, cells, joins, snapshots, reason, note, .. } = found;
+    let HandlerDerivation { name, kind, cells, joins, views, reason, note, .. } = found;
     let (line, reason_line) = (declared_at(h).start().line as u32, found.reason_line as u32);
     let message = match &h.options.each {
         Some(f) => format!("{} for each of {f}", h.message_words()),
@@ -332,7 +332,7 @@ fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
     };
 
     quote!(::beehive::__private::HandlerReport {
-        name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, snapshots: #snapshots, file: ::core::file!(), line: #line,
+        name: #name, message: #message, answer: #answer, kind: #kind, cells: #cells, joins: #joins, views: #views, file: ::core::file!(), line: #line,
         reason: #reason, reason_line: #reason_line, note: #note
     })
 }

@@ -60,7 +60,7 @@ impl Pass<'_, '_> {
             // a shared view reads committed state of any cell, so it adds no cell to the map
             "shared" if c.args.is_empty() => {
                 out.push(Node::Effect);
-                let value = Value::tainted(Why::Snapshot(field.to_string()), field.span());
+                let value = Value::tainted(Why::View(field.to_string()), field.span());
                 self.shared.push(field);
                 return Some(value);
             }

@@ -82,7 +82,7 @@ impl Summary {
     }
 
     /// Lists the dictionaries whose shared views are read, each once: `links, nodes`.
-    pub(crate) fn snapshots(&self) -> String {
+    pub(crate) fn views(&self) -> String {
         let mut out: Vec<String> = vec![];
         for name in self.shared.iter().map(Ident::to_string) {
             if !out.contains(&name) {

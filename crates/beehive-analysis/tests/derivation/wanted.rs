@@ -92,12 +92,12 @@ const WANTS: &[(&str, &str, bool)] = &[
         false,
     ),
     (
-        "a snapshot, then own cell",
+        "a view, then own cell",
         "#[rcv] fn f(&mut self, m: &M) { if self.rules.shared().iter().any(|r| r.fits(m)) { self.d.put(m.a, 1); } }",
         true,
     ),
     (
-        "key out of a snapshot",
+        "key out of a view",
         "#[rcv] fn f(&mut self, m: &M) { if let Some(t) = self.ports.shared().get(&m.port) { self.d.put(*t, 1); } }",
         false,
     ),

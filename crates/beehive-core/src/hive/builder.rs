@@ -66,7 +66,7 @@ struct Installing<'a> {
     apps: Vec<Arc<dyn AnyApp>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
-    snapshots_by_moment: bool,
+    views_by_moment: bool,
     /// Shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
 }
@@ -84,7 +84,7 @@ pub struct Builder {
     credits: Option<u32>,
     stuck_after: Option<Duration>,
     journal: Option<(Arc<dyn Journal>, LogState)>,
-    snapshots_by_moment: bool,
+    views_by_moment: bool,
     io: Vec<StartIo>,
     probe: Option<Arc<dyn Probe>>,
 }
@@ -258,11 +258,11 @@ impl Builder {
         self
     }
 
-    /// Publishes views only when time advances or [`HiveInner::publish_snapshots`] is called, so that what
+    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that what
     /// handlers see does not depend on how cells are distributed.
     #[cfg(feature = "testing")]
-    pub(crate) fn snapshots_by_moment(mut self) -> Self {
-        self.snapshots_by_moment = true;
+    pub(crate) fn views_by_moment(mut self) -> Self {
+        self.views_by_moment = true;
         self
     }
 
@@ -360,7 +360,7 @@ impl Builder {
             apps: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
-            snapshots_by_moment: self.snapshots_by_moment,
+            views_by_moment: self.views_by_moment,
             shapes: Vec::new(),
         };
         for ((_, install), table) in self.apps.into_iter().zip(tables) {
@@ -449,7 +449,7 @@ impl Installing<'_> {
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, self.last)))
             }
         };
-        let by_moment = self.snapshots_by_moment;
+        let by_moment = self.views_by_moment;
         let link = self.hive.link.clone();
         let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
         if self.hive.link.is_some() {

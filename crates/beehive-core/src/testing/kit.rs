@@ -15,7 +15,7 @@ use crate::testing::maps;
 use crate::testing::maps::Mapped;
 use crate::testing::platform::{Chance, VirtualPlatform};
 use crate::testing::setup::Setup;
-use crate::testing::snapshot::Snapshot;
+use crate::testing::state_copy::StateCopy;
 use crate::time::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,13 +193,13 @@ impl Kit {
     ///
     /// # Panics
     /// If the app is not part of this test.
-    pub fn snapshot<A: Handlers>(&self) -> Snapshot<A> {
+    pub fn state_copy<A: Handlers>(&self) -> StateCopy<A> {
         let Some(images) = self.app(A::NAME).images() else { panic!("{AT_WORK}") };
         let empty = match self.instance::<A>() {
             Ok(empty) => empty,
             Err(error) => panic!("{error}"),
         };
-        Snapshot::new(&empty, self.seed, &images)
+        StateCopy::new(&empty, self.seed, &images)
     }
 
     fn instance<A: Handlers>(&self) -> Result<A, ConfigError> {
@@ -212,7 +212,7 @@ impl Kit {
     /// # Panics
     /// If the app is not part of this test.
     pub fn look<A: Handlers, R>(&self, look: impl FnOnce(&mut A) -> R) -> R {
-        self.snapshot::<A>().look(look)
+        self.state_copy::<A>().look(look)
     }
 
     /// Returns the number of bees of app `A`. A sharded app has several; no handler may rely on the number.
@@ -253,14 +253,14 @@ impl Kit {
     }
 
     fn hand_over(&mut self) {
-        self.hive.inner().publish_snapshots();
+        self.hive.inner().publish_views();
         self.platform.drive(self.io.flush());
         self.begin_merges();
         self.platform.run_until_idle();
     }
 
     fn begin_step(&mut self) {
-        self.hive.inner().publish_snapshots();
+        self.hive.inner().publish_views();
         self.begin_merges()
     }
 

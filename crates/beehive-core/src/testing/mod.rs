@@ -151,8 +151,8 @@ pub mod maps;
 mod platform;
 mod rerun;
 mod setup;
-mod snapshot;
 mod spread;
+mod state_copy;
 
 #[doc(hidden)]
 pub use history::Fault;
@@ -162,5 +162,5 @@ pub use kit::Kit;
 pub use platform::VirtualPlatform;
 pub use rerun::Difference;
 pub use setup::Setup;
-pub use snapshot::Snapshot;
 pub use spread::Spread;
+pub use state_copy::StateCopy;

@@ -102,7 +102,7 @@ impl Setup {
                 _ => Arc::new(LocalRegistry::default()),
             })
             .probe(outbox.clone())
-            .snapshots_by_moment()
+            .views_by_moment()
             .start()?;
 
         let merging = match spread {

@@ -57,7 +57,7 @@ const fn said(dicts: &[DictInfo]) -> u64 {
 }
 
 /// The views of one app on one hive.
-pub(crate) struct Snapshots {
+pub(crate) struct Views {
     /// Name of the app.
     pub(crate) app: &'static str,
     /// Bit mask of the dictionaries.
@@ -73,7 +73,7 @@ pub(crate) struct Snapshots {
 
 /// Status of the views of an app.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct SnapshotStatus {
+pub struct ViewStatus {
     /// Number of the current version.
     pub version: u64,
     /// Number of existing copies.
@@ -82,7 +82,7 @@ pub struct SnapshotStatus {
     pub stale: u64,
 }
 
-impl Snapshots {
+impl Views {
     /// Returns empty views of an app, or `None` if none of its dictionaries has views.
     pub(crate) fn of<A: Published>(prototype: &A, seed: u64, by_moment: bool) -> Option<Arc<Self>> {
         struct Empty {
@@ -104,12 +104,12 @@ impl Snapshots {
         let mut empty = Empty { mask: A::PUBLISHED, copies: Copies::default() };
         prototype.fresh().visit(&mut empty);
         let bounds = Bounds {
-            waiting: limits::SNAPSHOT_CHANGES_WAITING_MAX,
-            held: limits::SNAPSHOT_COPIES_HELD_MAX,
-            patience: limits::SNAPSHOT_PATIENCE.as_nanos() as u64,
+            waiting: limits::VIEW_CHANGES_PENDING_MAX,
+            held: limits::VIEW_COPIES_HELD_MAX,
+            patience: limits::VIEW_PATIENCE.as_nanos() as u64,
         };
 
-        Some(Arc::new(Snapshots {
+        Some(Arc::new(Views {
             app: A::NAME,
             mask: A::PUBLISHED,
             seed,
@@ -240,8 +240,8 @@ impl Snapshots {
         self.stale.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn status(&self) -> SnapshotStatus {
-        SnapshotStatus {
+    pub(crate) fn status(&self) -> ViewStatus {
+        ViewStatus {
             version: self.pair.current().number,
             copies: self.pair.copies(),
             stale: self.stale.load(Ordering::Relaxed),
@@ -251,22 +251,22 @@ impl Snapshots {
 
 /// The changes of a run of transactions. Hands them over when the run ends, also by a panic.
 pub(crate) struct Collected<'a> {
-    snapshots: Option<&'a Arc<Snapshots>>,
+    views: Option<&'a Arc<Views>>,
     now: Time,
     changes: Changes,
 }
 
 impl<'a> Collected<'a> {
-    /// Starts a run. `changes` is an empty buffer, kept from an earlier run. Collects nothing if `snapshots`
+    /// Starts a run. `changes` is an empty buffer, kept from an earlier run. Collects nothing if `views`
     /// is `None`.
-    pub(crate) fn begin(snapshots: Option<&'a Arc<Snapshots>>, changes: Changes, now: Time) -> Self {
-        Collected { snapshots, now, changes }
+    pub(crate) fn begin(views: Option<&'a Arc<Views>>, changes: Changes, now: Time) -> Self {
+        Collected { views, now, changes }
     }
 
     /// Collects the changes of a transaction that is about to commit.
     pub(crate) fn note<S: State>(&mut self, state: &mut S) {
-        if let Some(snapshots) = self.snapshots {
-            snapshots.note(state, &mut self.changes)
+        if let Some(views) = self.views {
+            views.note(state, &mut self.changes)
         }
     }
 
@@ -277,8 +277,8 @@ impl<'a> Collected<'a> {
     }
 
     fn hand_over(&mut self) {
-        if let Some(snapshots) = self.snapshots {
-            snapshots.hand_over(&mut self.changes, self.now)
+        if let Some(views) = self.views {
+            views.hand_over(&mut self.changes, self.now)
         }
     }
 }

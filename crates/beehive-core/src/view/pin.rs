@@ -3,7 +3,7 @@
 use crate::message::{Error, ErrorKind};
 use crate::state::guard;
 use crate::time::Time;
-use crate::view::Snapshots;
+use crate::view::Views;
 use crate::view::copies::{Column, Copies, Mirror};
 use crate::view::pair::Version;
 use std::cell::RefCell;
@@ -56,7 +56,7 @@ impl Pinned {
 }
 
 struct Open {
-    snapshots: Arc<Snapshots>,
+    views: Arc<Views>,
     now: Time,
     pinned: Option<Rc<Pinned>>,
 }
@@ -70,8 +70,8 @@ pub(crate) struct Opened(Option<Open>);
 
 /// Allows this thread to read views at time `now`.
 #[inline]
-pub(crate) fn open(snapshots: &Arc<Snapshots>, now: Time) -> Opened {
-    let open = Open { snapshots: snapshots.clone(), now, pinned: None };
+pub(crate) fn open(views: &Arc<Views>, now: Time) -> Opened {
+    let open = Open { views: views.clone(), now, pinned: None };
     Opened(OPEN.with_borrow_mut(|slot| slot.replace(open)))
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn pinned<M: Mirror>(
         match &open.pinned {
             Some(pinned) => Some(pinned.clone()),
             None => {
-                let pinned = Rc::new(open.snapshots.pin(open.now));
+                let pinned = Rc::new(open.views.pin(open.now));
                 open.pinned = Some(pinned.clone());
                 Some(pinned)
             }
@@ -131,7 +131,7 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         Some(_) => {
             OPEN.with_borrow(|slot| {
                 if let Some(open) = slot {
-                    open.snapshots.count_stale()
+                    open.views.count_stale()
                 }
             });
 

@@ -250,8 +250,8 @@ fn views_of_an_idle_hive_equal_the_cells_of_the_owners() {
         let app = &hive.status().apps[0];
         assert!(app.bees_merged > 0 && app.bees_retired > 0, "{} {}", app.bees_merged, app.bees_retired);
 
-        let snapshots = app.snapshots.as_ref().unwrap();
-        assert!(snapshots.version > 100 && snapshots.stale == 0, "{snapshots:?}");
+        let views = app.views.as_ref().unwrap();
+        assert!(views.version > 100 && views.stale == 0, "{views:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
 }

@@ -218,7 +218,7 @@ fn many_cells_are_undone_and_leave_no_empty_ones() {
     let cells = |fails| {
         let mut kit = Kit::of::<Wide>().start();
         kit.emit(Many { keys: (0..40).collect(), fails });
-        let cells = kit.snapshot::<Wide>().cells();
+        let cells = kit.state_copy::<Wide>().cells();
         (cells.len(), cells.first().cloned().unwrap())
     };
     assert_eq!(cells(true), (1, ("rows[0]".into(), "[[0,1]]".into())));

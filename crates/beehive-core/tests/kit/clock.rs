@@ -123,7 +123,7 @@ fn a_question_is_answered_without_waiting_and_an_unanswered_one_says_so() {
 fn a_copy_of_the_state_does_not_change() {
     let mut kit = Kit::of::<Clock>().start();
     kit.emit(Begin(1));
-    let mut before = kit.snapshot::<Clock>();
+    let mut before = kit.state_copy::<Clock>();
     kit.emit(Begin(2));
 
     assert_eq!(before.look(|app| app.begun.whole().len()), 1);

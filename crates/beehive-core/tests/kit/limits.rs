@@ -140,7 +140,7 @@ fn many_keys_at_once_get_no_more_cells_either() {
     let mut kit = Kit::of::<Bounded>().failures_allowed().start();
     // Owners are requested in advance for all messages of a batch.
     kit.emit_all((0..500).map(|key| add(key, 0..1)));
-    assert_eq!((kit.snapshot::<Bounded>().cells().len(), kit.bees::<Bounded>()), (6, 6));
+    assert_eq!((kit.state_copy::<Bounded>().cells().len(), kit.bees::<Bounded>()), (6, 6));
     assert_eq!(kit.sent::<Added>(), (0..6).map(Added).collect::<Vec<_>>());
 }
 

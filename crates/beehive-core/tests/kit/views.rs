@@ -303,7 +303,7 @@ fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
         let links = net.links.shared();
         let before = links.iter().count();
         kit.emit(link(1, depth as u64, depth as u64));
-        kit.advance(limits::SNAPSHOT_PATIENCE);
+        kit.advance(limits::VIEW_PATIENCE);
         hold(kit, depth - 1, then);
         assert_eq!(links.iter().count(), before, "what is held stays as it is");
     });
@@ -314,7 +314,7 @@ fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
 #[test]
 fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
     let mut kit = Kit::of::<Net>().start();
-    let depth = limits::SNAPSHOT_COPIES_HELD_MAX + 4;
+    let depth = limits::VIEW_COPIES_HELD_MAX + 4;
     hold(&mut kit, depth, &mut |kit| {
         let (count, _) = kit.request(Survey).unwrap();
         assert!(count < depth as u64, "readers hold everything: {count}");
@@ -346,20 +346,20 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
         let app = &kit.hive().status().apps[0];
         assert!(app.handlers.iter().all(|h| h.panics == 0));
 
-        let snapshots = app.snapshots.as_ref().unwrap();
-        assert_eq!(snapshots.stale, 3);
-        assert!(snapshots.copies <= limits::SNAPSHOT_COPIES_HELD_MAX + 3, "{snapshots:?}");
+        let views = app.views.as_ref().unwrap();
+        assert_eq!(views.stale, 3);
+        assert!(views.copies <= limits::VIEW_COPIES_HELD_MAX + 3, "{views:?}");
     });
 
     assert_eq!(kit.request(Survey).unwrap().0, depth as u64);
     assert_eq!(kit.request(ByHand(Node(1))).unwrap(), depth as u64);
-    assert!(kit.hive().status().apps[0].snapshots.as_ref().unwrap().copies <= 2);
+    assert!(kit.hive().status().apps[0].views.as_ref().unwrap().copies <= 2);
 }
 
 #[test]
 fn the_report_names_the_views_that_a_handler_reads() {
     use beehive_core::Handlers;
-    let of = |name: &str| Net::REPORT.iter().find(|r| r.name == name).map(|r| (r.kind, r.snapshots)).unwrap();
+    let of = |name: &str| Net::REPORT.iter().find(|r| r.name == name).map(|r| (r.kind, r.views)).unwrap();
     assert_eq!(of("link"), ("sharded", "links"));
     assert_eq!(of("survey"), ("stateless", "degrees, links"));
     assert_eq!(of("cut"), ("sharded", ""));

@@ -19,7 +19,7 @@ use crate::message::Message;
 use crate::state::column::Columns;
 use crate::state::image::DecodeError;
 use crate::time::Time;
-use crate::view::Snapshots;
+use crate::view::Views;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) whole: u64,
     pub(crate) settings: Settings<A>,
     /// Published copies of the dictionaries; `None` if nothing reads them.
-    pub(crate) snapshots: Option<Arc<Snapshots>>,
+    pub(crate) views: Option<Arc<Views>>,
     pub(crate) routes: Routes<A>,
     pub(crate) registry: Arc<dyn Registry>,
     /// The log that the app's records go to; `None` if the app is not journaled.
@@ -103,13 +103,13 @@ impl<A: Handlers> AppRuntime<A> {
         settings: Settings<A>,
         registry: Arc<dyn Registry>,
         link: Option<Arc<Link>>,
-        snapshots_by_moment: bool,
+        views_by_moment: bool,
     ) -> Arc<Self> {
         Arc::new(AppRuntime {
             index,
             seed,
             whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
-            snapshots: Snapshots::of(&settings.fresh().0, seed, snapshots_by_moment),
+            views: Views::of(&settings.fresh().0, seed, views_by_moment),
             settings,
             routes: Routes::new(),
             registry,
@@ -213,8 +213,8 @@ impl<A: App> AppRuntime<A> {
             pending.forget_unknown();
             pending.next_seq = image.next_seq;
         }
-        if let Some(snapshots) = &self.snapshots {
-            snapshots.restored(&mut body.app, image.now)
+        if let Some(views) = &self.views {
+            views.restored(&mut body.app, image.now)
         }
 
         body.now = image.now;

@@ -116,8 +116,8 @@ impl<A: App> PendingRuns<A> {
                 Fate::Committed => {
                     let Some(done) = self.entries.pop_front() else { return false };
                     done.ops.iter().for_each(|op| self.base.apply(op));
-                    if let Some(snapshots) = &app.snapshots {
-                        snapshots.committed(state, &done.ops, cx.turn.moment())
+                    if let Some(views) = &app.views {
+                        views.committed(state, &done.ops, cx.turn.moment())
                     }
                     self.cells_logged = self.cells_logged.max(done.cells_end);
                     if let Some(probe) = cx.turn.hive.probe() {

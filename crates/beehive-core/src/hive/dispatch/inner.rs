@@ -25,7 +25,7 @@ use crate::seams::{BoxFuture, Platform};
 use crate::state::{ConfigError, nearest_name};
 use crate::time::Time;
 #[cfg(feature = "testing")]
-use crate::view::Snapshots;
+use crate::view::Views;
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use std::any::Any;
@@ -49,9 +49,9 @@ pub(crate) trait AnyApp: Send + Sync {
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     /// Forgets all bees; returns how many runs of messages waited for them.
     fn clear(&self) -> usize;
-    /// Its snapshots, if anybody reads them.
+    /// Its views, if anybody reads them.
     #[cfg(feature = "testing")]
-    fn snapshots(&self) -> Option<&Arc<Snapshots>>;
+    fn views(&self) -> Option<&Arc<Views>>;
     fn as_any(&self) -> &dyn Any;
     /// What its idle bees remember of messages.
     fn remembered(&self) -> usize;

@@ -81,15 +81,15 @@ impl Hive {
         let none = ReadError::NoSuchApp { app: A::NAME };
         let app = apps.iter().find_map(|app| app.as_any().downcast_ref::<AppRuntime<A>>()).ok_or(none)?;
         let now = self.now();
-        let opened = app.snapshots.as_ref().map(|snapshots| {
-            snapshots.publish(now);
-            view::open(snapshots, now)
+        let opened = app.views.as_ref().map(|views| {
+            views.publish(now);
+            view::open(views, now)
         });
         let result = match &opened {
             Some(_) => panics::catch(AssertUnwindSafe(|| look(&app.fresh()))),
             None => {
                 let text = format!(
-                    "there are no snapshots of `{}`: no handler of it says `.shared()`, and no field `#[shared]`",
+                    "there are no views of `{}`: no handler of it says `.shared()`, and no field `#[shared]`",
                     A::NAME
                 );
                 return Err(ReadError::NotShared(Error::of(ErrorKind::Limit, text)));
@@ -113,8 +113,8 @@ impl Hive {
 impl HiveInner {
     /// Publishes everything that was committed in the views of all apps.
     #[cfg(feature = "testing")]
-    pub(crate) fn publish_snapshots(&self) {
+    pub(crate) fn publish_views(&self) {
         let now = self.now();
-        self.apps.read().iter().filter_map(|app| app.snapshots()).for_each(|snapshots| snapshots.publish(now))
+        self.apps.read().iter().filter_map(|app| app.views()).for_each(|views| views.publish(now))
     }
 }

@@ -1,7 +1,7 @@
 //! The data that a hive reports about itself.
 
 use crate::cell::{BeeId, HiveId};
-use crate::view::SnapshotStatus;
+use crate::view::ViewStatus;
 use serde::Serialize;
 
 /// The status of a hive.
@@ -64,7 +64,7 @@ pub struct AppStatus {
     /// Its handlers, in the order of the source.
     pub handlers: Vec<HandlerStatus>,
     /// State of the app's views; `None` if nothing reads them.
-    pub snapshots: Option<SnapshotStatus>,
+    pub views: Option<ViewStatus>,
     /// The currently idle bees that handled the most messages.
     pub busiest: Vec<BeeStatus>,
 }

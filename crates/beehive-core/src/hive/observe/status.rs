@@ -12,7 +12,7 @@ use crate::state::column::Columns;
 use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
 #[cfg(feature = "testing")]
-use crate::view::Snapshots;
+use crate::view::Views;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -111,14 +111,14 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             bees_merged: self.merged.load(Ordering::Relaxed),
             bees_retired: self.retired.load(Ordering::Relaxed),
             handlers,
-            snapshots: self.snapshots.as_ref().map(|snapshots| snapshots.status()),
+            views: self.views.as_ref().map(|views| views.status()),
             busiest,
         }
     }
 
     #[cfg(feature = "testing")]
-    fn snapshots(&self) -> Option<&Arc<Snapshots>> {
-        self.snapshots.as_ref()
+    fn views(&self) -> Option<&Arc<Views>> {
+        self.views.as_ref()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -118,7 +118,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     }
     let counters = &app.handlers[A::HANDLER];
     let mut collected = collect(app, redo.is_none(), now, cx.turn);
-    let opened = app.snapshots.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
+    let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
     // to show the messages, too, costs as much as a short handler
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
@@ -301,7 +301,7 @@ impl Chances {
     }
 }
 
-/// What a run changes that snapshots are told of when it is over. Where there is a log, they are told when it is committed.
+/// What a run changes that views are told of when it is over. Where there is a log, they are told when it is committed.
 #[inline(always)]
 fn collect<'a, A: Published>(
     app: &'a AppRuntime<A>,
@@ -312,7 +312,7 @@ fn collect<'a, A: Published>(
     match A::PUBLISHED != 0 && is_unlogged {
         true => {
             let room = std::mem::take(&mut turn.local::<Local<A>>(app.index).changes);
-            Collected::begin(app.snapshots.as_ref(), room, now)
+            Collected::begin(app.views.as_ref(), room, now)
         }
         false => Collected::begin(None, Changes::default(), now),
     }

@@ -7,12 +7,12 @@ use crate::state::column::Columns;
 use crate::state::guard::Held;
 
 /// All cells of an app at the moment of the copy, in one instance that is independent of the hive.
-pub struct Snapshot<A> {
+pub struct StateCopy<A> {
     app: A,
     seed: u64,
 }
 
-impl<A: Handlers> Snapshot<A> {
+impl<A: Handlers> StateCopy<A> {
     pub(crate) fn new(empty: &A, seed: u64, images: &[CellImage]) -> Self {
         let mut app = empty.fresh();
         for image in images {
@@ -21,7 +21,7 @@ impl<A: Handlers> Snapshot<A> {
                 panic!("a cell of `{}` was encoded but cannot be decoded: {error}", A::NAME)
             }
         }
-        Snapshot { app, seed }
+        StateCopy { app, seed }
     }
 
     /// Passes the dictionaries to `look`. All cells are accessible, also through `whole()`. Changes made by

@@ -1,7 +1,7 @@
 //! Shared views of dictionaries: the cost of a read, the cost to a writer of being read, and the cost of
 //! publishing.
 //!
-//! Run with `cargo bench --bench snapshots`. Times are per read, per message and per change.
+//! Run with `cargo bench --bench views`. Times are per read, per message and per change.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
@@ -137,7 +137,7 @@ fn reads(c: &mut Criterion) {
     let runtime = runtime();
     let _entered = runtime.enter();
     let (alone, looked) = (filled::<Alone>(&runtime), filled::<Looked>(&runtime));
-    let mut group = c.benchmark_group("snapshot/read");
+    let mut group = c.benchmark_group("view/read");
     group.throughput(Throughput::Elements(READS));
     group.bench_function("own-cell", |b| {
         b.iter(|| black_box(runtime.block_on(alone.request(Own { keys: KEYS }))).unwrap())
@@ -154,7 +154,7 @@ fn reads(c: &mut Criterion) {
     });
     group.finish();
 
-    c.bench_function("snapshot/read-from-outside", |b| {
+    c.bench_function("view/read-from-outside", |b| {
         b.iter(|| looked.read(|app: &Looked| app.counts.shared().get(black_box(&7)).copied()).unwrap())
     });
 }
@@ -198,7 +198,7 @@ fn writes(c: &mut Criterion) {
     let runtime = runtime();
     let _entered = runtime.enter();
     let (alone, looked) = (filled::<Alone>(&runtime), filled::<Looked>(&runtime));
-    let mut group = c.benchmark_group("snapshot/write");
+    let mut group = c.benchmark_group("view/write");
     group.throughput(Throughput::Elements(BATCH));
     let on_worker = |work| runtime.block_on(runtime.spawn(work)).expect("does not panic");
 
