@@ -87,13 +87,14 @@ pub(crate) trait Probe: Send + Sync {
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
 
-/// A transaction of which only the outcome is not in here.
+/// A transaction without its outcome, for the probe.
 pub(crate) struct Transaction<'a> {
     pub(crate) handler: Handler<'a>,
     /// The bee that runs it. None for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// The batch and the place of the message in it.
+    /// The batch of the message.
     pub(crate) batch: &'a dyn Messages,
+    /// Index of the message in the batch.
     pub(crate) index: u32,
     /// The cells that the map named.
     pub(crate) cells: &'a [CellId],
@@ -104,16 +105,16 @@ pub(crate) struct Transaction<'a> {
     /// Whether a handler earlier in the chain passed the message on. There is no order between what one bee passes on and
     /// what the sender itself sends to the same cells.
     pub(crate) is_passed_on: bool,
-    /// Runs the message again.
+    /// Functions that run the message again.
     pub(crate) rerun: Rerun,
 }
 
 /// State that a transaction has changed and not committed yet, and its answer.
 pub(crate) trait Uncommitted {
-    /// Returns the changed rows of dictionaries that are not volatile; those before the first one that cannot be encoded, if
-    /// there is one.
+    /// Returns the changed rows of dictionaries that are not volatile. If a row cannot be encoded,
+    /// returns the rows before it.
     fn changes(&mut self) -> Vec<Op>;
-    /// Returns the encoded answer: None if the handler gave none, empty if it cannot be encoded.
+    /// Returns the encoded answer: `None` if the handler gave none, empty if it cannot be encoded.
     fn answer(&self) -> Option<Vec<u8>>;
 }
 
@@ -148,7 +149,7 @@ pub(crate) struct Rerun {
     pub(crate) words: fn(&[u8]) -> String,
 }
 
-/// What a message is handled with again.
+/// What the second execution of a message uses.
 pub(crate) struct Replay<'a> {
     /// An instance of the app that has all cells.
     pub(crate) state: &'a mut dyn Any,
@@ -163,7 +164,8 @@ pub(crate) struct Replay<'a> {
 }
 
 impl HiveInner {
-    /// The probe, if there is one. Without the `testing` feature nothing can set one, and the compiler removes the calls.
+    /// Returns the probe, if there is one. Without the `testing` feature nothing can set one, and the
+    /// compiler removes the calls.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&Arc<dyn Probe>> {
         match cfg!(feature = "testing") {
