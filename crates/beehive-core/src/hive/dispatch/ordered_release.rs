@@ -100,8 +100,8 @@ pub(crate) fn consume(
     let record = Record::Admit { app: fact.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
-    // the place is reserved just before the record is appended, so that the order of releases is that of
-    // the log
+    // one thread reserves its places and appends its records in the same order, so its effects are
+    // released in the order of the log
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {

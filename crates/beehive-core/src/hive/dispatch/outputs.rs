@@ -190,7 +190,6 @@ impl<M: Message> Slot for Typed<M> {
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
         let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
         // a message that cannot be encoded fails later, in its own transaction or record
-
         let bytes = |message: &M| {
             panics::catch(std::panic::AssertUnwindSafe(|| crate::state::image::encode(message)))
                 .unwrap_or_default()

@@ -396,10 +396,9 @@ fn run(hive: &Arc<HiveInner>) {
         }
 
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
-        // Re-check: a thread that queued bees after this runner saw the queue empty, but before the runner
+        // re-check: a thread that queued bees after this runner saw the queue empty, but before the runner
         // was uncounted, may have found the maximum active and started no runner. The lock of the queue
         // orders that push before this check, or the subtraction above before that thread's attempt.
-
         if hive.workers.queue.lock().is_empty() || !hive.count_runner() {
             return;
         }
