@@ -44,7 +44,8 @@ pub(crate) trait Blocked: Send {
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
-/// What later messages must not overtake, with the number of blocked messages for each entry.
+/// The cells, sweeps and apps of blocked messages, which later messages must not overtake, each with its
+/// number of blocked messages.
 #[derive(Default)]
 struct Before {
     /// By app and cell.

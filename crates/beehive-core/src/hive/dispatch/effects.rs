@@ -156,7 +156,7 @@ impl Effects {
         }
     }
 
-    /// Returns the next deferred entry. Whatever the previous entry deferred again comes before all
+    /// Returns the next deferred entry. The work that the previous entry deferred again comes before all
     /// others.
     fn next_deferred(&mut self) -> Option<Effect> {
         let unfinished = self.unfinished.replace(Vec::new());

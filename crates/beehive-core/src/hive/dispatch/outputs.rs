@@ -75,12 +75,12 @@ trait Slot: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Drops the messages from index `len` on.
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of the messages; does nothing if that has been done. `next` is the source of the
+    /// Makes a batch of the messages; does nothing if there are none left. `next` is the source of the
     /// batch, and is then advanced to that of the next batch.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     /// Routes a span of the frozen batch.
     fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
-    /// Lets go of the batch after routing, so that the slot can be used again.
+    /// Releases the batch after routing, so that the slot can be used again.
     fn thaw(&mut self);
     /// Returns the name of the message type.
     fn name(&self) -> &'static str;

@@ -55,8 +55,8 @@ pub(crate) struct Lane {
     /// Effects that wait for their records to be committed, in order.
     releases: Releases,
     /// The lane that replaced this one when the sender was merged into another bee. Set while both
-    /// `deferred_queues` and `waiting` of this lane are locked; whoever holds one of the two locks can
-    /// therefore rely on what it reads.
+    /// `deferred_queues` and `waiting` of this lane are locked: its value cannot change
+    /// while a thread holds one of the two locks.
     forward_to: OnceLock<Arc<Lane>>,
 }
 

@@ -137,8 +137,8 @@ fn run_all<A: Handlers>(
 
     if new.is_empty() && pending.is_settled() {
         // all messages are duplicates, and the records that consumed them are committed. While a record is
-        // in flight, duplicates go through an empty record instead: reporting them as committed could raise
-        // the lane's floor above a message whose record may still be refused
+        // in flight, duplicates go through an empty record instead: the record that consumed the first copy
+        // may still be refused, and the duplicates must not be reported as committed before it
         return delivery.batch.committed(0);
     }
 
@@ -235,7 +235,8 @@ pub(crate) fn record<A: App>(
         }
         Ok(()) => None,
         Err(panic) => {
-            // code of the app that runs after the handler has panicked: for example, encoding a message
+            // code of the app outside the handler has panicked: a message that panics when it is encoded, for
+            // example
             let why = panics::text(&*panic);
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             Some(Error::of(ErrorKind::Panicked, why))
