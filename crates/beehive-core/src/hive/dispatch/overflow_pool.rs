@@ -82,8 +82,9 @@ impl Pools {
 }
 
 impl OverflowPools {
-    /// Takes a bee that a runner is about to run into its pool if the app is full; returns the bee
-    /// otherwise. The pool has a thread then, which takes the bee when its current run ends.
+    /// Checks whether a runner or worker may run `bee`, and returns it if so. If the app of the bee is full,
+    /// the bee moves to the app's pool instead. A full pool has at least one thread, which takes the bee when
+    /// its current run ends.
     #[inline]
     pub(crate) fn keep(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         match self.any_full.load(Ordering::Relaxed) {
