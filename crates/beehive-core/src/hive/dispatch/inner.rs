@@ -43,7 +43,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn handler_name(&self, handler: usize) -> &'static str;
     /// Returns the name of the message type that a handler handles.
     fn handles(&self, handler: usize) -> &'static str;
-    /// Counts that a handler holds its thread. `too_long` means longer than `Builder::stuck_after`.
+    /// Records that a handler holds its thread. `too_long` means longer than `Builder::stuck_after`.
     fn note_held(&self, handler: usize, now: Time, too_long: bool);
     /// Returns the status of the app. With `sizes`, it contains the bytes of state of the busiest bees.
     /// `apps` are the names of all apps, by number.
@@ -57,7 +57,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn snapshots(&self) -> Option<&Arc<Snapshots>>;
     /// Returns the `AppRuntime`, to be downcast.
     fn as_any(&self) -> &dyn Any;
-    /// Returns the number of messages in the dedup tables of the app's idle bees.
+    /// Returns the total size of the dedup tables of the app's idle bees, as `DedupTable::size` counts it.
     fn remembered(&self) -> usize;
     /// Parses new settings. Returns `None` if they equal the current ones.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;

@@ -26,8 +26,8 @@ pub(crate) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where a turn that only routes has the bees run that it schedules. They never run on the task that
-/// began the turn, because a handler may hold its thread.
+/// Where the bees run that a turn schedules while it only routes. They never run on the task that began
+/// the turn, because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// On the worker of the task, as soon as the task waits for something.
@@ -39,7 +39,7 @@ pub(crate) enum Place {
     Runners,
 }
 
-/// Where the stateless handlers run to which a turn routes messages.
+/// Where a turn runs the stateless handlers that it routes messages to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stateless {
     /// In the turn itself.
@@ -318,8 +318,8 @@ impl<'h> Turn<'h> {
         &mut self.scratch.ctx
     }
 
-    /// Takes the outputs of the run that just ended, and leaves empty ones for the handlers that run
-    /// while these are routed.
+    /// Takes the outputs of the run that just ended. Leaves empty ones in their place, for handlers that
+    /// run while the former are routed.
     pub(crate) fn take_outputs(&mut self) -> Outputs {
         let spare = self.scratch.spare.pop().unwrap_or_else(|| Outputs::new(self.hive.types.clone()));
         std::mem::replace(&mut self.scratch.ctx.out, spare)
@@ -330,7 +330,7 @@ impl<'h> Turn<'h> {
         self.scratch.spare.push(outputs)
     }
 
-    /// Discards what a run left behind that ended with a panic.
+    /// Discards the outputs, the cause and the nesting depth of a run that ended with a panic.
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;

@@ -168,7 +168,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
         if hive.is_over() {
-            // a handler must not begin any more
+            // no handler begins once the hive is over
             break;
         }
 
@@ -414,7 +414,7 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
 }
 
 /// Returns the error of a failed transaction. A violation of the map comes first, then the handler's
-/// result, then a limit.
+/// own error or panic, then a limit.
 #[cold]
 fn failure<T>(
     result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
