@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 /// The dictionaries of one bee of an app whose type the caller does not know.
 pub(crate) trait AnyState: Send {
-    /// The state, to be downcast to the type of the app.
+    /// Returns the state, to be downcast to the type of the app.
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Returns all cells as bytes, those of volatile dictionaries too.
     fn export(&mut self) -> Vec<CellImage>;
-    /// Puts a cell in place; returns its id under `seed`.
+    /// Inserts a cell; returns its id under `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
-    /// Returns all cells in words.
+    /// Returns all cells as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
     /// Returns what the transaction changed.
     fn changes(&mut self) -> Vec<Op>;
@@ -28,14 +28,14 @@ pub(crate) trait AnyState: Send {
     fn fresh(&self) -> Box<dyn AnyState>;
 }
 
-/// An app without cells, outside the hive.
+/// An instance of an app without cells, outside the hive.
 pub(crate) struct Template {
     pub(crate) state: Box<dyn AnyState>,
     /// The number of the app.
     pub(crate) app: u16,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// The dictionaries that are one cell as a whole, a bit for each.
+    /// The dictionaries each of which is a single cell, as a bit set.
     pub(crate) whole: u64,
     pub(crate) dicts: &'static [DictInfo],
 }
@@ -44,15 +44,16 @@ pub(crate) struct Template {
 pub(crate) trait AppAccess: Send + Sync {
     /// Returns the cells that have an owner, in order.
     fn owned_cells(&self) -> Vec<CellId>;
-    /// Calls `look` with the state of each bee, under the queen's lock. Returns false, possibly after some calls, if a bee is
-    /// running.
+    /// Calls `look` with the state of each bee, under the queen's lock. Returns `false`, possibly after
+    /// some calls, if a bee is running.
     fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool;
     /// Returns the app without cells.
     fn template(&self) -> Template;
     /// Takes the body of the bee of `cell` and gives it back when `pause` is over, as a slow handler would.
     fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Completes when `cells` have had one owner.
+    /// Merges the owners of `cells`; completes when they have had one owner.
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns how many.
+    /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns
+    /// the number of bees.
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
 }

@@ -1,4 +1,5 @@
-//! What waits at one sender, in order: who is behind whom, what can be delivered, whose owners are to be found.
+//! The ordered queue of one sender's blocked messages: which message waits behind which, which can be
+//! delivered, and for which cells owners must be found.
 
 use crate::cell::{CellId, CellSet};
 use crate::hash::HashMap;
@@ -10,44 +11,57 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Whoever knows the owners of an app's cells.
+/// A source of owners for the cells of blocked messages: the queen of an app, or the progress of a
+/// sweep.
 pub(crate) trait Owners: Send + Sync {
-    /// Completes when owners have been looked for, for each set of cells by itself.
+    /// Looks for the owner of each set of cells. Completes when all lookups are done, whether or not
+    /// they found one.
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Completes when all of `cells` had one owner. Must not be dropped before: it may hold a bee's body.
+    /// Merges the owners of `cells`. Completes when all of them had one owner. The caller must not drop
+    /// the future before that, because it may hold the body of a bee.
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
 }
 
-/// A run of messages that waits at its sender.
+/// A run of messages, or a sweep, that waits in its sender's queue.
 pub(crate) trait Blocked: Send {
+    /// Returns the number of the target app.
     fn app(&self) -> u16;
+    /// Returns the cells that the messages need; empty for a sweep.
     fn cells(&self) -> &[CellId];
-    /// Goes to all cells of the app.
+    /// Checks whether this is a sweep, which goes to all cells of the app.
     fn is_sweep(&self) -> bool {
         false
     }
-    /// A sweep that has reached all of these cells.
+    /// For a sweep: checks whether it has passed all of these cells.
     fn has_passed(&self, _: &[CellId]) -> bool {
         false
     }
-    /// Delivers it if its cells have one owner.
+    /// Tries to deliver. Returns itself if that is not possible yet, for example because its cells have
+    /// several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
-    /// Who knows the owners of its cells. None: it can be delivered as soon as nothing is before it.
+    /// Returns the source of owners for the cells. `None` if delivery needs no owner, only that nothing
+    /// earlier is in the way.
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
-/// What later messages must not overtake: how many messages go to what.
+/// The cells, sweeps and apps of blocked messages, which later messages must not overtake, each with its
+/// number of blocked messages.
 #[derive(Default)]
 struct Before {
+    /// By app and cell.
     cells: HashMap<(u16, CellId), usize>,
+    /// Sweeps, by app.
     sweeps: HashMap<u16, usize>,
+    /// All messages and sweeps, by app.
     apps: HashMap<u16, usize>,
 }
 
+/// Increments the count of `key`.
 fn add<K: Hash + Eq>(to: &mut HashMap<K, usize>, key: K) {
     *to.entry(key).or_default() += 1
 }
 
+/// Decrements the count of `key`, and removes it at zero.
 fn remove<K: Hash + Eq>(from: &mut HashMap<K, usize>, key: K) {
     if let Some(count) = from.get_mut(&key) {
         *count -= 1;
@@ -75,7 +89,9 @@ impl Before {
         cells.iter().for_each(|cell| remove(&mut self.cells, (app, *cell)))
     }
 
-    /// `earlier`: what it was made of. Only sweeps are looked at again, because they go on.
+    /// Checks whether a message to `cells` must wait. `earlier` are the blocked messages that were added
+    /// to `self`; only sweeps among them are examined, because a sweep that has passed the cells no
+    /// longer blocks them.
     fn blocks<'a>(
         &self,
         app: u16,
@@ -87,6 +103,7 @@ impl Before {
                 && earlier.into_iter().any(|p| p.app() == app && p.is_sweep() && !p.has_passed(cells)))
     }
 
+    /// Checks whether the blocked message or sweep `later` must wait behind `earlier`.
     fn blocks_blocked<'a>(
         &self,
         later: &dyn Blocked,
@@ -99,7 +116,7 @@ impl Before {
     }
 }
 
-/// Sets of cells of one app whose owners are to be found.
+/// Sets of cells of one app that are first in line and need an owner.
 pub(crate) struct Head {
     pub(crate) app: u16,
     is_sweep: bool,
@@ -107,13 +124,15 @@ pub(crate) struct Head {
     pub(crate) sets: Vec<CellSet>,
 }
 
-/// Messages that wait, in the order in which they came.
+/// The blocked messages of one sender, in the order in which they were sent.
 ///
-/// Of very many only the first [`limits::PARKED_LOOKED_AT_MAX`] are looked at, each time that something may have changed:
-/// what is behind those keeps waiting.
+/// A pass over a long queue examines only the first [`limits::PARKED_LOOKED_AT_MAX`] entries; the
+/// entries behind them keep waiting.
 #[derive(Default)]
 pub(crate) struct Queue {
+    /// The messages and sweeps, oldest first.
     blocked: VecDeque<Box<dyn Blocked>>,
+    /// The counts of all entries of `blocked`.
     before: Before,
 }
 
@@ -122,38 +141,44 @@ impl Queue {
         self.blocked.is_empty()
     }
 
+    /// Adds a message or sweep at the end.
     pub(crate) fn push(&mut self, blocked: Box<dyn Blocked>) {
         self.before.add(&*blocked);
         self.blocked.push_back(blocked)
     }
 
-    /// Takes over what waits in another one.
+    /// Moves the entries of `other` to the end of this queue.
     pub(crate) fn append(&mut self, other: &mut Queue) {
         other.before = Before::default();
         other.blocked.drain(..).for_each(|blocked| self.push(blocked))
     }
 
-    /// Whether a message to `cells` must wait behind one of these.
+    /// Checks whether a message to `cells` must wait behind an entry.
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         self.before.blocks(app, cells, &self.blocked)
     }
 
-    /// Whether a message to all cells of an app must.
+    /// Checks whether a sweep over an app must wait behind an entry.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         self.before.apps.contains_key(&app)
     }
 
-    /// What nothing is before, by app; a sweep by itself. Not those of which `is_known` says so, by app and cells.
+    /// Returns the sets of cells whose messages are first in line, one `Head` for each app and one for
+    /// each sweep. Skips those for which `is_known` returns true, by app and cells.
     pub(crate) fn heads(&self, is_known: impl Fn(u16, &[CellId]) -> bool) -> Vec<Head> {
         let mut before = Before::default();
         let mut heads: Vec<Head> = Vec::new();
+
         for (at, blocked) in self.blocked.iter().take(limits::PARKED_LOOKED_AT_MAX).enumerate() {
             let (app, cells, is_sweep) = (blocked.app(), blocked.cells(), blocked.is_sweep());
             let behind = before.blocks_blocked(&**blocked, self.blocked.iter().take(at));
+
             before.add(&**blocked);
+
             if behind || is_known(app, cells) {
                 continue;
             }
+
             match heads.iter_mut().find(|head| head.app == app && !head.is_sweep && !is_sweep) {
                 Some(head) => head.sets.push(CellSet::from_slice(cells)),
                 None => {
@@ -163,26 +188,30 @@ impl Queue {
                 }
             }
         }
+
         heads
     }
 
-    /// Delivers, in order, what can be delivered.
+    /// Delivers, in order, everything that can be delivered.
     pub(crate) fn deliver(&mut self, turn: &mut Turn) {
-        // when some have gone, others are among the first
+        // after a delivery, entries behind the limit are among the first
         while self.deliver_some(turn) && !self.blocked.is_empty() {}
     }
 
-    /// Whether something was delivered, and something was not looked at.
+    /// Makes one pass over the first entries. Returns whether entries were delivered while others were
+    /// not examined.
     fn deliver_some(&mut self, turn: &mut Turn) -> bool {
         let count = self.blocked.len().min(limits::PARKED_LOOKED_AT_MAX);
         let looked_at: Vec<Box<dyn Blocked>> = self.blocked.drain(..count).collect();
         let mut left: Vec<Box<dyn Blocked>> = Vec::new();
         let mut before = Before::default();
+
         for blocked in looked_at {
             let behind = before.blocks_blocked(&*blocked, &left);
             let (app, is_sweep) = (blocked.app(), blocked.is_sweep());
             let cells = CellSet::from_slice(blocked.cells());
             let result = if behind { Err(blocked) } else { blocked.try_deliver(turn) };
+
             match result {
                 Ok(()) => self.before.remove(app, is_sweep, &cells),
                 Err(blocked) => {
@@ -191,6 +220,7 @@ impl Queue {
                 }
             }
         }
+
         let more = left.len() < count && !self.blocked.is_empty();
         left.into_iter().rev().for_each(|blocked| self.blocked.push_front(blocked));
         more

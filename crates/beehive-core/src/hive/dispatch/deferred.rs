@@ -1,10 +1,11 @@
-//! DeferredQueue: what is to be routed later, by somebody else, in the sender's order.
+//! Deferred routing: work that a sender leaves to a later point, in the sender's order.
 //!
-//! A stateless handler runs where its message is routed. Two things stand against that. An IO bee only routes: it leaves such
-//! messages to whoever runs the bees it wakes, in order for each app, and what it sends to the same app meanwhile goes the
-//! same way. And handlers that emit to one another may nest too deeply for one stack: what is too deep is put off, and all
-//! that the sender routes after it waits until it is done, so that it comes to nobody in another order than it would have
-//! with a stack without end.
+//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO
+//! bee must not run handlers. It leaves such messages to the threads that run bees, in one queue for
+//! each app; what it sends to the same app meanwhile goes through the same queue. Second, handlers that
+//! emit to one another may nest too deeply for one stack. The message that nests too deeply is deferred,
+//! and everything that the sender routes later waits behind it. All receivers thus see the order that
+//! they would see if the stack were unlimited.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
@@ -18,9 +19,10 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Routes messages of one type, which it knows, to one app or IO bee.
+/// A receiver for messages of one type, with the type erased: routes them to one app or IO bee.
 pub(crate) trait Onward: Send + Sync {
-    /// `position`: in the chain of those that can answer.
+    /// Routes the messages of `range`. `position` is the position of the app in the chain of apps that
+    /// answer, if it is in the chain.
     fn route_on(
         &self,
         batch: &Arc<dyn Messages>,
@@ -30,68 +32,83 @@ pub(crate) trait Onward: Send + Sync {
     );
 }
 
-/// Messages of a sender that are to be routed.
+/// Routing that a sender has deferred.
 pub(crate) struct Deferred {
+    /// The sender's queue.
     pub(crate) queue: SenderQueue,
+    /// The cause of the messages; keeps their credits.
     pub(crate) cause: Option<Arc<Cause>>,
+    /// The routing itself.
     pub(crate) route: Effect,
 }
 
+/// The state of a queue of deferred routing.
 #[derive(Default)]
 struct State {
+    /// The entries that have not begun, oldest first.
     queue: VecDeque<Deferred>,
-    /// On some turn's list, or running.
+    /// Whether the queue is scheduled or running.
     scheduled: bool,
 }
 
 impl State {
+    /// Puts entries in front of all others, in their order.
     fn put_first(&mut self, unfinished: &mut Vec<Deferred>) {
         unfinished.drain(..).rev().for_each(|deferred| self.queue.push_front(deferred))
     }
 }
 
-/// What one sender has left to others: for one app, or what was too deep for one stack.
+/// The deferred work of one sender: either for one app, or everything that nested too deeply.
 pub(crate) struct DeferredQueue {
+    /// The app as whose work the queue runs.
     app: u16,
+    /// Whether this is the queue for work that nested too deeply.
     is_deep: bool,
     state: Mutex<State>,
 }
 
 impl DeferredQueue {
+    /// Creates a queue for work of one app.
     pub(crate) fn of(app: u16) -> Arc<DeferredQueue> {
         Arc::new(DeferredQueue { app, is_deep: false, state: Mutex::default() })
     }
 
-    /// `app`: the one whose handlers are the first that were too deep.
+    /// Creates a queue for work that nested too deeply. `app` is the app of the first such message.
     pub(crate) fn for_deep_stacks(app: u16) -> Arc<DeferredQueue> {
         Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }
 
-    /// Whether something is not done.
+    /// Checks whether any work is unfinished.
     pub(crate) fn are_open(&self) -> bool {
         self.state.lock().scheduled
     }
 
+    /// Adds work, and schedules the queue if necessary.
     pub(crate) fn leave(self: &Arc<Self>, deferred: Deferred, turn: &mut Turn) {
         let mut state = self.state.lock();
         state.queue.push_back(deferred);
+
         if !std::mem::replace(&mut state.scheduled, true) {
             drop(state);
             turn.schedule(self.clone())
         }
     }
 
-    /// `unfinished`: what the last one has put off, which goes on before all others.
+    /// Takes the next entry. `unfinished` is what the previous entry has deferred again; it comes before
+    /// all other entries.
     fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);
+
         let next = state.queue.pop_front();
-        // not before the last one is done: what comes then need not wait any more
+        // cleared only when the previous entry is done and none is left: from then on the sender need not
+        // defer behind this queue
         state.scheduled = next.is_some();
         next
     }
 
-    /// Throws away what is not begun.
+    /// Drops the entries that have not begun. They are dropped outside the lock, because their messages'
+    /// code runs.
     fn clear(&self) {
         let mut state = self.state.lock();
         let thrown_away = std::mem::take(&mut state.queue);
@@ -112,17 +129,20 @@ impl Runnable for DeferredQueue {
             if turn.hive.is_over() {
                 return self.clear();
             }
+
             turn.cause = cause;
             turn.unfinished = self.is_deep.then(Vec::new);
             let routed = panics::catch(AssertUnwindSafe(|| route(&mut RouteContext::new(&mut queue, turn))));
             turn.cause = None;
             unfinished.extend(turn.unfinished.take().into_iter().flatten());
+
             if let Err(panic) = routed {
                 let why = panics::text(&*panic);
                 tracing::error!(%why, "something that a stateless handler left behind panicked");
                 turn.discard();
                 let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
+
             if turn.is_over() {
                 self.state.lock().put_first(&mut unfinished);
                 return turn.schedule(self);
@@ -132,7 +152,7 @@ impl Runnable for DeferredQueue {
 }
 
 impl RouteContext<'_, '_> {
-    /// Whether what is routed now must wait behind what was too deep for one stack.
+    /// Checks whether routing must wait behind something that nested too deeply.
     #[inline(always)]
     pub(crate) fn must_defer(&self) -> bool {
         match (&self.sink, &self.turn.unfinished) {
@@ -142,7 +162,8 @@ impl RouteContext<'_, '_> {
         }
     }
 
-    /// Has messages of a batch, for `app`, routed when the stack is free again, before all that the sender routes later.
+    /// Defers the routing of messages to `app` until the stack is free. Everything that the sender
+    /// routes later waits behind it.
     #[cold]
     pub(crate) fn defer(
         &mut self,
@@ -155,7 +176,8 @@ impl RouteContext<'_, '_> {
         if let Some(effects) = self.held() {
             return effects.defer(Box::new(move |cx| onward.route_on(&batch, range, position, cx)));
         }
-        // who waits for what becomes of it waits for that, too
+
+        // the batch stays open until this part has been routed too
         if let Some(admitted) = batch.admitted() {
             admitted.open()
         }
@@ -165,6 +187,7 @@ impl RouteContext<'_, '_> {
                 admitted.close()
             }
         });
+
         let deferred = Deferred { queue: self.queue.share(), cause: self.turn.cause.clone(), route };
         match &mut self.turn.unfinished {
             Some(unfinished) => unfinished.push(deferred),

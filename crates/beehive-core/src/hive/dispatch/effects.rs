@@ -1,8 +1,9 @@
-//! Effects: what leaves a run of transactions (deliveries, answers, timers), and where it goes.
+//! Effects: what a run of transactions does to the outside (deliveries, answers, timers).
 //!
-//! Whoever runs or routes messages passes a [`RouteContext`] on. Its [`Sink`] says whether effects take place at once, or are
-//! held until the record of the run is committed. Held effects are flushed in order, or thrown away as a whole.
-//! Stateless handlers run at once all the same: their effects are held in the same sink and are part of the same record.
+//! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether
+//! effects take place at once or are held until the record of the run is committed. Held effects are
+//! flushed in order, or dropped all together. Stateless handlers run at once in either case: their
+//! effects go to the same sink and are part of the same record.
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::Emit;
@@ -12,34 +13,36 @@ use crate::hive::dispatch::turn::Turn;
 use crate::{limits, panics};
 use std::collections::VecDeque;
 
-/// An effect: something that is done when it may be seen outside.
+/// An action that other bees or the outside can see. With a journal it takes place after the record of
+/// its run is committed.
 pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
 
-/// What routing needs besides the messages.
+/// The context of routing: the sender's queue, the turn, and the sink for effects.
 pub(crate) struct RouteContext<'a, 'h> {
-    /// Where messages of this sender wait that cannot be delivered yet.
+    /// The queue for messages of this sender that cannot be delivered yet.
     pub(crate) queue: &'a mut SenderQueue,
-    /// The turn of the worker that routes.
+    /// The turn of the worker that routes the messages.
     pub(crate) turn: &'a mut Turn<'h>,
+    /// Where effects go.
     pub(crate) sink: Sink<'a>,
 }
 
-/// Where effects go.
+/// The destination of effects.
 pub(crate) enum Sink<'a> {
-    /// They take place at once.
+    /// Effects take place at once.
     Now,
-    /// They wait for a record to be committed.
+    /// Effects are held until a record is committed.
     Held(&'a mut Effects),
 }
 
 impl<'a, 'h> RouteContext<'a, 'h> {
-    /// A context whose effects take place at once.
+    /// Creates a context whose effects take place at once.
     #[inline(always)]
     pub(crate) fn new(queue: &'a mut SenderQueue, turn: &'a mut Turn<'h>) -> Self {
         RouteContext { queue, turn, sink: Sink::Now }
     }
 
-    /// A context whose effects are held in `effects`.
+    /// Creates a context whose effects are held in `effects`.
     pub(crate) fn holding(
         queue: &'a mut SenderQueue,
         turn: &'a mut Turn<'h>,
@@ -48,12 +51,12 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         RouteContext { queue, turn, sink: Sink::Held(effects) }
     }
 
-    /// This context, with its effects held in `effects`.
+    /// Returns this context with another sink: effects are held in `effects`.
     pub(crate) fn hold_in<'b>(&'b mut self, effects: &'b mut Effects) -> RouteContext<'b, 'h> {
         RouteContext { queue: self.queue, turn: self.turn, sink: Sink::Held(effects) }
     }
 
-    /// The effects that are held; none where they take place at once.
+    /// Returns the held effects; `None` if effects take place at once.
     #[inline(always)]
     pub(crate) fn held(&mut self) -> Option<&mut Effects> {
         match &mut self.sink {
@@ -62,39 +65,45 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         }
     }
 
-    /// Whether effects are held.
+    /// Checks whether effects are held.
     #[inline(always)]
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.sink, Sink::Held(_))
     }
 
-    /// Routes what was deferred until nothing is left of it.
+    /// Routes the deferred work of this run, and what that defers again, until none is left. The stack
+    /// is free at this point, so the nesting is counted from zero.
     pub(crate) fn run_deferred(&mut self) {
         let depth = std::mem::take(&mut self.turn.depth);
+
         while let Some(run) = self.held().and_then(Effects::next_deferred) {
             run(self)
         }
+
         self.turn.depth = depth;
     }
 }
 
-/// Effects that are held until a record is committed, and what goes into that record because of them.
+/// Effects that are held until a record is committed, and the parts of that record which describe them.
 pub(crate) struct Effects {
-    /// Of what is emitted.
+    /// The next number on the lane of the sender, for the messages that it emits.
     pub(crate) numbers: Numbers,
+    /// The emitted messages, as the record contains them.
     pub(crate) emits: Vec<Emit>,
-    /// Notes of the probe about the run, for when the record is appended.
+    /// The probe's notes about the run. The probe gets them when the record is appended.
     pub(crate) notes: Vec<Note>,
+    /// The effects, in order.
     steps: Vec<Effect>,
-    /// What was too deep for one stack, and all that was routed after it.
+    /// Routing that nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
-    /// While that is being routed: what of it was too deep again, and what came after that.
+    /// `Some` while an entry of `too_deep` is routed: collects what nests too deeply again, and
+    /// everything routed after that.
     unfinished: Option<Vec<Effect>>,
-    /// Messages that stateless handlers have run for.
+    /// Number of messages that stateless handlers handled in this run.
     stateless: usize,
 }
 
-/// A point in the effects of a run.
+/// A point to which the effects of a run can be rolled back.
 #[derive(Clone, Copy)]
 pub(crate) struct Savepoint {
     numbers: Numbers,
@@ -106,6 +115,7 @@ pub(crate) struct Savepoint {
 }
 
 impl Effects {
+    /// Creates empty effects, whose messages are numbered from `numbers` on.
     pub(crate) fn new(numbers: Numbers) -> Effects {
         Effects {
             numbers,
@@ -118,18 +128,19 @@ impl Effects {
         }
     }
 
-    /// Does something when the record is committed.
+    /// Adds an effect that takes place when the record is committed.
     pub(crate) fn hold(&mut self, effect: impl FnOnce(&mut RouteContext) + Send + 'static) {
         self.steps.push(Box::new(effect))
     }
 
-    /// Whether one more run of stateless handlers is within what one record may hold.
+    /// Counts messages that stateless handlers are about to handle. Returns `false` if they exceed the
+    /// limit for one record.
     pub(crate) fn takes(&mut self, messages: usize) -> bool {
         self.stateless += messages;
         self.stateless <= limits::STATELESS_PER_RECORD_MAX
     }
 
-    /// Whether what is routed now must wait behind what was too deep for one stack.
+    /// Checks whether routing must wait behind something that nested too deeply.
     pub(crate) fn must_defer(&self) -> bool {
         match &self.unfinished {
             Some(unfinished) => !unfinished.is_empty(),
@@ -137,7 +148,7 @@ impl Effects {
         }
     }
 
-    /// Has something routed later, but still before the record is made.
+    /// Defers routing until the stack is free. It still takes place before the record is made.
     pub(crate) fn defer(&mut self, route: Effect) {
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(route),
@@ -145,14 +156,16 @@ impl Effects {
         }
     }
 
-    /// The next that was put off. What the one before has put off goes before all others.
+    /// Returns the next deferred entry. The work that the previous entry deferred again comes before all
+    /// others.
     fn next_deferred(&mut self) -> Option<Effect> {
         let unfinished = self.unfinished.replace(Vec::new());
         unfinished.into_iter().flatten().rev().for_each(|route| self.too_deep.push_front(route));
+
         self.too_deep.pop_front()
     }
 
-    /// A point that can be gone back to.
+    /// Returns the current point.
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
             numbers: self.numbers,
@@ -164,7 +177,7 @@ impl Effects {
         }
     }
 
-    /// Forgets the effects since `to`.
+    /// Drops the effects that were added since `to`.
     pub(crate) fn rollback(&mut self, to: Savepoint) {
         self.numbers = to.numbers;
         self.emits.truncate(to.emits);
@@ -176,24 +189,24 @@ impl Effects {
         }
     }
 
-    /// About what it takes in a record.
+    /// Returns the approximate number of bytes that the emitted messages take in a record.
     pub(crate) fn size(&self) -> usize {
         self.emits.iter().map(Emit::size).sum()
     }
 
-    /// What is to be done when the record is committed.
+    /// Returns the effects, in order.
     pub(crate) fn into_steps(self) -> Vec<Effect> {
         self.steps
     }
 }
 
-/// Has effects take place, in order.
+/// Performs effects, in order.
 pub(crate) fn flush(effects: Vec<Effect>, cx: &mut RouteContext) {
     debug_assert!(!cx.is_held(), "committed effects take place; they are not held a second time");
 
     for effect in effects {
         let cause = cx.turn.cause.clone();
-        // one that leaves something that panics does not take the others along
+        // a panic in one effect must not prevent the others
         if panics::harmless(|| effect(cx)).is_none() {
             cx.turn.discard();
             cx.turn.cause = cause

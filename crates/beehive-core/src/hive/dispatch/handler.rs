@@ -134,6 +134,7 @@ impl<'a> Handler<'a> {
     }
 }
 
+/// Returns the name of the handler for messages of type `M` in app `A`.
 pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
     A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
 }
@@ -144,6 +145,7 @@ pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String 
     remembered_as(M::NAME, handler_name::<A, M>())
 }
 
+/// Returns the name by which a log finds a handler.
 fn remembered_as(message: &'static str, handler: &'static str) -> String {
     match message.starts_with("beehive::") {
         true => format!("{message}@{handler}"),
@@ -151,8 +153,9 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
     }
 }
 
-/// Runs the derived map. A map that panics (an overflow, say, in a build that checks for it) leaves the message to the
-/// handler, without cells: it will fail there, where the error has somebody to go to.
+/// Runs the derived map. If it panics (because of an overflow, for example, in a build that checks for
+/// it), the message goes to the handler without cells. The handler then fails, and the error reaches the
+/// requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     match panics::catch(AssertUnwindSafe(|| A::map(message, mapper))) {

@@ -1,4 +1,4 @@
-//! The state that all rooms of a hive share, and the handle to it.
+//! `HiveInner`, the state that all rooms of a hive share, and `Hive`, the public handle to it.
 
 use crate::cell::HiveId;
 use crate::hash::HashMap;
@@ -35,28 +35,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// An app whose type is not known here.
+/// An app with its type erased.
 pub(crate) trait AnyApp: Send + Sync {
+    /// Returns the name of the app.
     fn name(&self) -> &'static str;
+    /// Returns the name of a handler; `handler` is its number in the app.
     fn handler_name(&self, handler: usize) -> &'static str;
-    /// What a handler handles.
+    /// Returns the name of the message type that a handler handles.
     fn handles(&self, handler: usize) -> &'static str;
-    /// `sizes`: also the bytes of the state of its busiest bees.
-    /// `apps`: the names of all apps, by number.
-    /// A handler holds its thread; it does so for too long.
+    /// Records that a handler holds its thread. `too_long` means longer than `Builder::stuck_after`.
     fn note_held(&self, handler: usize, now: Time, too_long: bool);
+    /// Returns the status of the app. With `sizes`, it contains the bytes of state of the busiest bees.
+    /// `apps` are the names of all apps, by number.
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
+    /// Tries to retire the bees that are idle and empty.
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
-    /// Forgets all bees; returns how many runs of messages waited for them.
+    /// Drops all bees. Returns the number of queued runs of messages that were dropped with them.
     fn clear(&self) -> usize;
-    /// Its views, if anybody reads them.
+    /// Returns the views of the app's dictionaries, if anything reads them.
     #[cfg(feature = "testing")]
     fn views(&self) -> Option<&Arc<Views>>;
+    /// Returns the `AppRuntime`, to be downcast.
     fn as_any(&self) -> &dyn Any;
-    /// What its idle bees remember of messages.
+    /// Returns the total size of the dedup tables of the app's idle bees, as `DedupTable::size` counts it.
     fn remembered(&self) -> usize;
-    /// Reads settings for it; nothing if they are those in force.
+    /// Parses new settings. Returns `None` if they equal the current ones.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
+    /// Returns the version of the current settings.
     fn settings_version(&self) -> u32;
     /// Returns the number of copies that `#[app(replication = n)]` asks for.
     fn replication_asked(&self) -> u32;
@@ -65,57 +70,76 @@ pub(crate) trait AnyApp: Send + Sync {
     fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
 }
 
-/// Settings that an app has accepted.
+/// New settings that an app has accepted.
 pub(crate) struct Change {
+    /// Number of the app.
     pub(crate) app: u16,
+    /// The settings as the log contains them.
     pub(crate) logged: LoggedSettings,
-    /// Puts them in force.
+    /// Makes the settings the current ones.
     pub(crate) put: Box<dyn FnOnce() + Send>,
 }
 
-/// App, handler, and the message it emitted.
+/// App, handler, and name of the emitted message type.
 pub(crate) type EmitKey = (u16, u16, &'static str);
 
+/// The shared state of a hive.
 pub(crate) struct HiveInner {
     pub(crate) id: HiveId,
-    /// Tells hives of one process apart.
+    /// Number of the hive in this process; distinguishes several hives of one process.
     pub(crate) instance: u64,
+    /// Clock, random numbers, tasks and threads.
     pub(crate) platform: Arc<dyn Platform>,
+    /// The message types that the hive knows, and their receivers.
     pub(crate) types: Arc<Types>,
     pub(crate) io: Arc<IoBees>,
     pub(crate) timers: TimerWheel<Fire>,
+    /// Messages that failed.
     pub(crate) dead_letters: DeadLetters,
+    /// The credits for requests and messages that come in through a [`Hive`].
     pub(crate) credits: Arc<Credits>,
+    /// The work from outside that is not done.
     pub(crate) in_flight: Arc<InFlight>,
-    /// Of those who emit through a [`Hive`].
+    /// The queue of messages that come in through a [`Hive`].
     pub(crate) lane: SenderQueue,
+    /// The client of the journal; `None` without a journal.
     pub(crate) link: Option<Arc<Link>>,
     /// The observer that a test has attached; see [`HiveInner::probe`].
     pub(in crate::hive) probe: Option<Arc<dyn Probe>>,
+    /// The apps, by number.
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
-    /// The messages that hold their handlers for too long, by the slot of their thread, and since when.
+    /// The messages that have held their threads for too long and when each began, by slot.
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
-    /// A message that holds its handler for longer is named.
+    /// Time after which a message that holds its thread is reported.
     pub(in crate::hive) stuck_after: Duration,
+    /// Whether the hive was asked to stop. Messages in flight are still handled until it is `over`.
     pub(in crate::hive) stopped: AtomicBool,
-    /// Nothing is finished any more.
+    /// Whether the hive is over: no handler begins any more.
     pub(in crate::hive) over: AtomicBool,
+    /// Notified when `stopped` is set.
     pub(crate) stopping: Notify,
+    /// Notified when `over` is set.
     pub(crate) ended: Notify,
+    /// Notified when the hive has stopped.
     pub(in crate::hive) stop_done: Notify,
-    /// What was done with what was left.
+    /// What the hive left unfinished when it stopped; `None` before.
     pub(in crate::hive) report: Mutex<Option<Stopped>>,
-    /// IO bees that have not returned.
+    /// Number of IO bees that have not returned.
     pub(in crate::hive) tasks: AtomicUsize,
+    /// Notified when `tasks` becomes zero.
     pub(in crate::hive) tasks_done: Notify,
-    /// Settings are changed one after the other.
+    /// Locked while settings are changed, so that changes are made one after another.
     pub(in crate::hive) reconfiguring: tokio::sync::Mutex<()>,
+    /// Counters of emitted messages.
     pub(in crate::hive) emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     pub(in crate::hive) unhandled: Mutex<BTreeSet<&'static str>>,
+    /// Number of messages that were dropped because their chain was too long.
     pub(in crate::hive) cycles: AtomicU64,
-    /// Written in every turn, and therefore not next to what every message reads.
+    /// The latest time that was read, in nanoseconds. On a cache line of its own, because every turn
+    /// writes it.
     pub(in crate::hive) last_now: CachePadded<AtomicU64>,
+    /// When the hive started.
     pub(in crate::hive) started: Time,
 }
 
@@ -130,7 +154,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Waits for a credit of the hive itself, and for room on its lane. Cancel-safe.
+    /// Waits for one of the hive's own credits, and for room on its lane. Cancel-safe.
     pub(crate) async fn room_for_one(&self) {
         if let Some(link) = &self.link {
             link.own_lane.room().await
@@ -138,7 +162,8 @@ impl HiveInner {
         self.credits.take_when_free(1).await
     }
 
-    /// Routes a message that came in through the hive itself, for which a credit was taken, and has it handled at `place`.
+    /// Routes a message that came in through a [`Hive`], for which the caller took a credit, and has it
+    /// handled at `place`.
     pub(crate) fn route_from_outside<M: Message>(
         self: &Arc<Self>,
         message: M,
@@ -157,7 +182,7 @@ impl HiveInner {
         })
     }
 
-    /// Has `route` bring in one message on the hive's own lane.
+    /// Admits one message on the hive's own lane, and calls `route` to route it.
     pub(crate) fn from_outside<R>(
         self: &Arc<Self>,
         source: Source,
@@ -171,7 +196,9 @@ impl HiveInner {
             source.numbers = numbers;
             admitted
         });
-        // also if something that the message brings along panics: the lane is everybody's
+
+        // closes the batch even if `route` panics: a batch that stays open would block the lane that all
+        // share
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
@@ -179,7 +206,7 @@ impl HiveInner {
         })
     }
 
-    /// The time; never runs backwards, whatever the platform says.
+    /// Returns the time. It never runs backwards, even if the platform's clock does.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         let now = self.platform.now().as_nanoseconds();
@@ -187,41 +214,45 @@ impl HiveInner {
         Time::from_nanoseconds(now.max(last))
     }
 
-    /// The latest time that was read.
+    /// Returns the latest time that a thread of this hive has read.
     #[inline(always)]
     pub(crate) fn last_now(&self) -> Time {
         Time::from_nanoseconds(self.last_now.load(Ordering::Relaxed))
     }
 
-    /// Whether it has stopped altogether; what was under way when it was told to stop goes on until then.
+    /// Checks whether the hive is over. Until then, messages that were in flight when it was asked to
+    /// stop are still handled.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
+    /// Checks whether the hive was asked to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Says once for each type of message that nobody handles it.
+    /// Logs that no app handles a message type, once for each type.
     #[cold]
     pub(crate) fn nobody_handles(&self, name: &'static str, sender: Address) {
         if !self.unhandled.lock().insert(name) {
             return;
         }
+
         const WHAT: &str = "no app handles this message; it is dropped";
-        // with a name of its own, so that who does not write the apps need not read it
+        // a target of its own, so that operators who do not write the apps can filter it out
         const TARGET: &str = "beehive::unhandled";
         match (self.nearest_handled(name), sender) {
             (Some(near), _) => {
                 tracing::warn!(target: TARGET, message = name, near, "{WHAT}; was the one that is near meant?")
             }
-            // it brings in what there is, for whichever apps there are
+            // an IO bee emits everything that arrives from outside, whether or not an app handles it
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
             (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
         }
     }
 
-    /// The name of a message that some app handles, of the same name in another crate or of nearly the same.
+    /// Returns the name of a handled message type that the user may have meant: the same name in another
+    /// crate, or a similar name.
     fn nearest_handled(&self, name: &'static str) -> Option<&'static str> {
         let short = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
         let handled = self.types.handled();
@@ -230,7 +261,7 @@ impl HiveInner {
         handled.into_iter().find(|name| short(name) == near)
     }
 
-    /// A chain of messages has gone on for too long.
+    /// Counts a message that was dropped because its chain was too long. Logs the first of every 1000.
     #[cold]
     pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
@@ -243,7 +274,8 @@ impl HiveInner {
         }
     }
 
-    /// Runs a task. What a worker spawns stands next in line there, as what it wakes does.
+    /// Spawns a task. A turn on a worker spawns it at its end, because tokio would put it into the
+    /// worker's LIFO slot, from which no other worker steals.
     pub(crate) fn spawn(&self, task: BoxFuture<()>) {
         if deferred_wakes::is_collecting() {
             let platform = self.platform.clone();
@@ -253,19 +285,22 @@ impl HiveInner {
         }
     }
 
-    /// Something was woken that could not be collected: it makes room at the worker for something else, and goes where
-    /// other workers find it.
+    /// Call this after a wake-up that cannot be deferred to the end of the turn. tokio has put the woken
+    /// task into the worker's LIFO slot. Spawning an empty task moves it to the run queue, from which
+    /// other workers can steal it.
     pub(crate) fn displace(&self) {
         if deferred_wakes::is_collecting() {
             self.platform.spawn(Box::pin(std::future::ready(())))
         }
     }
 
+    /// Returns the counter for a handler and a message type that it emits.
     pub(crate) fn emit_counter(&self, key: EmitKey) -> Arc<AtomicU64> {
         self.emits.lock().entry(key).or_default().clone()
     }
 }
 
+/// Returns a number for a new hive.
 pub(crate) fn next_instance() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Who handles what: the types of messages a hive knows, and their receivers.
+//! The message types that a hive knows, and for each the apps that receive it.
 
 use crate::cell::Outcome;
 use crate::hash::HashMap;
@@ -27,17 +27,22 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// An app that handles messages of type `M`.
+/// An app as a receiver of messages of type `M`.
 pub(crate) trait Receiver<M: Message>: Onward {
+    /// Returns the number of the app.
     fn app(&self) -> u16;
-    /// Its handler, by its number.
+    /// Returns the number of the handler in its app.
     fn handler(&self) -> usize;
+    /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
-    /// Takes what the app's map does not drop. `position`: in the chain of those that can answer.
+    /// Maps the messages of `range` and routes them: to the owner of their cells, to the stateless handler,
+    /// or, if the map drops them, to the next app of the chain. `position` is the position of the app in
+    /// the chain of apps that answer; `None` if it is not in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
-    /// What the map says about one message.
+    /// Returns what the map says about one message.
     fn outcome(&self, message: &M, turn: &Turn) -> Outcome;
-    /// What a log is to remember of the messages of `range`: those that the map does not drop.
+    /// Returns the log entries for the messages of `range` that the map does not drop; none if the app
+    /// is not journaled. `at` is the time of a timer.
     fn emits(
         &self,
         batch: &Arc<Batch<M>>,
@@ -47,23 +52,30 @@ pub(crate) trait Receiver<M: Message>: Onward {
     ) -> Vec<Emit>;
 }
 
-/// One type of message on one hive.
+/// A message type on one hive.
 pub(crate) struct MessageType<M: Message> {
+    /// Set by [`Types::seal`] when the hive is built; empty if no app handles the type.
     receivers: OnceLock<Receivers<M>>,
+    /// The IO bees of the hive.
     io: Arc<IoBees>,
 }
 
-/// Goes on with a sweep that a log remembers.
+/// Continues a sweep that a log contains.
 type ResumeSweep = Box<dyn Fn(&Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
+/// Receivers of one message type, in the order of the apps.
 type List<M> = [Arc<dyn Receiver<M>>];
 
+/// The receivers of one message type.
 struct Receivers<M: Message> {
+    /// Apps whose handlers cannot answer. Each of them gets every message.
     observers: Vec<Arc<dyn Receiver<M>>>,
+    /// Apps whose handlers can answer. The first gets every message; each may pass it on to the next.
     chain: Vec<Arc<dyn Receiver<M>>>,
 }
 
 impl<M: Message> MessageType<M> {
+    /// Returns the observers and the chain.
     fn receivers(&self) -> (&List<M>, &List<M>) {
         match self.receivers.get() {
             Some(r) => (&r.observers, &r.chain),
@@ -71,7 +83,7 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// To every app that handles it.
+    /// Routes messages to every app that handles them.
     pub(crate) fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, cx: &mut RouteContext) {
         if let Some(probe) = cx.turn.hive.probe() {
             probe.emitted(batch.clone(), range.clone())
@@ -79,13 +91,16 @@ impl<M: Message> MessageType<M> {
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
         }
+
         let (observers, chain) = self.receivers();
         if observers.is_empty() && chain.is_empty() {
             cx.turn.hive.nobody_handles(M::NAME, batch.source.sender);
         }
+
         if let Some(sink) = &batch.sink
             && sink.counts()
         {
+            // the requester waits for each observer that does not drop the message, and for the chain
             for index in range.clone() {
                 let Some(message) = batch.messages.get(index as usize) else { continue };
                 let observing =
@@ -93,6 +108,7 @@ impl<M: Message> MessageType<M> {
                 sink.expect(batch, index, observing as u32 + !chain.is_empty() as u32);
             }
         }
+
         for receiver in observers {
             receiver.route(batch, range.clone(), None, cx)
         }
@@ -101,7 +117,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Message `index` was passed on by the handler at `position` of the chain.
+    /// Passes messages on to the app behind `position` in the chain. If there is none, the requester
+    /// learns that the messages are unanswered.
     pub(crate) fn pass_on(
         &self,
         batch: &Arc<Batch<M>>,
@@ -117,11 +134,13 @@ impl<M: Message> MessageType<M> {
                     return;
                 }
                 let batch = batch.clone();
+
                 let tell = move || {
                     if let Some(sink) = &batch.sink {
                         range.for_each(|index| sink.unanswered(&batch, index))
                     }
                 };
+
                 match cx.held() {
                     Some(effects) => effects.hold(move |_| tell()),
                     None => tell(),
@@ -130,7 +149,7 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// To one app or IO bee.
+    /// Sends messages to a single app or IO bee.
     pub(crate) fn send(&self, batch: &Arc<Batch<M>>, range: Range<u32>, to: Address, cx: &mut RouteContext) {
         if let Some(probe) = cx.turn.hive.probe() {
             probe.emitted(batch.clone(), range.clone())
@@ -138,10 +157,12 @@ impl<M: Message> MessageType<M> {
         if trace::is_on() {
             trace::emitted(M::NAME, &batch.source, range.clone())
         }
+
         match to {
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
-                // behind what some app has put off already
+                // behind messages of this sender that are deferred already; their queue exists, so the app
+                // number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
@@ -153,7 +174,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// To one app, at a time. `part_of`: what is open until a record says so.
+    /// Sends messages to one app at a given time. `part_of` is the admitted batch for which a stateless
+    /// handler ran that set the timer; it stays open until a record contains the timer.
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -166,18 +188,23 @@ impl<M: Message> MessageType<M> {
         let Some(receiver) = self.receiver_of(app) else {
             return cx.turn.hive.nobody_handles(M::NAME, batch.source.sender);
         };
+
         let (kind, later, shared) = (self.clone(), batch.clone(), cx.queue.share());
+
         let wait = move |range: Range<u32>, turn: &mut Turn| {
             kind.set_timer((at, app), &later, range, shared, turn.hive)
         };
+
         if let Some(effects) = cx.held() {
             effects.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
             return effects.hold(move |cx| wait(range, cx.turn));
         }
+
         if part_of.is_none() {
             return wait(range, cx.turn);
         }
-        // a stateless handler asks for it, which ran for a message from outside
+        // a stateless handler that ran for a message from outside set the timer: one record for each
+        // message contains the timer
         for index in range {
             let one = index..index + 1;
             for emit in receiver.emits(batch, one.clone(), None, Some(at)) {
@@ -189,8 +216,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Gives `app` the messages of `range` at a time, on the lane of whoever asked for it: two that ring one after the other
-    /// come in that order.
+    /// Sets a timer that sends the messages of `range` to `app`, on the lane of the sender that set it:
+    /// if two of its timers fire one after the other, their messages arrive in that order.
     pub(crate) fn set_timer(
         self: &Arc<Self>,
         (at, app): (Time, u16),
@@ -201,22 +228,26 @@ impl<M: Message> MessageType<M> {
     ) {
         let (kind, batch, count, mut lane) = (self.clone(), batch.clone(), range.len(), lane);
         let waiting = hive.types.timers.take(count as u32);
+
         let fire = move |turn: &mut Turn| {
-            // until all that it brings about is done it counts as one that waits: else nothing would bound who sets
-            // timers faster than they are handled
+            // the timer's credits are held until everything that it causes is done; otherwise nothing would
+            // bound a handler that sets timers faster than they are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
             kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut lane, turn));
             turn.cause = None
         };
+
         hive.timers.at(at, Box::new(fire))
     }
 
+    /// Returns the receiver in app `app`.
     pub(crate) fn receiver_of(&self, app: u16) -> Option<&Arc<dyn Receiver<M>>> {
         let (observers, chain) = self.receivers();
         observers.iter().chain(chain).find(|r| r.app() == app)
     }
 }
 
+/// Delivers messages to an IO bee, at once or when the record is committed.
 fn to_io_bee<M: Message>(
     io: &Arc<IoBees>,
     id: u64,
@@ -227,6 +258,7 @@ fn to_io_bee<M: Message>(
     if trace::is_on() {
         trace::delivered(M::NAME, &batch.source, range.clone(), id)
     }
+
     match &mut cx.sink {
         Sink::Held(effects) => {
             let (io, batch, cause) = (io.clone(), batch.clone(), cx.turn.cause.clone());
@@ -236,7 +268,7 @@ fn to_io_bee<M: Message>(
     }
 }
 
-/// Brings messages to an IO bee, later.
+/// Delivers deferred messages to an IO bee.
 struct ToIoBee<M> {
     io: Arc<IoBees>,
     id: u64,
@@ -251,30 +283,34 @@ impl<M: Message> Onward for ToIoBee<M> {
     }
 }
 
+/// A `MessageType` with its type erased.
 type Kind = Box<dyn Any + Send + Sync>;
 
-/// A message that was encoded, and is to be brought to an app again.
+/// An encoded message that is to be sent to an app again.
 pub(crate) struct Again<'a> {
+    /// The encoded message.
     pub(crate) bytes: &'a [u8],
+    /// The source of the message.
     pub(crate) source: Source,
-    /// In the chain of those that can answer.
+    /// Position of the app in the chain of apps that answer; `None` if it is not in the chain.
     pub(crate) position: Option<u16>,
-    /// If it comes from outside.
+    /// The batch that stays open, if the message comes from outside.
     pub(crate) admitted: Option<Arc<Admitted>>,
-    /// Not before this moment.
+    /// The time of a timer; `None` to send at once.
     pub(crate) at: Option<Time>,
 }
 
-/// How a message is sent again to one app.
+/// Sends encoded messages of one type to one app, with the type erased.
 trait Resend: Send + Sync {
-    /// Whether the bytes are a message.
+    /// Checks whether the bytes can be decoded.
     fn check(&self, bytes: &[u8]) -> Result<(), DecodeError>;
-    /// Who routes such messages to the app.
+    /// Returns the receiver with its type erased.
     fn onward(&self) -> Arc<dyn Onward>;
-    /// Decodes a message and brings it to its app.
+    /// Decodes a message and sends it to the app.
     fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError>;
 }
 
+/// The `Resend` for a receiver of type `M`.
 struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
 
 impl<M: Message> Resend for ResendTo<M> {
@@ -290,6 +326,7 @@ impl<M: Message> Resend for ResendTo<M> {
         let Again { bytes, source, position, admitted, at } = again;
         let messages = vec![decode::<M>("a message", bytes)?];
         let batch = Arc::new(Batch { messages, source, sink: None, admitted });
+
         match at {
             Some(at) => {
                 let kind = cx.turn.hive.types.kind::<M>();
@@ -302,40 +339,51 @@ impl<M: Message> Resend for ResendTo<M> {
     }
 }
 
-/// A type of message that has a name.
+/// A message type that is known by its name.
 struct Named {
+    /// The type.
     id: TypeId,
+    /// Where the type is defined in the source.
     place: &'static str,
+    /// Returns the shape of its encoding.
     shape: fn() -> Shape,
+    /// Renders an encoded message as JSON.
     words: fn(&[u8]) -> Result<String, DecodeError>,
 }
 
-/// Two types of messages that have the same name, and where they are.
+/// Two message types with the same name, and where they are defined.
 pub(crate) struct SameName {
+    /// The name.
     pub(crate) name: &'static str,
+    /// The two places in the source.
     pub(crate) places: [&'static str; 2],
 }
 
-/// All types of messages of a hive.
+/// All message types of a hive.
 pub(crate) struct Types {
+    /// The IO bees of the hive.
     io: Arc<IoBees>,
+    /// The types, by `TypeId`.
     kinds: RwLock<HashMap<TypeId, Kind>>,
-    /// Taken by messages that handlers have set timers for, until they and what they cause are done.
+    /// Credits for timers. A timer holds one for each message until everything that the message causes
+    /// is done.
     pub(crate) timers: Arc<Credits>,
-    /// By app and stable name: how to send a message again that a log remembers.
+    /// How a message from a log is sent again, by app and stable name.
     resend: RwLock<HashMap<(u16, String), Arc<dyn Resend>>>,
-    /// By app and stable name: how to go on with a sweep.
+    /// How a sweep from a log is continued, by app and stable name.
     resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
-    /// By name: what a message is that is known by nothing else.
+    /// The types by name, for encoded messages of which nothing but the name is known.
     named: RwLock<BTreeMap<&'static str, Named>>,
+    /// The first name that two types share.
     clash: Mutex<Option<SameName>>,
-    /// Names of messages that some app handles.
+    /// Names of the message types that some app handles.
     handled: RwLock<BTreeSet<&'static str>>,
-    /// Receivers while the hive is being built.
+    /// The receivers that were added and not sealed yet.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
 
 impl Types {
+    /// Creates an empty set of types.
     pub(crate) fn new(io: Arc<IoBees>) -> Arc<Types> {
         Arc::new(Types {
             io,
@@ -350,31 +398,34 @@ impl Types {
         })
     }
 
-    /// The type `M`; made known if it is not.
+    /// Returns the type `M`; adds it if necessary.
     pub(crate) fn kind<M: Message>(&self) -> Arc<MessageType<M>> {
         let found = |kinds: &HashMap<TypeId, Kind>| {
             kinds.get(&TypeId::of::<M>()).and_then(|kind| kind.downcast_ref::<Arc<MessageType<M>>>()).cloned()
         };
+
         if let Some(kind) = found(&self.kinds.read()) {
             return kind;
         }
+
         let mut kinds = self.kinds.write();
         if let Some(kind) = found(&kinds) {
             return kind;
         }
+
         let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io: self.io.clone() });
         kinds.insert(TypeId::of::<M>(), Box::new(kind.clone()));
         kind
     }
 
-    /// Sends a message again that a log remembers.
+    /// Sends a message from a log again.
     pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let (source, at) = (Source::again(emit), emit.at);
         let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
         self.send_again(emit.id.app.0, &emit.name, again, cx)
     }
 
-    /// Sends a message again to an app, which takes it by this name.
+    /// Sends an encoded message again to the app's handler with this stable name.
     pub(crate) fn send_again(
         &self,
         app: u16,
@@ -385,23 +436,24 @@ impl Types {
         self.resend_to(app, name)?.send(again, cx)
     }
 
-    /// Whether a message that was encoded can be sent again.
+    /// Checks whether an encoded message can be sent again.
     pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
         self.resend_to(way.app, &way.name)?.check(bytes)
     }
 
-    /// Who routes messages that app `app` takes by this name.
+    /// Returns the receiver in `app` with this stable name.
     pub(crate) fn onward(&self, app: u16, name: &str) -> Option<Arc<dyn Onward>> {
         Some(self.resend_to(app, name).ok()?.onward())
     }
 
+    /// Returns how messages are sent to the handler of `app` with this stable name.
     fn resend_to(&self, app: u16, name: &str) -> Result<Arc<dyn Resend>, DecodeError> {
         let known = self.resend.read().get(&(app, name.to_string())).cloned();
         let why = || format!("the app does not handle `{name}`");
         known.ok_or_else(|| DecodeError { what: "a message", why: why() })
     }
 
-    /// Goes on with a sweep that a log remembers.
+    /// Continues a sweep from a log.
     pub(crate) fn resume_sweep(&self, sweep: &Sweep, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let emit = &sweep.waiting.emit;
         match self.resume.read().get(&(emit.id.app.0, emit.name.clone())) {
@@ -412,45 +464,48 @@ impl Types {
         }
     }
 
-    /// Names how the sweeps of a handler are gone on with.
+    /// Registers how the sweeps of a handler are continued.
     pub(crate) fn remember_sweep(&self, app: u16, name: String, resume: ResumeSweep) {
         self.resume.write().insert((app, name), resume);
     }
 
-    /// Names how messages of type `M` are sent again to a receiver that is not there for everybody.
+    /// Registers a receiver for messages that a log contains. `remember` alone does not make it a
+    /// receiver of emitted messages.
     pub(crate) fn remember<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
         self.resend.write().insert((receiver.app(), name), Arc::new(ResendTo(receiver)));
     }
 
-    /// Makes the name of `M` known.
+    /// Registers the name of `M`. If another type has the same name, notes the clash.
     fn name<M: Message>(&self) {
-        // every app has its own
+        // built-in types exist in every app, so their names are not unique
         if M::NAME.starts_with("beehive::") {
             return;
         }
+
         let words = |bytes: &[u8]| {
             decode::<M>("a message", bytes).map(|message| render::bounded(&message, limits::WORDS_BYTES_MAX))
         };
         let (id, place) = (TypeId::of::<M>(), M::PLACE);
         let mut named = self.named.write();
         let known = named.entry(M::NAME).or_insert(Named { id, place, shape: Shape::of::<M>, words });
+
         if known.id != id {
             let clash = SameName { name: M::NAME, places: [known.place, place] };
             self.clash.lock().get_or_insert(clash);
         }
     }
 
-    /// Two types with the same name, if there were any so far.
+    /// Returns two types with the same name, if there were any since the last call.
     pub(crate) fn take_clash(&self) -> Option<SameName> {
         self.clash.lock().take()
     }
 
-    /// What the messages that some app handles are encoded like.
+    /// Returns the shapes of the encodings of all messages that some app handles.
     pub(crate) fn shapes(&self) -> BTreeMap<String, Shape> {
         self.named.read().iter().map(|(name, known)| (name.to_string(), (known.shape)())).collect()
     }
 
-    /// An encoded message in words; which type it has, its name says.
+    /// Returns an encoded message as JSON. `name` is the name of its type.
     pub(crate) fn in_words(&self, name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
         let known = self.named.read().get(name).map(|known| known.words);
         match known {
@@ -461,28 +516,31 @@ impl Types {
         }
     }
 
-    /// Adds a receiver, before [`Types::seal`].
+    /// Adds a receiver. Must be called before [`Types::seal`].
     pub(crate) fn receive<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
         self.name::<M>();
         self.remember(name, receiver.clone());
+
         let mut pending = self.pending.lock();
         let entry =
             pending.entry(TypeId::of::<M>()).or_insert_with(|| Box::new(Vec::<Arc<dyn Receiver<M>>>::new()));
+
         if let Some(list) = entry.downcast_mut::<Vec<Arc<dyn Receiver<M>>>>() {
             list.push(receiver)
         }
     }
 
-    /// Fixes the receivers of `M`, in the order of the apps.
+    /// Fixes the receivers of `M`, in the order in which they were added, which is that of the apps.
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
         let Ok(list) = list.downcast::<Vec<Arc<dyn Receiver<M>>>>() else { return };
+
         self.handled.write().insert(M::NAME);
         let (chain, observers) = list.into_iter().partition(|r| r.answers());
         let _ = self.kind::<M>().receivers.set(Receivers { observers, chain });
     }
 
-    /// Names of all types that some app handles, in order.
+    /// Returns the names of all message types that some app handles, in alphabetical order.
     pub(crate) fn handled(&self) -> Vec<&'static str> {
         self.handled.read().iter().copied().collect()
     }

@@ -1,4 +1,16 @@
-//! Dispatch: what one worker does with messages, from their emission to the mailboxes of their owners.
+//! Dispatch: what one worker does during a turn, from emitted messages to the mailboxes of their owners.
+//!
+//! What comes in: the messages that transactions and IO bees emit (`outputs`), and scheduled bees. What
+//! goes out: deliveries and other effects (`effects`), at once or when their record is committed;
+//! blocked messages, which wait in their sender's queue (`sender_queue`); deferred work (`deferred`);
+//! scheduled bees for the runners and the overflow pools (`workers`, `overflow_pool`).
+//!
+//! Locks: each slot, the runners' queue, the overflow pools, each sender's queue and each deferred queue
+//! have a lock of their own. Of the first three no two are held at once. Messages are delivered, hence
+//! mailboxes locked, under the lock of a sender's queue.
+//!
+//! Shutdown: when the hive is over, the `resolve` tasks and the deferred queues drop what they hold, and
+//! bees put their bodies back.
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;

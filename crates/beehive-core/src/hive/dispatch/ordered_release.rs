@@ -1,5 +1,5 @@
-//! What one sender lets go when it is committed, by itself and not in the record of a bee: in the order in which it happened,
-//! whichever record is heard of first.
+//! Effects of one sender that wait for records of their own, outside the record of any bee: they are
+//! released in the order in which they arose, whichever record is reported as committed first.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
@@ -10,48 +10,61 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a record lets go.
+/// The effects of one record.
 pub(crate) struct Release {
+    /// The effects, in order.
     pub(crate) steps: Vec<Effect>,
+    /// The cause of the effects; keeps its credits.
     pub(crate) cause: Option<Arc<Cause>>,
 }
 
+/// The queue of releases.
 #[derive(Default)]
 struct State {
-    /// In the order of their places; none: its record is on its way.
+    /// The effects by place, oldest first; `None` while the record is in flight.
     queue: VecDeque<Option<Release>>,
-    /// The place of the first.
+    /// The place of the first entry.
     first: u64,
-    /// Somebody lets go what is at the front.
+    /// Whether a thread is releasing the entries at the front.
     going: bool,
 }
 
+/// The releases of one sender, in the order of their places.
 #[derive(Default)]
 pub(crate) struct Releases(Mutex<State>);
 
 impl Releases {
-    /// Whether something has a place and has not gone.
+    /// Checks whether a reserved place has not been released yet.
     pub(crate) fn are_open(&self) -> bool {
         let state = self.0.lock();
         state.going || !state.queue.is_empty()
     }
 
+    /// Reserves the next place.
     pub(crate) fn enter(&self) -> u64 {
         let mut state = self.0.lock();
         state.queue.push_back(None);
         state.first + state.queue.len() as u64 - 1
     }
 
-    /// Lets go what has place `place` as soon as all before it have gone. Not under the lock: what goes may enter again.
+    /// Stores the effects of a committed record, and releases all effects at the front of the queue
+    /// whose records are committed.
+    ///
+    /// Only one thread releases at a time. If another thread commits a later place meanwhile, it finds
+    /// `going` set, stores its effects and returns; the releasing thread takes the lock again after each
+    /// entry and sees them. Effects are flushed outside the lock, because they may reserve further
+    /// places.
     pub(crate) fn committed(&self, place: u64, release: Release, cx: &mut RouteContext) {
         let mut state = self.0.lock();
         let at = place.saturating_sub(state.first) as usize;
         if let Some(waiting) = state.queue.get_mut(at) {
             *waiting = Some(release)
         }
+
         if std::mem::replace(&mut state.going, true) {
             return;
         }
+
         while let Some(Some(Release { steps, cause })) = state.queue.front_mut().map(Option::take) {
             state.queue.pop_front();
             state.first += 1;
@@ -65,8 +78,8 @@ impl Releases {
     }
 }
 
-/// Has handler `handler` consume a message, unless it did so before: a record says what is made of it, and then `steps`
-/// let that go.
+/// Consumes a message with `handler`, unless that handler has consumed it before. A record contains what
+/// was made of the message (`emits`); the effects `steps` are released when the record is committed.
 pub(crate) fn consume(
     fact: MessageId,
     handler: usize,
@@ -78,15 +91,19 @@ pub(crate) fn consume(
     let Some(link) = cx.turn.hive.link.clone() else { return };
     let handler = HandlerId(handler as u16);
     let Some(input) = link.without_bee.input(fact, handler, admitted) else { return };
+
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
+
     let record = Record::Admit { app: fact.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
-    // in the log, too, it stands where it happened
+    // one thread reserves its places and appends its records in the same order, so its effects are
+    // released in the order of the log
     let committed = link.say(record);
+
     cx.turn.hive.spawn(Box::pin(async move {
         let _ = committed.await;
         Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));

@@ -1,4 +1,8 @@
-//! What transactions emit, in order, typed and without an allocation per message.
+//! The outputs of transactions: the emitted messages in order of emission, typed, without an allocation
+//! for each message.
+//!
+//! A transaction pushes messages into one slot per message type, and into spans that keep the order.
+//! After the run, `freeze` makes a batch of each slot, and `route` sends the spans in order.
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
 use crate::hive::dispatch::effects::RouteContext;
@@ -12,20 +16,23 @@ use std::any::{Any, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Error of a transaction that emitted too many messages.
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
+/// Error of a transaction that set too many timers.
 const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
 
-/// Where a message goes.
+/// The target of an emitted message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
-    /// Every app that handles it.
+    /// Every app that handles the type.
     All,
+    /// A single app or IO bee.
     One(Address),
-    /// The emitting app, at a time.
+    /// The emitting app, at the given time.
     Later(Time),
 }
 
-/// A message that a transaction emitted, for a probe.
+/// A message that a transaction emitted, as a probe sees it.
 #[cfg(feature = "testing")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
@@ -34,11 +41,13 @@ pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Messages of one type that stand next to each other in the order of emission.
+/// Consecutive messages with the same type and target, in the order of emission.
 #[derive(Clone, Copy)]
 struct Span {
+    /// Index in `Outputs::slots`.
     slot: u16,
     target: Target,
+    /// Index of the first message in its slot.
     first: u32,
     count: u32,
 }
@@ -50,6 +59,7 @@ impl Span {
 }
 
 impl Target {
+    /// Adds the emitting app `app`, to which timers go.
     fn routed(self, app: u16) -> Routed {
         match self {
             Target::All => Routed::All,
@@ -59,22 +69,27 @@ impl Target {
     }
 }
 
-/// The messages of one type.
+/// The emitted messages of one type, with the type erased.
 trait Slot: Send {
+    /// Returns the `Typed<M>`, to be downcast.
     fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Drops the messages from index `len` on.
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of what was emitted; called before the spans are routed. `next`: where it comes from, and then where
-    /// the next batch does.
+    /// Makes a batch of the messages; does nothing if there are none left. `next` is the source of the
+    /// batch, and is then advanced to that of the next batch.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
+    /// Routes a span of the frozen batch.
     fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
+    /// Releases the batch after routing, so that the slot can be used again.
     fn thaw(&mut self);
+    /// Returns the name of the message type.
     fn name(&self) -> &'static str;
-    /// Names and bytes of messages.
+    /// Returns the names and bytes of messages that are not frozen yet.
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
 }
 
-/// A target when its time has come.
+/// A target together with the emitting app.
 #[derive(Clone, Copy)]
 enum Routed {
     All,
@@ -82,16 +97,22 @@ enum Routed {
     Later { at: Time, app: u16 },
 }
 
+/// The slot of message type `M`.
 struct Typed<M: Message> {
     kind: Arc<MessageType<M>>,
+    /// Whether these are messages for later.
     later: bool,
+    /// The messages that are not frozen yet.
     messages: Vec<M>,
-    /// Length of the last batch: the next one is likely to be as long, and need not grow step by step.
+    /// Length of the last batch. The buffer of the next one is allocated with this capacity, so it
+    /// rarely has to grow.
     usual: usize,
+    /// The frozen messages while they are routed.
     batch: Option<Arc<Batch<M>>>,
-    /// The batch was admitted by itself.
+    /// Whether the batch was admitted on a lane by itself, so that it must also be closed.
     admitted: bool,
-    /// What is for later is remembered by itself; until it is, this is open.
+    /// For later messages of a stateless handler that ran for an admitted batch: that batch. It stays
+    /// open until a record contains the timers.
     part_of: Option<Arc<Admitted>>,
 }
 
@@ -102,7 +123,8 @@ impl<M: Message> Slot for Typed<M> {
 
     fn truncate(&mut self, len: u32) {
         while std::mem::needs_drop::<M>() && self.messages.len() > len as usize {
-            // one by one: it may panic, and what comes after is to be undone, too
+            // one by one, and with panics caught: dropping one message may panic, and the others must be
+            // dropped too
             panics::harmless(|| drop(self.messages.pop()));
         }
         self.messages.truncate(len as usize)
@@ -112,10 +134,13 @@ impl<M: Message> Slot for Typed<M> {
         if !self.messages.is_empty() {
             let sink = sink.map(|inbox| inbox.clone() as _);
             let messages = std::mem::take(&mut self.messages);
+
             self.usual = messages.len();
+
             let mut source = next.clone();
             next.chain = next.chain.behind(messages.len());
             source.numbers = numbers.take(messages.len());
+
             self.admitted = matches!(by, Admission::Lane(_));
             let admitted = match by {
                 Admission::Inside => None,
@@ -126,9 +151,11 @@ impl<M: Message> Slot for Typed<M> {
                 Admission::Lane(lane) => Some(lane.admit(source.numbers.seq(), messages.len())),
                 Admission::Part(of) => Some(of.clone()),
             };
+
             if self.later {
                 source.hops = 0;
             }
+
             self.batch = Some(Arc::new(Batch { messages, source, sink, admitted }));
         }
     }
@@ -150,7 +177,7 @@ impl<M: Message> Slot for Typed<M> {
             && std::mem::take(&mut self.admitted)
             && let Some(admitted) = &batch.admitted
         {
-            // all of it is routed
+            // all of the batch is routed
             admitted.close()
         }
     }
@@ -162,35 +189,44 @@ impl<M: Message> Slot for Typed<M> {
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
         let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
-        // one that cannot be encoded fails later, where that matters
+        // a message that cannot be encoded fails later, in its own transaction or record
         let bytes = |message: &M| {
             panics::catch(std::panic::AssertUnwindSafe(|| crate::state::image::encode(message)))
                 .unwrap_or_default()
         };
+
         messages.iter().map(|message| (M::NAME, bytes(message))).collect()
     }
 }
 
-/// A point in the outputs that can be gone back to.
+/// A point to which the outputs can be rolled back.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Savepoint {
+    /// Number of spans.
     spans: u32,
+    /// Number of messages in the last span, which may grow afterwards.
     last_count: u32,
+    /// Number of messages.
     total: u32,
+    /// Number of timers.
     later: u32,
 }
 
-/// What the transactions of a run have emitted so far.
+/// The messages that the transactions of a run have emitted so far.
 pub(crate) struct Outputs {
     types: Arc<Types>,
-    /// By type, and whether for later: a message that waits for its time is at the start of a chain.
+    /// The slots by message type, separately for messages for later, because a message that a timer
+    /// sends begins a new chain (its hops start at zero).
     slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
+    /// The spans, in order of emission.
     spans: Vec<Span>,
+    /// Number of messages in all spans.
     total: u32,
-    /// Messages among them that wait for their time.
+    /// Number of timers that the run has set.
     later: u32,
-    /// Messages before the transaction that is running.
+    /// Number of messages that were emitted before the current transaction.
     base: u32,
+    /// The limit that the current transaction exceeded.
     overflown: Option<&'static str>,
 }
 
@@ -204,18 +240,19 @@ impl Outputs {
         self.total == 0
     }
 
+    /// Returns the number of messages.
     pub(crate) fn len(&self) -> u32 {
         self.total
     }
 
-    /// Where a transaction starts.
+    /// Begins a transaction, and returns its savepoint.
     #[inline(always)]
     pub(crate) fn mark(&mut self) -> Savepoint {
         self.base = self.total;
         self.savepoint()
     }
 
-    /// A point inside a transaction.
+    /// Returns the current point, inside a transaction.
     #[inline(always)]
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -226,13 +263,13 @@ impl Outputs {
         }
     }
 
-    /// The limit that the transaction has passed, if any. Asking clears it.
+    /// Returns the limit that the transaction has exceeded, if any, and clears it.
     #[inline(always)]
     pub(crate) fn take_overflow(&mut self) -> Option<&'static str> {
         self.overflown.take()
     }
 
-    /// Forgets what was emitted since `mark`.
+    /// Drops the messages that were emitted since `mark`.
     #[cold]
     pub(crate) fn rollback(&mut self, mark: Savepoint) {
         while self.spans.len() as u32 > mark.spans {
@@ -242,6 +279,7 @@ impl Outputs {
                 slot.truncate(span.first)
             }
         }
+
         if let Some(last) = self.spans.last_mut()
             && last.count > mark.last_count
         {
@@ -251,27 +289,33 @@ impl Outputs {
                 slot.truncate(end)
             }
         }
+
         self.total = mark.total;
         self.later = mark.later;
     }
 
+    /// Emits a message to every app that handles it.
     #[inline]
     pub(crate) fn emit<M: Message>(&mut self, message: M) {
         self.push(Target::All, message)
     }
 
+    /// Sends a message to a single app or IO bee.
     #[inline]
     pub(crate) fn send<M: Message>(&mut self, to: Address, message: M) {
         self.push(Target::One(to), message)
     }
 
+    /// Sends a message to the emitting app at time `at`.
     pub(crate) fn after<M: Message>(&mut self, at: Time, message: M) {
         self.push(Target::Later(at), message)
     }
 
-    /// Counts one more message that waits for its time, if that is within the limit; the transaction fails otherwise.
+    /// Counts one more timer. If the limit on timers is reached, returns `false`; the transaction then
+    /// fails.
     pub(crate) fn take_timer(&mut self) -> bool {
         let may = self.types.timers.free() > self.later;
+
         match may {
             true => self.later += 1,
             false => self.overflown = Some(TOO_MANY_TIMERS),
@@ -279,16 +323,19 @@ impl Outputs {
         may
     }
 
+    /// Adds a message, unless a limit is exceeded; the transaction then fails.
     #[inline]
     fn push<M: Message>(&mut self, target: Target, message: M) {
         if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
             self.overflown = Some(TOO_MANY_EMITS);
             return;
         }
+
         let later = matches!(target, Target::Later(_));
         if later && !self.take_timer() {
             return;
         }
+
         let wanted = (TypeId::of::<M>(), later);
         let at = match self.slots.iter().position(|(id, _)| *id == wanted) {
             Some(at) => at,
@@ -297,13 +344,17 @@ impl Outputs {
                 None => return,
             },
         };
+
         let Some(slot) = self.slots[at].1.as_any_mut().downcast_mut::<Typed<M>>() else { return };
+
         let first = slot.messages.len() as u32;
         if first == 0 {
             slot.messages.reserve(slot.usual)
         }
+
         slot.messages.push(message);
         self.total += 1;
+
         match self.spans.last_mut() {
             Some(span)
                 if span.slot as usize == at && span.target == target && span.first + span.count == first =>
@@ -314,12 +365,15 @@ impl Outputs {
         }
     }
 
+    /// Adds a slot for type `M`. Returns `None` if there are more than `u16` can number.
     #[cold]
     fn new_slot<M: Message>(&mut self, later: bool) -> Option<usize> {
         let kind = self.types.kind::<M>();
+
         if self.slots.len() > u16::MAX as usize {
             return None;
         }
+
         self.slots.push((
             (TypeId::of::<M>(), later),
             Box::new(Typed {
@@ -332,11 +386,15 @@ impl Outputs {
                 part_of: None,
             }),
         ));
+
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of what was emitted, with the next of `numbers`. They must be the same whenever the same is emitted, so
-    /// it goes by the order of emission: the slots stand in the order in which this thread has used them first, for whatever.
+    /// Makes batches of the emitted messages, which take the next of `numbers`.
+    ///
+    /// The numbers must be deterministic: the same outputs must always get the same ones. Slots are
+    /// therefore frozen in order of emission. Their own order depends on which types this thread
+    /// happened to emit first.
     pub(crate) fn freeze(
         &mut self,
         mut source: Source,
@@ -351,29 +409,32 @@ impl Outputs {
         }
     }
 
-    /// Hands over what was frozen, in order. `app`: the app that emitted it.
+    /// Routes the frozen messages in order. `app` is the app that emitted them.
     pub(crate) fn route(&mut self, app: u16, cx: &mut RouteContext) {
         for span in &self.spans {
             if let Some((_, slot)) = self.slots.get(span.slot as usize) {
                 slot.route(span.range(), span.target.routed(app), cx)
             }
         }
+
         for span in self.spans.drain(..) {
             if let Some((_, slot)) = self.slots.get_mut(span.slot as usize) {
                 slot.thaw()
             }
         }
+
         self.total = 0;
         self.later = 0;
         self.base = 0;
     }
 
-    /// Name and number of what was emitted, for the provenance counters.
+    /// Returns the type names and numbers of the emitted messages, for the counters by handler and
+    /// message type.
     pub(crate) fn summary(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
     }
 
-    /// What was emitted since `mark`, in order.
+    /// Returns the messages that were emitted since `mark`, in order.
     #[cfg(feature = "testing")]
     #[cold]
     pub(crate) fn sent_since(&self, mark: Savepoint) -> Vec<Sent> {
@@ -382,15 +443,17 @@ impl Outputs {
             let known = if at + 1 == before { mark.last_count } else { 0 };
             (at >= before || span.count > known).then(|| (span, span.first + known..span.first + span.count))
         });
+
         let encoded = spans.flat_map(|(span, range)| {
             let slot = self.slots.get(span.slot as usize).map(|(_, slot)| slot);
             let sent = move |(name, bytes)| Sent { name, to: span.target, bytes };
             slot.into_iter().flat_map(move |slot| slot.encoded(range.clone())).map(sent)
         });
+
         encoded.collect()
     }
 
-    /// Forgets everything.
+    /// Drops all messages.
     pub(crate) fn discard(&mut self) {
         self.rollback(Savepoint::default());
         self.base = 0;

@@ -1,4 +1,4 @@
-//! Overflow pools: the threads of each app for bees that wait behind handlers that hold a thread.
+//! Overflow pools: each app's own threads for bees that wait behind a handler that holds its thread.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Runnable, Turn};
@@ -8,35 +8,46 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Threads of an app that no handler holds: there may be some among the bees that will.
+/// Number of threads that an app's pool may have beyond those that its handlers hold. More than one,
+/// because some of the waiting bees may hold their threads too.
 const THREADS_NOT_HELD: usize = 16;
+
 /// The pools of a hive.
 #[derive(Default)]
 pub(crate) struct OverflowPools {
+    /// The pools of all apps.
     pools: Mutex<Pools>,
-    /// An app has all the threads that it may have.
+    /// Whether some app holds all the threads that it may have. A cache of `Pools::is_full` for the fast
+    /// path: it is written under the lock, and read without it (relaxed). A stale value is harmless,
+    /// because `keep_if_full` checks again under the lock, and a bee that runs on a runner after all is
+    /// only less isolated.
     any_full: AtomicBool,
-    /// How often bees were taken from behind a handler.
+    /// Number of times that the watchdog moved bees away from a held thread.
     pub(crate) relieved: AtomicU64,
 }
 
+/// The pools and their threads.
 #[derive(Default)]
 struct Pools {
-    /// By app.
+    /// The pools, by app number.
     all: Vec<Pool>,
+    /// Number of threads of all pools.
     threads: usize,
 }
 
-/// The bees of one app that wait for a thread other than the one they waited for first.
+/// The pool of one app.
 #[derive(Default)]
+/// The bees that wait for a thread of the pool.
 struct Pool {
+    /// Number of threads of the pool.
     bees: Bees,
     threads: usize,
-    /// It has been said that it is full, and it has not been empty since.
+    /// Whether the app was reported as full. Cleared when the pool has no thread left.
     reported: bool,
 }
 
 impl Pools {
+    /// Returns the pool of an app, and creates it if necessary.
     fn of(&mut self, app: u16) -> &mut Pool {
         let app = usize::from(app);
         if self.all.len() <= app {
@@ -45,7 +56,8 @@ impl Pools {
         &mut self.all[app]
     }
 
-    /// Whether an app has all the threads that it may have: one, where those of all apps are used up.
+    /// Checks whether an app has all the threads that it may have. Once all pools together are at their
+    /// limit, each app may have only one.
     fn is_full(&self, app: usize) -> bool {
         let most = match self.threads < limits::HELD_THREADS_MAX {
             true => limits::HELD_THREADS_PER_APP_MAX,
@@ -54,11 +66,13 @@ impl Pools {
         self.all.get(app).is_some_and(|pool| pool.threads >= most)
     }
 
+    /// Counts one more thread of an app.
     fn count(&mut self, app: u16) {
         self.of(app).threads += 1;
         self.threads += 1
     }
 
+    /// Counts one thread less of an app.
     fn uncount(&mut self, app: u16) {
         let pool = self.of(app);
         pool.threads -= 1;
@@ -68,7 +82,9 @@ impl Pools {
 }
 
 impl OverflowPools {
-    /// Keeps a bee whose app holds all the threads that it may have.
+    /// Checks whether a runner or worker may run `bee`, and returns it if so. If the app of the bee is full,
+    /// the bee moves to the app's pool instead. A full pool has at least one thread, which takes the bee when
+    /// its current run ends.
     #[inline]
     pub(crate) fn keep(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         match self.any_full.load(Ordering::Relaxed) {
@@ -77,6 +93,7 @@ impl OverflowPools {
         }
     }
 
+    /// The part of `keep` that takes the lock.
     #[cold]
     fn keep_if_full(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
@@ -88,7 +105,8 @@ impl OverflowPools {
         None
     }
 
-    /// Adds bees to their pools. Returns the apps to start a thread for: those that had none.
+    /// Adds bees to the pools of their apps. Returns the apps whose pool had no thread: the caller
+    /// starts one for each.
     pub(in crate::hive) fn add(&self, bees: Bees) -> Vec<u16> {
         let mut pools = self.pools.lock();
         let mut first = Vec::new();
@@ -104,7 +122,9 @@ impl OverflowPools {
         first
     }
 
-    /// The next bee of an pool for one of its threads; with none, the thread is no longer counted.
+    /// Takes the next bee of a pool for one of its threads. If there is none, the thread is no longer
+    /// counted and must end. Both happen under the lock, so `add` either finds the thread counted and
+    /// its bee is taken, or starts a new thread.
     fn next(&self, app: u16) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
         let next = pools.of(app).bees.pop_front();
@@ -116,23 +136,28 @@ impl OverflowPools {
         next
     }
 
-    /// A runner that is held by a handler of `app` is from now on a thread of its pool.
+    /// Counts a runner that a handler of `app` holds as a thread of the app's pool.
     pub(in crate::hive) fn adopt(&self, app: u16) {
         self.pools.lock().count(app)
     }
 
-    /// The apps to start a thread for, where `held` threads are held by each; and those that are full for the first time.
+    /// Decides how many threads to start, given the number of threads that each app's handlers hold.
+    /// Returns the apps to start a thread for, which are counted already, and the apps that have become
+    /// full and were not reported.
     pub(in crate::hive) fn wanted(&self, held: &[usize]) -> (Vec<u16>, Vec<u16>) {
         let mut pools = self.pools.lock();
         let (mut more, mut full) = (Vec::new(), Vec::new());
         for at in 0..pools.all.len() {
             let (app, before) = (at as u16, more.len());
+
             let wanted = held.get(at).copied().unwrap_or(0) + THREADS_NOT_HELD;
             let waiting = pools.of(app).bees.len();
+
             while more.len() - before < waiting && pools.of(app).threads < wanted && !pools.is_full(at) {
                 pools.count(app);
                 more.push(app)
             }
+
             if pools.is_full(at) {
                 self.any_full.store(true, Ordering::Relaxed);
                 if !std::mem::replace(&mut pools.of(app).reported, true) {
@@ -145,6 +170,7 @@ impl OverflowPools {
 }
 
 impl HiveInner {
+    /// Starts one thread for each entry of `apps`, which are counted already.
     pub(in crate::hive) fn start_overflow_threads(self: &Arc<Self>, apps: Vec<u16>) {
         for app in apps {
             let hive = self.clone();
@@ -152,6 +178,7 @@ impl HiveInner {
         }
     }
 
+    /// Logs that an app is full.
     pub(in crate::hive) fn report_full(&self, app: u16) {
         if let Some(app) = self.apps.read().get(usize::from(app)) {
             tracing::warn!(
@@ -162,7 +189,8 @@ impl HiveInner {
     }
 }
 
-/// A thread of an pool: runs what is there, and sees to it that what this wakes is run.
+/// The loop of a pool's thread: runs the bees of the pool until none is left. Bees that they schedule go
+/// to the pools of their own apps.
 pub(crate) fn run(hive: &Arc<HiveInner>, app: u16) {
     let slot = hive.slot_of_thread();
     while let Some(bee) = hive.workers.overflow.next(app) {

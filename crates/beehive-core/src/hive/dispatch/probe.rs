@@ -1,9 +1,9 @@
-//! `Probe`: what a hive reports about its execution to a test that observes it.
+//! `Probe`: the interface through which a hive reports its execution to a test that observes it.
 //!
-//! A hive has at most one probe ([`HiveInner::probe`]). The implementations are part of the `testing` feature, in
-//! `testing/hooks`; nothing in `hive/` knows them.
+//! A hive has at most one probe ([`HiveInner::probe`]). The implementations are in `testing/hooks`,
+//! behind the `testing` feature; no code in `hive/` depends on them.
 
-// without the feature there is no probe that reads these fields
+// without the feature no probe reads these fields
 #![cfg_attr(not(feature = "testing"), allow(dead_code))]
 
 use crate::cell::{BeeId, CellId, CellSet};
@@ -25,40 +25,44 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// An observation that only the probe can read. The hive keeps it with the effects of the run that it belongs to, and drops
-/// it if these effects are dropped.
+/// An observation that only the probe can read. The hive keeps it with the effects of its run, and drops
+/// it if they are dropped.
 pub(crate) type Note = Box<dyn Any + Send>;
 
-/// An observer of one hive. Every method has a default that does nothing.
+/// An observer of one hive. The default of every method does nothing.
 ///
-/// The hive calls the methods on the thread that does what they report, possibly on several threads at once, and waits for
-/// them to return. A method must not call the hive: the caller may hold the body of a bee.
+/// The hive calls a method on the thread that executes the reported event, possibly on several threads
+/// at once, and waits for it to return. A method must not call the hive, because the caller may hold the
+/// body of a bee.
 ///
-/// A method that returns a [`Note`] reports something that a record may have to commit first. The hive gives such notes back
-/// with [`Probe::noted`].
+/// A method returns a [`Note`] if its event may first have to be committed by a record. The hive passes
+/// such notes to [`Probe::noted`].
 #[allow(unused_variables)]
 pub(crate) trait Probe: Send + Sync {
-    /// The hive starts. `Builder::start` calls this once, before it installs the apps.
+    /// Called once when the hive starts, by `Builder::start`, before it installs the apps.
     fn starting(&self) {}
 
-    /// Messages leave an app or come in from outside, and are not mapped yet. The thread that routes them calls this, once
-    /// for each message type and target of what a transaction emitted; with a journal when the record is committed.
+    /// Called when messages leave an app or come in from outside, before they are mapped: once for each
+    /// span of messages with one type and target. Called by the thread that routes them. With a journal,
+    /// a bee routes its messages before their record is appended, and once more for each time that the
+    /// record is refused.
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {}
 
-    /// A handler's map has named cells for messages, which are about to be put into a mailbox, or to wait until their cells
-    /// have one owner. The thread that routes them calls this.
+    /// Called when a map has named cells for messages, before the messages are put into a mailbox or
+    /// wait for an owner. Called by the thread that routes them.
     fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
         None
     }
 
-    /// A message that was handed over ends without its handler: the dedup set has it already, or the hive refuses it. The
-    /// thread that runs the bee, or that routes the message, calls this.
+    /// Called when a message that was handed over ends without its handler, because it is a duplicate or
+    /// the hive refuses it. Called by the thread that runs the bee or routes the message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
         None
     }
 
-    /// A transaction has succeeded and is about to commit. The thread that runs the handler calls this before the changes
-    /// are kept and before the outputs leave; `mark` is where the outputs of the transaction begin in `ctx`.
+    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave.
+    /// Called by the thread that runs the handler. `mark` is where the outputs of the transaction begin
+    /// in `ctx`.
     fn committing(
         &self,
         transaction: &Transaction,
@@ -69,31 +73,35 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// A transaction has failed and is about to be rolled back. The thread that runs the handler calls this.
+    /// Called when a transaction has failed, before it is rolled back. Called by the thread that runs
+    /// the handler.
     fn failed(&self, transaction: &Transaction, error: &Error) -> Option<Note> {
         None
     }
 
-    /// Takes the notes of a run, in order. With a journal the hive calls this when log entry `entry` was appended, which
-    /// commits them if it is committed. Without an entry the notes are final. The thread that made the notes calls this.
+    /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
+    /// appended: the notes count once the entry is committed. Without an entry they are final. Called by
+    /// the thread that made the notes.
     fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {}
 
-    /// Log entry `entry` is committed. The thread that runs the bee that made the entry calls this, before the effects of the
-    /// entry leave.
+    /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
+    /// that runs the bee that made the entry.
     fn entry_committed(&self, entry: EntryNumber) {}
 
-    /// The state of a bee was built again from its committed state and its entries in flight, which empties its volatile
-    /// dictionaries. `cells` are the cells of the bee. The thread that runs the bee calls this.
+    /// Called when the state of a bee was rebuilt from its committed state and its entries in flight,
+    /// which empties its volatile dictionaries. `cells` are the cells of the bee. Called by the thread
+    /// that runs the bee.
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
 
-/// A transaction of which only the outcome is not in here.
+/// A transaction without its outcome, for the probe.
 pub(crate) struct Transaction<'a> {
     pub(crate) handler: Handler<'a>,
     /// The bee that runs it. None for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// The batch and the place of the message in it.
+    /// The batch of the message.
     pub(crate) batch: &'a dyn Messages,
+    /// Index of the message in the batch.
     pub(crate) index: u32,
     /// The cells that the map named.
     pub(crate) cells: &'a [CellId],
@@ -101,19 +109,19 @@ pub(crate) struct Transaction<'a> {
     pub(crate) chance: u64,
     /// The time that the handler was given.
     pub(crate) now: Time,
-    /// Whether a handler earlier in the chain passed the message on. There is no order between what one bee passes on and
-    /// what the sender itself sends to the same cells.
+    /// Whether a handler earlier in the chain passed the message on. Such a message is not ordered with
+    /// messages that the sender itself sends to the same cells.
     pub(crate) is_passed_on: bool,
-    /// Runs the message again.
+    /// Functions that run the message again.
     pub(crate) rerun: Rerun,
 }
 
 /// State that a transaction has changed and not committed yet, and its answer.
 pub(crate) trait Uncommitted {
-    /// Returns the changed rows of dictionaries that are not volatile; those before the first one that cannot be encoded, if
-    /// there is one.
+    /// Returns the changed rows of dictionaries that are not volatile. If a row cannot be encoded,
+    /// returns the rows before it.
     fn changes(&mut self) -> Vec<Op>;
-    /// Returns the encoded answer: None if the handler gave none, empty if it cannot be encoded.
+    /// Returns the encoded answer: `None` if the handler gave none, empty if it cannot be encoded.
     fn answer(&self) -> Option<Vec<u8>>;
 }
 
@@ -148,7 +156,7 @@ pub(crate) struct Rerun {
     pub(crate) words: fn(&[u8]) -> String,
 }
 
-/// What a message is handled with again.
+/// The inputs of the second execution of a message.
 pub(crate) struct Replay<'a> {
     /// An instance of the app that has all cells.
     pub(crate) state: &'a mut dyn Any,
@@ -158,12 +166,13 @@ pub(crate) struct Replay<'a> {
     pub(crate) cells: &'a CellSet,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// The dictionaries that are one cell as a whole, a bit for each.
+    /// The dictionaries each of which is a single cell, as a bit set.
     pub(crate) whole: u64,
 }
 
 impl HiveInner {
-    /// The probe, if there is one. Without the `testing` feature nothing can set one, and the compiler removes the calls.
+    /// Returns the probe, if there is one. Without the `testing` feature nothing can set one, and the
+    /// compiler removes the calls.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&Arc<dyn Probe>> {
         match cfg!(feature = "testing") {
@@ -174,8 +183,7 @@ impl HiveInner {
 }
 
 impl RouteContext<'_, '_> {
-    /// Keeps notes with the effects that are held back until a record is committed, or gives them to the probe at once if
-    /// none are held back.
+    /// Keeps notes with the held effects, or gives them to the probe at once if no effects are held.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Note>) {
         match (&mut self.sink, self.turn.hive.probe()) {

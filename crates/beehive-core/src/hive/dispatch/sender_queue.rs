@@ -1,7 +1,13 @@
-//! A sender's messages that cannot be delivered yet, because their cells have several owners or none is known.
+//! The queue of one sender: its messages that cannot be delivered yet, because their cells have several
+//! owners or no known owner.
 //!
-//! They wait at the sender, and hold up only later messages of the same sender to the same cells. Owners are asked for
-//! all of them at once; merges go on side by side.
+//! These messages wait at the sender. They block only later messages of the same sender to the same
+//! cells. One task for each sender asks for the owners of all cells of an app that are waited for at once;
+//! merges of owners run concurrently.
+//!
+//! Locks: `deferred_queues` is locked before `waiting`, and the lane of a bee that ends in a merge
+//! before the lane that it is merged into. Messages are delivered while `waiting` is locked, so a caller
+//! that holds a mailbox must not lock `waiting`.
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::blocked::{Blocked, Head, Queue};
@@ -16,54 +22,65 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
+/// The waiting messages of a lane and the state of its `resolve` task.
 #[derive(Default)]
 struct Waiting {
+    /// The messages that wait, in the order in which they were sent.
     blocked: Queue,
-    /// Cells whose owners are being united.
+    /// App and cells of each merge in flight.
     uniting: Vec<(u16, CellSet)>,
+    /// Whether a `resolve` task is running for this lane.
     resolving: bool,
 }
 
-/// What a sender has left to others, by app.
+/// The work that a sender has deferred to the threads that run bees, by app.
 type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 
-/// What waits at one sender.
+/// The shared state of one sender's queue.
 #[derive(Default)]
 pub(crate) struct Lane {
-    /// Written under the lock; a sender that reads `false` has nothing waiting.
+    /// Whether something waits, or the lane has been merged into another one. Written (release) under
+    /// the lock of `waiting`. A sender reads it (acquire) without the lock: `false` means that none of
+    /// the messages that it added before is still waiting.
     any: AtomicBool,
+    /// The messages that wait.
     waiting: Mutex<Waiting>,
-    /// More waits, or owners have been united.
+    /// Notified when another message waits or a merge is complete. Only the `resolve` task waits for it,
+    /// and `notify_one` keeps a permit, so no wake-up is lost.
     news: Notify,
+    /// The deferred work of the sender. Also locked by everything that adds to `too_deep` or `releases`.
     deferred_queues: OnceLock<Mutex<DeferredByApp>>,
-    /// What was too deep for one stack. Left under the lock of the deferred_queues.
+    /// Work that would have nested too deeply on one stack. Added under the lock of `deferred_queues`.
     too_deep: OnceLock<Arc<DeferredQueue>>,
-    /// What is let go when it is committed.
+    /// Effects that wait for their records to be committed, in order.
     releases: Releases,
-    /// The sender has merged: this is where its messages wait. Set under both locks.
+    /// The lane that replaced this one when the sender was merged into another bee. Set while both
+    /// `deferred_queues` and `waiting` of this lane are locked: its value cannot change
+    /// while a thread holds one of the two locks.
     forward_to: OnceLock<Arc<Lane>>,
 }
 
-/// A sender's lane; made when it first has to wait.
+/// A handle to a sender's lane. The lane is allocated when it is needed for the first time.
 #[derive(Clone, Default)]
 pub(crate) struct SenderQueue(Option<Arc<Lane>>);
 
 impl SenderQueue {
-    /// A lane that its clones share.
+    /// Creates a queue whose clones all use the same lane.
     pub(crate) fn shared() -> Self {
         SenderQueue(Some(Arc::default()))
     }
 
-    /// The same lane once more, for what the sender has somebody else send.
+    /// Clones the handle for work that is delegated on the sender's behalf, such as a timer.
     pub(crate) fn share(&mut self) -> Self {
         SenderQueue(Some(self.made().clone()))
     }
 
+    /// Returns the lane, which it allocates if necessary.
     fn made(&mut self) -> &Arc<Lane> {
         self.0.get_or_insert_with(Arc::default)
     }
 
-    /// Whether a message to `cells` must wait behind an earlier one.
+    /// Checks whether a message to `cells` must wait behind an earlier one.
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
@@ -72,7 +89,7 @@ impl SenderQueue {
         }
     }
 
-    /// Whether a message to all cells of an app must wait behind an earlier one.
+    /// Checks whether a message to all cells of an app must wait behind an earlier one.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         match &self.0 {
             Some(lane) if lane.any.load(Ordering::Acquire) => lane.with(|queue| queue.blocks_sweep(app)),
@@ -80,17 +97,19 @@ impl SenderQueue {
         }
     }
 
-    /// Whether nothing waits. Takes no lock under which something is delivered.
+    /// Checks whether nothing waits. Does not lock `waiting`, because the caller may hold a mailbox,
+    /// which deliveries lock under `waiting`.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire)) && !self.must_defer()
     }
 
-    /// Whether somebody else has it, too: a timer, say, that will ring.
+    /// Checks whether another handle to the lane exists: that of a timer, for example, which will still
+    /// send.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.as_ref().is_some_and(|lane| Arc::strong_count(lane) > 1)
     }
 
-    /// Whether something that the sender has left to others, for an app, is not done.
+    /// Checks whether work for `app` that the sender has deferred to other threads is unfinished.
     #[inline(always)]
     pub(crate) fn has_deferred(&self, app: u16) -> bool {
         match self.0.as_ref().and_then(|lane| lane.root().deferred_queues.get()) {
@@ -102,7 +121,7 @@ impl SenderQueue {
         }
     }
 
-    /// Leaves something to others, for an app.
+    /// Defers work for `app` to the threads that run bees.
     pub(crate) fn leave(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|_, all| {
             let deferred_queues = match all.iter().find(|(of, _)| *of == app) {
@@ -112,11 +131,12 @@ impl SenderQueue {
                     &all[all.len() - 1].1
                 }
             };
+
             deferred_queues.leave(deferred, turn)
         })
     }
 
-    /// Whether something of the sender was too deep for one stack and is not done.
+    /// Checks whether work of the sender that nested too deeply is unfinished.
     #[inline(always)]
     pub(crate) fn must_defer(&self) -> bool {
         match self.0.as_ref().and_then(|lane| lane.root().too_deep.get()) {
@@ -125,63 +145,75 @@ impl SenderQueue {
         }
     }
 
-    /// Leaves what is too deep for one stack; of `app` first.
+    /// Defers work that nests too deeply. The deferred work runs as work of `app`, the app of the first
+    /// such message.
     pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|lane, _| {
             lane.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
         })
     }
 
-    /// A place among what is let go when it is committed, behind all that has one already.
+    /// Reserves a place in the order of releases, behind all places that were reserved earlier.
     pub(crate) fn queue_release(&mut self) -> (Arc<Lane>, u64) {
         self.made().locked(|lane, _| (lane.clone(), lane.releases.enter()))
     }
 
-    /// Lets a run wait, and sees to it that it is delivered.
+    /// Adds a run of messages to the queue, and makes sure that a task resolves their owners.
     pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
         let mut lane = self.made().clone();
         loop {
             let mut waiting = lane.waiting.lock();
             if let Some(forward_to) = lane.forward_to.get().cloned() {
+                // merged into another lane after `made` returned this one
                 drop(waiting);
                 lane = forward_to;
                 continue;
             }
+
             waiting.blocked.push(blocked);
             return lane.clone().see_to_it(waiting.look(&lane), hive);
         }
     }
 
-    /// Takes over what waits at a sender that merges into this one. Whoever still has that sender's lane uses this one from
-    /// then on. Not while something that sender has left to others is under way: that is to be waited for.
+    /// Takes over the waiting messages of `gone`, a sender that is merged into this one. From then on,
+    /// all handles to the lane of `gone` use this lane. Returns `false`, and changes nothing, while
+    /// deferred work or a reserved release of `gone` is unfinished: the caller tries again.
     pub(crate) fn absorb(&mut self, gone: &SenderQueue, hive: &Arc<HiveInner>) -> bool {
         let Some(gone) = &gone.0 else { return true };
+
         let deferred_queues = gone.deferred_queues.get_or_init(Mutex::default).lock();
         let is_busy = deferred_queues.iter().any(|(_, deferred_queues)| deferred_queues.are_open())
             || gone.too_deep.get().is_some_and(|too_deep| too_deep.are_open())
             || gone.releases.are_open();
+
         if is_busy {
             return false;
         }
+
         let forward_to = self.made().root().clone();
         let mut left = gone.waiting.lock();
         let mut waiting = forward_to.waiting.lock();
+
         waiting.blocked.append(&mut left.blocked);
         let _ = gone.forward_to.set(forward_to.clone());
+        // from now on every reader of the old lane takes the lock, and finds `forward_to`
         gone.any.store(true, Ordering::Release);
         drop((left, deferred_queues));
+
         let any = !waiting.blocked.is_empty();
         let resolving = any.then(|| waiting.look(&forward_to));
         drop(waiting);
+
         if let Some(resolving) = resolving {
             forward_to.see_to_it(resolving, hive)
         }
+
         true
     }
 }
 
 impl Waiting {
-    /// Something waits. Whether somebody sees to it already.
+    /// Records that something waits. Returns whether a `resolve` task is already running.
     fn look(&mut self, lane: &Lane) -> bool {
         lane.any.store(true, Ordering::Release);
         std::mem::replace(&mut self.resolving, true)
@@ -189,7 +221,7 @@ impl Waiting {
 }
 
 impl Lane {
-    /// Where its messages wait now.
+    /// Returns the lane at the end of the chain of merges.
     fn root(self: &Arc<Lane>) -> &Arc<Lane> {
         let mut lane = self;
         while let Some(forward_to) = lane.forward_to.get() {
@@ -198,11 +230,12 @@ impl Lane {
         lane
     }
 
-    /// Does something to what is left to others, which nobody absorbs meanwhile.
+    /// Calls `run` with the current lane and its deferred work, under a lock that keeps `absorb` out.
     fn locked<R>(self: &Arc<Lane>, run: impl FnOnce(&Arc<Lane>, &mut DeferredByApp) -> R) -> R {
         let mut lane = self.root();
         loop {
             let mut deferred_queues = lane.deferred_queues.get_or_init(Mutex::default).lock();
+
             match lane.forward_to.get() {
                 None => return run(lane, &mut deferred_queues),
                 Some(forward_to) => {
@@ -213,13 +246,13 @@ impl Lane {
         }
     }
 
-    /// What has a place among what is let go is committed.
+    /// Reports that the record with place `place` is committed, which releases its effects in order.
     pub(crate) fn committed(self: &Arc<Lane>, place: u64, release: Release, turn: &mut Turn) {
         let mut lane = SenderQueue(Some(self.clone()));
         self.releases.committed(place, release, &mut RouteContext::new(&mut lane, turn))
     }
 
-    /// Looks at what waits, here or where that is now.
+    /// Calls `look` with the queue of this lane, or of the lane that replaced it.
     #[cold]
     fn with<R>(&self, look: impl FnOnce(&Queue) -> R) -> R {
         let waiting = self.waiting.lock();
@@ -232,6 +265,7 @@ impl Lane {
         }
     }
 
+    /// Starts a `resolve` task, or notifies the one that is running.
     fn see_to_it(self: Arc<Self>, resolving: bool, hive: &Arc<HiveInner>) {
         if resolving {
             self.news.notify_one()
@@ -240,27 +274,34 @@ impl Lane {
         }
     }
 
-    /// What nothing is before and nobody is uniting, by app; a sweep by itself.
+    /// Returns the waiting messages that are first in line for their cells and have no merge in flight,
+    /// grouped by app; each sweep is an entry of its own.
     fn heads(&self) -> Vec<Head> {
         let waiting = self.waiting.lock();
         let uniting = |app, cells: &[CellId]| {
             waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
         };
+
         waiting.blocked.heads(uniting)
     }
 
-    /// Delivers, in order, what can be delivered. Whether something is left.
+    /// Delivers, in order, what can be delivered. Returns whether something is left.
+    ///
+    /// Clears `resolving` under the lock under which `block` adds messages: either this call sees a new
+    /// message, or `block` finds `resolving` cleared and starts a new task.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.blocked.deliver(turn);
+
         let any = !waiting.blocked.is_empty();
-        // who still has the lane of a sender that has merged must look where its messages wait now
+        // if the sender has been merged, every holder of the old lane must still follow `forward_to`
         self.any.store(any || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
     }
 
-    /// Begins to unite the owners of what is still without one.
+    /// Starts merges for the cells that still have several owners or none, up to the limit for one
+    /// sender.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
         for Head { app, owners, sets, .. } in self.heads() {
             for cells in sets {
@@ -270,8 +311,9 @@ impl Lane {
                 }
                 waiting.uniting.push((app, cells.clone()));
                 drop(waiting);
+
                 let (lane, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
-                // a task of its own, as it must not be dropped half-way
+                // a task of its own: a merge holds bodies of bees, so it must run to completion
                 hive.spawn(Box::pin(async move {
                     united.await;
                     lane.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
@@ -282,21 +324,27 @@ impl Lane {
     }
 }
 
+/// Resolves the owners of the messages that wait at a lane until none is left or the hive is over.
 async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
     loop {
+        // created before the check, so that no notification is lost
         let ended = hive.ended.notified();
         if hive.is_over() {
-            // nobody is told of it any more: what it holds is given back
+            // the messages will not be delivered; dropping them returns their credits
             let blocked = std::mem::take(&mut lane.waiting.lock().blocked);
             return drop(blocked);
         }
+
         for Head { owners, sets, .. } in lane.heads() {
             owners.ask(sets, &hive).await
         }
+
         if !Turn::with(&hive, Place::Runners, |turn| lane.retry(turn)) {
             return;
         }
+
         lane.unite(&hive);
+
         tokio::select! {
             () = lane.news.notified() => {}
             () = ended => {}

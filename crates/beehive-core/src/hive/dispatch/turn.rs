@@ -1,4 +1,5 @@
-//! A turn: what one worker does from the moment messages come in until what they caused is done or handed over.
+//! A turn: one worker's run from the moment messages come in until everything that they caused is done
+//! or handed to another thread.
 
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
@@ -17,121 +18,138 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A bee that has something to do.
+/// Work that a worker can run: a bee with messages, or work that a sender has deferred.
 pub(crate) trait Runnable: Send + Sync {
-    /// The number of its app.
+    /// Returns the number of its app.
     fn app(&self) -> u16;
-    /// Runs it until it has nothing to do or the turn is over.
+    /// Runs until there is nothing left to do or the turn is over.
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where the bees run that a turn wakes. Never on the task that began the turn: a handler may hold whatever runs it.
+/// Where the bees run that a turn schedules while it only routes. They never run on the task that began
+/// the turn, because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// On the worker that the task is on, as soon as the task waits for something.
+    /// On the worker of the task, as soon as the task waits for something.
     Worker,
-    /// There, too, but for handlers that have held a thread of late: who waits looks at the clock, and so do others who wait
-    /// on that worker.
+    /// Like `Worker`, except that handlers which held a thread during the last second run on the hive's
+    /// runners. For requests: the requester may have a timeout, and other tasks share its worker.
     WorkerIfQuick,
     /// On the hive's runners.
     Runners,
 }
 
-/// Who runs the stateless handlers of what a turn routes.
+/// Where a turn runs the stateless handlers that it routes messages to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stateless {
-    /// The turn.
+    /// In the turn itself.
     Here,
-    /// Those who run the bees, in the order of the sender: whoever begins the turn must not run handlers.
+    /// On the threads that run bees, in the sender's order. For tasks that must not run handlers, such
+    /// as IO bees.
     InOrder,
-    /// Those who run the bees, whatever else the sender has left to them: many who know nothing of each other send by its
-    /// name, and each waits for what becomes of it.
+    /// On the threads that run bees, in no order with other work of the sender. For requests: unrelated
+    /// requesters share the hive's own lane, and none should wait for another's handler.
     Apart,
 }
 
-/// Counters of what a handler emits, by the names of the messages.
+/// Counters of the messages that one handler emits, by message name.
 type EmitCounters = Vec<(&'static str, Arc<AtomicU64>)>;
 
-/// What is kept from turn to turn, so that a turn allocates nothing.
+/// Buffers that a thread reuses from turn to turn, so that a turn allocates nothing.
 pub(crate) struct Scratch {
-    /// Of the hive it was made for.
+    /// The hive that the buffers belong to; another hive cannot use them.
     instance: u64,
+    /// The context that handlers on this thread get.
     ctx: Ctx,
+    /// Empty outputs for reuse.
     spare: Vec<Outputs>,
-    /// By app: what its code keeps.
+    /// Thread-local data of each app, by app number.
     apps: Vec<Option<Box<dyn Any + Send>>>,
-    /// By app and handler: counters of the messages that it emits, as far as this thread has used them.
+    /// Counters of emitted messages, by app and handler, as far as this thread has used them.
     emits: Vec<Vec<EmitCounters>>,
 }
 
-/// Somebody who has entries on their way, and looks after them when told that something has happened.
+/// A bee with log entries in flight. The hive calls `nudge` when the journal has decided the fate of
+/// one.
 pub(crate) trait Executing: Send + Sync {
+    /// Schedules the bee, which then checks the log.
     fn nudge(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// A hive's end of its journal.
+/// The hive's client of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
 
-/// What is done when a timer is due.
+/// Action of a timer when it fires.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
-/// Messages that are handled between two looks at the clock: what handlers are told of the time must not grow old in a turn
-/// of many, and a turn on a worker ends in time.
+/// Number of messages handled between two readings of the clock. Bounds how old the time is that
+/// handlers see in a long turn, and by how much a turn on a worker exceeds its deadline.
 const MESSAGES_PER_LOOK: usize = 16;
 
-/// Bees that wait for the end of the turn that wakes them; more are left to the runners at once, so that a message to
-/// everybody is handled while it is still put on its way.
+/// Number of scheduled bees at which a turn that only routes gives them to the runners before it ends. A
+/// broadcast is then handled while the rest of it is still being routed.
 const WOKEN_MAX: usize = 1024;
 
-/// After a look that comes as late as this, the next is one message later.
+/// If at least this much time passed between two readings of the clock, the next reading comes after one
+/// message.
 const SLOW_LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
+    /// The buffers of this thread; taken by the turn that runs on it.
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
 }
 
+/// The state of one turn.
 pub(crate) struct Turn<'h> {
     pub(crate) hive: &'h Arc<HiveInner>,
+    /// The time of the last reading of the clock.
     pub(crate) now: Time,
-    /// Where this thread is watched, and where the bees wait that the turn has woken: others can take them from there
-    /// when a handler holds the thread.
+    /// The slot of this thread. The watchdog observes it, and the bees that the turn scheduled wait
+    /// there. When a handler holds the thread, the watchdog moves them to other threads.
     pub(crate) slot: usize,
-    /// Messages handled so far.
+    /// Number of messages handled so far.
     done: usize,
-    /// Stateless handlers that run inside one another.
+    /// Number of stateless handlers that are nested on the stack.
     pub(crate) depth: usize,
-    /// Who runs stateless handlers.
+    /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
-    /// What was too deep for one stack is being routed; this is too deep again, or comes after what is.
+    /// `Some` while work is routed that was deferred because it nested too deeply. Collects what nests
+    /// too deeply again, and everything routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
-    /// It runs nothing; what it wakes waits here until it ends, and then runs elsewhere, or follows on this worker.
+    /// Whether the turn only routes and runs no bees.
     begins: bool,
+    /// The bees that a turn which only routes has scheduled. They run when it ends: on a runner, or on
+    /// this worker if `follows` is set.
     woken: Bees,
+    /// Whether the scheduled bees run on this worker.
     follows: bool,
+    /// Whether `follows` is cleared when the turn routes to a handler that recently held a thread.
     if_quick: bool,
-    /// When it is over, on a worker.
+    /// The deadline of a turn on a worker; `None` elsewhere.
     until: Option<Time>,
-    /// After how many messages it looks at the clock again.
+    /// Value of `done` at which the turn reads the clock again.
     look_at: usize,
-    /// What is held until that which is being routed or run is done.
+    /// The cause of the messages that are being routed or run. It holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
     scratch: Box<Scratch>,
 }
 
 impl<'h> Turn<'h> {
-    /// Runs `begin`, which routes something, and has run, at `place`, whatever that woke.
+    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
         place: Place,
         begin: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> R {
         let mut turn = Turn::new(hive);
-        // inside a handler this worker may be held for who knows how long
+        // a task that is inside a handler may hold this worker for an unknown time
         turn.follows = place != Place::Runners && !guard::in_transaction();
         turn.if_quick = place == Place::WorkerIfQuick;
         turn.begins = true;
+
         let result = begin(&mut turn);
         turn.cause = None;
+
         if !turn.woken.is_empty() {
             let woken = std::mem::take(&mut turn.woken);
             match turn.follows {
@@ -139,37 +157,42 @@ impl<'h> Turn<'h> {
                 false => hive.give_to_runners(woken),
             }
         }
+
         turn.end();
         result
     }
 
-    /// Runs the bees that wait at this thread's slot until there are none or the turn is over; it takes `most` at most,
-    /// where there is a limit, and one run longer.
+    /// Runs the bees that wait at the slot of this thread until none is left or the turn is over. With a
+    /// limit `most`, the turn is over at the first check of the clock after that time.
     pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.until = most.map(|most| turn.now + most);
+
         while !turn.is_over()
             && let Some(bee) = hive.next_bee(slot)
         {
             turn.run(bee)
         }
+
         turn.end()
     }
 
-    /// Runs one bee on a thread of its own.
+    /// Runs one bee, on a thread of an overflow pool.
     pub(crate) fn run_bee(hive: &'h Arc<HiveInner>, slot: usize, bee: Arc<dyn Runnable>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.run(bee);
         turn.end()
     }
 
-    /// Runs a bee. Whatever unwinds out of it must not take the thread along, which others count on.
+    /// Runs a bee, and catches its panics: the thread has to survive, because other bees depend on it.
     fn run(&mut self, bee: Arc<dyn Runnable>) {
         if panics::harmless(|| bee.run(self)).is_none() {
             self.discard()
         }
     }
 
+    /// Starts a turn with the buffers of this thread. New ones are allocated if there are none, or if
+    /// they belong to another hive.
     fn new(hive: &'h Arc<HiveInner>) -> Self {
         let scratch = SCRATCH
             .with_borrow_mut(Option::take)
@@ -183,7 +206,9 @@ impl<'h> Turn<'h> {
                     emits: Vec::new(),
                 })
             });
+
         let slot = hive.slot_of_thread();
+
         Turn {
             hive,
             now: hive.now(),
@@ -203,11 +228,14 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Runs something, on a thread of many that take turns, with what an earlier one has kept; the next one gets it.
-    /// Else each of them would keep as much.
+    /// Calls `run` on a thread that runs only for a while, with the buffers of a thread that has ended;
+    /// afterwards keeps them for the next thread. Otherwise each of these threads would have buffers of
+    /// its own.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
+
         run();
+
         if let Some(scratch) = SCRATCH.take()
             && scratch.instance == hive.instance
         {
@@ -215,11 +243,12 @@ impl<'h> Turn<'h> {
         }
     }
 
+    /// Ends the turn and leaves the buffers to the next one on this thread.
     fn end(self) {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
 
-    /// The bee will be run.
+    /// Schedules a bee: at the slot of this thread, or at the end of a turn that only routes.
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         match self.begins {
@@ -233,7 +262,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// What is routed now is for a handler of which this is known.
+    /// Reports that a message is being routed to this handler. If it recently held a thread, the
+    /// scheduled bees go to the runners.
     #[inline(always)]
     pub(crate) fn meets(&mut self, handler: &HandlerCounters) {
         if self.if_quick && handler.has_held_lately(self.now) {
@@ -241,32 +271,34 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Whether the turn runs no bees, but leaves those that it wakes to others.
+    /// Checks whether the turn only routes and leaves the scheduled bees to other threads or to a later
+    /// task.
     #[inline(always)]
     pub(crate) fn only_begins(&self) -> bool {
         self.begins
     }
 
-    /// Whether what the turn wakes runs on this worker.
+    /// Checks whether the scheduled bees run on this worker.
     #[inline(always)]
     pub(crate) fn follows(&self) -> bool {
         self.follows
     }
 
-    /// The time at which what is run now begins: never before a time that somebody in the hive has read already, so that no
-    /// message is handled earlier than it was sent, or was due.
+    /// Returns the time at which the next run begins. It is never before a time that any thread of the
+    /// hive has read, so no message is handled before it was sent or was due.
     #[inline(always)]
     pub(crate) fn moment(&mut self) -> Time {
         self.now = self.now.max(self.hive.last_now());
         self.now
     }
 
-    /// Whether the turn has taken its share.
+    /// Checks whether the turn has used up its budget of messages, or its time.
     #[inline(always)]
     pub(crate) fn is_over(&mut self) -> bool {
         self.done >= limits::MESSAGES_PER_TURN_MAX || (self.done >= self.look_at && self.is_late())
     }
 
+    /// Reads the clock, decides when to read it again, and checks the deadline.
     fn is_late(&mut self) -> bool {
         let before = std::mem::replace(&mut self.now, self.hive.now());
         let is_slow = self.now.since(before) >= SLOW_LOOK;
@@ -274,59 +306,68 @@ impl<'h> Turn<'h> {
         self.until.is_some_and(|until| self.now >= until)
     }
 
+    /// Counts messages that were handled.
     #[inline(always)]
     pub(crate) fn count(&mut self, messages: u32) {
         self.done += messages as usize
     }
 
+    /// The context for the handlers that run in this turn.
     #[inline(always)]
     pub(crate) fn ctx(&mut self) -> &mut Ctx {
         &mut self.scratch.ctx
     }
 
-    /// Takes the outputs of the run that just ended, leaving empty ones for what is run while these are handed over.
+    /// Takes the outputs of the run that just ended. Leaves empty ones in their place, for handlers that
+    /// run while the former are routed.
     pub(crate) fn take_outputs(&mut self) -> Outputs {
         let spare = self.scratch.spare.pop().unwrap_or_else(|| Outputs::new(self.hive.types.clone()));
         std::mem::replace(&mut self.scratch.ctx.out, spare)
     }
 
-    /// Gives outputs back, to be used again.
+    /// Keeps outputs for reuse.
     pub(crate) fn give_back(&mut self, outputs: Outputs) {
         self.scratch.spare.push(outputs)
     }
 
-    /// Forgets what a run left that did not end as it should.
+    /// Discards the outputs, the cause and the nesting depth of a run that ended with a panic.
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
         self.depth = 0;
     }
 
-    /// What the code of app `index` keeps on this thread.
+    /// Returns the data that the app with number `index` keeps on this thread. Replaces data of another
+    /// type.
     #[inline]
     pub(crate) fn local<T: Any + Send + Default>(&mut self, index: u16) -> &mut T {
         let index = index as usize;
         if self.scratch.apps.len() <= index {
             self.scratch.apps.resize_with(index + 1, || None)
         }
+
         let slot = &mut self.scratch.apps[index];
         if !slot.as_ref().is_some_and(|kept| kept.is::<T>()) {
             *slot = Some(Box::<T>::default());
         }
+
         slot.as_mut().and_then(|kept| kept.downcast_mut()).expect("put there if it was not there")
     }
 
-    /// Counts what a handler emitted, by type.
+    /// Counts the messages that a handler emitted, by type.
     pub(crate) fn count_emits(&mut self, app: u16, handler: usize, outputs: &Outputs) {
         let (emits, app_at) = (&mut self.scratch.emits, usize::from(app));
         if emits.len() <= app_at {
             emits.resize_with(app_at + 1, Vec::new)
         }
+
         let handlers = &mut emits[app_at];
         if handlers.len() <= handler {
             handlers.resize_with(handler + 1, Vec::new)
         }
+
         let counters = &mut handlers[handler];
+
         for (name, count) in outputs.summary() {
             let known = counters.iter().position(|(known, _)| std::ptr::eq(*known, name));
             let at = known.unwrap_or_else(|| {

@@ -1,10 +1,14 @@
-//! Who runs bees: the threads that wake them, and the hive's runners.
+//! The threads that run bees: the slots that describe them, and the hive's runners.
 //!
-//! Every thread has a slot: what it is busy with, and the bees it has woken and not yet run. A task that begins a turn runs
-//! none of them: they are left to the *runners*, threads that share a queue, or, where an IO bee asks for it, to a task of
-//! their own that *follows* on the same worker. A [*relief*](crate::hive::scheduling::watchdog) looks at all slots every few
-//! milliseconds; when a handler holds its thread, the bees that wait behind it are taken to others, and who has been woken
-//! there is told. So a handler that spins or blocks delays its own cells only.
+//! Every thread has a slot. It shows what the thread is running, and holds the bees that it has
+//! scheduled and not run yet. A task that begins a turn runs no bees itself. They go to the *runners*,
+//! threads that share a queue, or, if an IO bee asks for it, to a task that *follows* on the same
+//! worker.
+//!
+//! The [watchdog](crate::hive::scheduling::watchdog) checks all slots every few milliseconds. When a
+//! handler holds its thread, the watchdog moves the bees that wait behind it to overflow pools and sends
+//! the deferred wake-ups of the thread. A handler that spins or blocks therefore delays only its own
+//! cells.
 
 use crate::cell::CellId;
 use crate::hive::admission::deferred_wakes::Later;
@@ -22,19 +26,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Threads that are told apart: more than handlers may hold. Further ones share slots.
+/// Number of slots; more than the number of threads that handlers may hold. If there are more threads,
+/// they share slots.
 const SLOTS: usize = 512;
-/// What bees may take on a worker before it looks after sockets and timers again.
+/// Time for which bees may run on a worker before it polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
-/// Slots that no living thread has.
+/// Slots of threads that have ended.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// Number of threads that found `FREE` empty. Modulo `SLOTS`, it is the slot of the next such thread.
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
+    /// The slot of this thread; `usize::MAX` before the first use.
     static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Returns the slot to `FREE` when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
 }
 
-/// A thread's slot, until the thread ends.
+/// A thread's claim to its slot. Dropping it frees the slot.
 struct Lease(usize);
 
 impl Drop for Lease {
@@ -43,90 +51,109 @@ impl Drop for Lease {
     }
 }
 
+/// Assigns a slot to this thread.
 #[cold]
 fn lease() -> usize {
     let slot = FREE.lock().pop().unwrap_or_else(|| NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SLOTS);
     SLOT.set(slot);
-    // a thread that is ending has no place for it; its slot is then not used again
+    // fails on a thread whose thread-local data is being destroyed; the slot is then dropped, not reused
     let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(slot))));
     slot
 }
 
-/// How many slots there are that a thread has or had.
+/// Returns the number of slots that were ever in use; the slots above have no thread.
 pub(crate) fn known_slots() -> usize {
     NEXT_THREAD.load(Ordering::Relaxed).min(SLOTS)
 }
 
+/// A queue of scheduled bees.
 pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
+/// What one thread is running, and what waits for it. The atomics are relaxed: the watchdog acts only on
+/// a run that it has seen for several milliseconds, and a mix of two runs would only blame the wrong
+/// handler.
 #[derive(Default)]
 struct Slot {
-    /// Number of the run that the thread is busy with; even: none.
+    /// Number of the current run; even while the thread runs no handler.
     run: AtomicU64,
-    /// Its app and handler.
+    /// App (upper 32 bits) and handler (lower 32 bits) of the run.
     what: AtomicU64,
-    /// The first of its cells, and the chain of causes of its first message.
+    /// First cell of the run; zero if it has none.
     cell: AtomicU64,
+    /// Chain number of the first message of the run.
     chain: AtomicU64,
-    /// The message that its handler is at, by its place in the batch.
+    /// Index in the batch of the message that is being handled.
     at: AtomicU64,
-    /// The messages themselves: only of handlers that have taken long before.
+    /// The messages of the run; shown only for handlers that have taken long before.
     shown: Mutex<Option<Arc<dyn AnyBatch>>>,
+    /// The bees that this thread has scheduled and not run yet.
     woken: Mutex<Bees>,
-    /// Who is told at the end of the turn.
+    /// The wake-ups that the turn on this thread has deferred to its end.
     later: Arc<Later>,
-    /// If the thread is a runner.
+    /// The post of the runner, if the thread is one.
     runner: Mutex<Option<Arc<Post>>>,
 }
 
-/// The post of a runner, until it ends or is replaced.
+/// The post of a runner. The runner may end while the watchdog replaces it; the first of the two to set
+/// the cell wins, and subtracts the runner from `Workers::runners`. `None` means that the runner ended,
+/// `Some(app)` that it became a thread of the overflow pool of `app`.
 #[derive(Default)]
 struct Post(OnceLock<Option<u16>>);
 
 impl Post {
-    /// Whether it could be replaced, and counts as a thread of `app`.
+    /// Makes the runner a thread of the overflow pool of `app`. Returns `false` if the runner has
+    /// already ended or been replaced.
     fn replace(&self, app: u16) -> bool {
         self.0.set(Some(app)).is_ok()
     }
 
-    /// The app that the runner now counts for, if it has been replaced.
+    /// Returns the app whose overflow pool the runner now belongs to, if it has been replaced.
     fn replaced(&self) -> Option<u16> {
         self.0.get().copied().flatten()
     }
 
-    /// As [`Post::replaced`]; it will not be any more if it has not.
+    /// Ends the post, so that it can no longer be replaced. Returns the app if it has been replaced
+    /// before.
     fn end(&self) -> Option<u16> {
         *self.0.get_or_init(|| None)
     }
 }
 
-/// What a thread is busy with.
+/// What a slot shows about the run of its thread.
 pub(crate) struct Shown {
-    /// Zero: its handler has none.
+    /// The first cell of the run; zero if it has none.
     pub(crate) cell: CellId,
+    /// Chain number of the first message.
     pub(crate) chain: u64,
+    /// Index in the batch of the message that is being handled.
     pub(crate) at: u64,
+    /// The messages, if they are shown.
     pub(crate) batch: Option<Arc<dyn AnyBatch>>,
 }
 
-/// The slots and the runners of a hive.
+/// The slots, the queue and the runners of a hive.
 pub(crate) struct Workers {
+    /// The slots, by number.
     slots: Box<[CachePadded<Slot>]>,
+    /// The bees that wait for a runner.
     queue: Mutex<Bees>,
-    /// Runners that are at work.
+    /// Number of active runners.
     runners: AtomicUsize,
+    /// Maximum number of active runners: the number of workers, at least one.
     runners_max: usize,
-    /// What runners have kept that are at work no more.
+    /// Buffers of runners and pool threads that have ended.
     kept: Mutex<Vec<Scratch>>,
-    /// OpenVisits that run bees on a worker now; so many may, so that one worker is always left for sockets and timers. Where
-    /// there is one worker, none may.
+    /// Number of workers that are running bees.
     turns: AtomicUsize,
+    /// Maximum of `turns`: one less than the number of workers, so that one worker always polls sockets
+    /// and timers. With a single worker it is zero.
     turns_max: usize,
-    /// Apart from what changes with every turn: it is read for every bee that runs.
+    /// The overflow pools. On a cache line of their own, because every run reads them, while the fields
+    /// above change with every turn.
     pub(crate) overflow: CachePadded<OverflowPools>,
 }
 
-/// A worker that runs bees.
+/// Permission to run bees on a worker. Dropping it ends the permission.
 pub(crate) struct Entered<'a>(&'a AtomicUsize);
 
 impl Drop for Entered<'_> {
@@ -149,13 +176,13 @@ impl Workers {
         }
     }
 
-    /// Number of the run that the thread of a slot is busy with, even if none, and its app and handler.
+    /// Returns the number of the current run of a slot (even if there is none), and its app and handler.
     pub(crate) fn busy_with(&self, slot: usize) -> (u64, u64) {
         let slot = &self.slots[slot];
         (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
     }
 
-    /// What a slot shows of what its thread is busy with.
+    /// Returns what a slot shows about the run of its thread.
     pub(crate) fn shown(&self, slot: usize) -> Shown {
         let slot = &self.slots[slot];
         Shown {
@@ -166,20 +193,22 @@ impl Workers {
         }
     }
 
-    /// The message that the thread of a slot is at.
+    /// Returns the index of the message that the thread of a slot is handling.
     pub(crate) fn is_at(&self, slot: usize) -> u64 {
         self.slots[slot].at.load(Ordering::Relaxed)
     }
 
-    /// Tells whom the thread of a slot has woken.
+    /// Sends the wake-ups that the thread of a slot has deferred.
     pub(crate) fn wake_later(&self, slot: usize) {
         self.slots[slot].later.wake()
     }
 
+    /// Takes the buffers of a thread that has ended.
     pub(crate) fn take_kept(&self) -> Option<Scratch> {
         self.kept.lock().pop()
     }
 
+    /// Keeps the buffers of a thread that ends, for at most as many threads as there are runners.
     pub(crate) fn keep(&self, scratch: Scratch) {
         let mut kept = self.kept.lock();
         if kept.len() < self.runners_max {
@@ -187,27 +216,30 @@ impl Workers {
         }
     }
 
-    /// The bees that wait at a slot.
+    /// Takes the bees that wait at a slot.
     pub(crate) fn take_woken(&self, slot: usize) -> Bees {
         std::mem::take(&mut *self.slots[slot].woken.lock())
     }
 
-    /// The bees that wait for a runner.
+    /// Takes all bees that wait for a runner.
     pub(crate) fn take_all_queued(&self) -> Bees {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// The runner at a slot, if there is one, counts as a thread of `app` from now on: another one may take its place.
+    /// Makes the runner at a slot, if there is one, a thread of the overflow pool of `app`, so that
+    /// another runner can be started. Returns whether it did so.
     pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
         let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
         if replaced {
             self.runners.fetch_sub(1, Ordering::AcqRel);
         }
+
         replaced
     }
 }
 
 impl HiveInner {
+    /// Returns the slot of the calling thread.
     #[inline]
     pub(crate) fn slot_of_thread(&self) -> usize {
         match SLOT.get() {
@@ -216,17 +248,18 @@ impl HiveInner {
         }
     }
 
-    /// A run of `handler` begins on this thread.
+    /// Shows that a run of `handler` begins.
     #[inline]
     pub(crate) fn begin_run(&self, slot: usize, app: u16, handler: usize) {
         let slot = &self.workers.slots[slot];
         slot.what.store((app as u64) << 32 | handler as u64, Ordering::Relaxed);
         let run = slot.run.load(Ordering::Relaxed);
-        // from even to the next odd number; a slot that threads share may be odd already
+        // from even to the next odd number; a slot that several threads share may already be odd
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
     }
 
-    /// Of the run that has begun: what it is about. `batch`: of a handler that has taken long before.
+    /// Shows what the current run is about. `batch` is `Some` only for handlers that have taken long
+    /// before.
     #[inline]
     pub(crate) fn show_run(
         &self,
@@ -238,25 +271,26 @@ impl HiveInner {
         let slot = &self.workers.slots[slot];
         slot.cell.store(cell.map_or(0, |cell| cell.0), Ordering::Relaxed);
         slot.chain.store(chain, Ordering::Relaxed);
+
         if let Some(batch) = batch {
             *slot.shown.lock() = Some(batch)
         }
     }
 
-    /// What [`HiveInner::show_run`] has shown of the messages is over.
+    /// Hides the messages that [`HiveInner::show_run`] has shown. They are dropped outside the lock.
     #[cold]
     pub(crate) fn hide_run(&self, slot: usize) {
         let shown = self.workers.slots[slot].shown.lock().take();
         drop(shown)
     }
 
-    /// The run is at this message.
+    /// Shows which message of the batch the run is handling.
     #[inline(always)]
     pub(crate) fn run_at(&self, slot: usize, index: u32) {
         self.workers.slots[slot].at.store(u64::from(index), Ordering::Relaxed)
     }
 
-    /// It ends.
+    /// Shows that the run has ended.
     #[inline]
     pub(crate) fn end_run(&self, slot: usize) {
         let slot = &self.workers.slots[slot];
@@ -264,12 +298,14 @@ impl HiveInner {
         slot.run.store((run | 1).wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Adds a scheduled bee to a slot.
     #[inline]
     pub(crate) fn wake(&self, slot: usize, bee: Arc<dyn Runnable>) {
         self.workers.slots[slot].woken.lock().push_back(bee)
     }
 
-    /// The next bee that waits at a slot, unless its app has to wait for itself.
+    /// Takes the next bee that waits at a slot. Skips bees of apps that hold all threads of their
+    /// overflow pool; these move to the pool.
     #[inline]
     pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
         loop {
@@ -280,7 +316,8 @@ impl HiveInner {
         }
     }
 
-    /// Takes one of the workers for running bees, until the return value is dropped.
+    /// Takes a permission to run bees on a worker, if one is left. A refused attempt is counted for a
+    /// moment, so a concurrent one may be refused too; its bees then go to the runners.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let entered = Entered(&self.workers.turns);
@@ -288,92 +325,113 @@ impl HiveInner {
         taken.then_some(entered)
     }
 
-    /// Leaves bees to the runners.
+    /// Gives bees to the runners.
     pub(crate) fn give_to_runners(self: &Arc<Self>, mut bees: Bees) {
         self.workers.queue.lock().append(&mut bees);
         self.start_runner()
     }
 
-    /// Leaves bees to a task that runs on this worker when the one that runs now waits for something.
+    /// Gives bees to a task that runs on this worker as soon as the current task waits for something.
     pub(crate) fn follow_up(self: &Arc<Self>, bees: Bees) {
         let hive = self.clone();
         self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
     }
 
+    /// Starts a runner unless the maximum is active.
     fn start_runner(self: &Arc<Self>) {
         if self.count_runner() {
             let hive = self.clone();
-            // on a thread of its own and not on a worker: what a worker wakes waits for it, and a handler may hold it
+            // on a blocking thread, not on a worker: tasks that a worker has woken wait for it, and a
+            // handler may hold it
             self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive))))
         }
     }
 
+    /// Counts one more runner. Returns `false` if the maximum is active.
     fn count_runner(&self) -> bool {
         let max = self.workers.runners_max;
         let more = |n: usize| (n < max).then_some(n + 1);
         self.workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
 
-    // No two of these locks are ever held at once: who holds what would depend on how many threads share a slot.
+    // Moves some bees from the shared queue to a slot. Returns whether there were any.
+    //
+    // The two locks are never held at once: several threads may share a slot, which would make the order
+    // of locking depend on their number.
     fn take_queued(&self, slot: usize) -> bool {
-        // a few at a time: what is taken may have to be taken back by the relief
+        // only a few at a time, because the watchdog has to move them again if a handler holds this thread
         let some: Bees = {
             let mut queue = self.workers.queue.lock();
             let count = queue.len().min(8);
             queue.drain(..count).collect()
         };
+
         let any = !some.is_empty();
         self.workers.slots[slot].woken.lock().extend(some);
         any
     }
 }
 
-/// A runner: runs what is queued until nothing is, or until a handler has held it.
+/// The loop of a runner: runs queued bees until the queue is empty, or until the watchdog has replaced
+/// the runner because a handler held it.
 fn run(hive: &Arc<HiveInner>) {
     let slot = hive.slot_of_thread();
     loop {
         let post = Arc::new(Post::default());
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
+
         while post.replaced().is_none() && hive.take_queued(slot) {
             Turn::run_slot(hive, slot, None);
             hive.give_back(slot);
         }
+
         if let Some(app) = post.end() {
-            // what it left may be all that is queued
+            // the bees that `give_back` has just queued may be the only ones, and no runner was started for
+            // them
             if !hive.workers.queue.lock().is_empty() {
                 hive.start_runner()
             }
+
             return overflow_pool::run(hive, app);
         }
+
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
-        // what was queued since the last look had no runner started for it if this one was counted
+        // re-check: a thread that queued bees after this runner saw the queue empty, but before the runner
+        // was uncounted, may have found the maximum active and started no runner. The lock of the queue
+        // orders that push before this check, or the subtraction above before that thread's attempt.
         if hive.workers.queue.lock().is_empty() || !hive.count_runner() {
             return;
         }
     }
 }
 
-/// Runs bees on a worker, unless too many workers do that; leaves the rest to the runners.
+/// Runs bees on a worker, or gives them to the runners if enough workers are running bees. Bees that are
+/// left when the time is used up go to the runners.
 fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
     let slot = hive.slot_of_thread();
     let Some(entered) = hive.enter() else { return hive.give_to_runners(bees) };
+
     hive.workers.slots[slot].woken.lock().extend(bees);
     let collecting = hive.workers.slots[slot].later.collect();
     Turn::run_slot(hive, slot, Some(ON_WORKER));
+
     drop(entered);
     drop(collecting);
+
     if hive.give_back(slot) {
         hive.start_runner()
     }
 }
 
 impl HiveInner {
-    /// What a turn that is over has left goes behind what others wait for. Whether there was something.
+    /// Moves the bees that a turn has left at a slot to the end of the shared queue. Returns whether
+    /// there were any.
     fn give_back(&self, slot: usize) -> bool {
         let mut left = self.workers.take_woken(slot);
         if left.is_empty() {
             return false;
         }
+
         self.workers.queue.lock().append(&mut left);
         true
     }

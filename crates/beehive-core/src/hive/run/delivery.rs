@@ -1,4 +1,4 @@
-//! Running a delivery: the owner's side of a message.
+//! Running a delivery on its bee: the owner's side of a message.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::body::Body;
@@ -14,6 +14,7 @@ use crate::hive::run::transaction::{Run, execute, release};
 use crate::message::Message;
 use std::sync::Arc;
 
+/// Runs the messages of a delivery. Without a journal the effects take place at once.
 pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -23,28 +24,35 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     if body.pending.is_some() {
         return run_journaled::<A, M>(bee, body, delivery, turn);
     }
+
     let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
-    // the function that runs a delivery knows the type of its batch
+    // always succeeds: `Delivery::run` is instantiated for the type of the batch
     let Some(batch) = batch_of::<M>(batch) else { return };
+
     turn.cause = cause;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     body.now = body.now.max(turn.moment());
     let run = Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now: body.now };
+
     let mut cx = RouteContext::new(&mut body.queue, turn);
-    // what each message causes is told apart where somebody watches
+    // when messages are traced, each one is a run of its own, so that its effects continue its own chain
     let step = if trace::is_on() { 1 } else { count };
     let end = first + count;
     let mut next = first;
+
     while next < end {
         let range = next..next + step;
         next += step;
         let done = execute::<A, M>(&run, &mut body.app, (&batch, range), None, &mut cx);
+
         if next >= end
             && let Some(began) = began
         {
             body.traffic.timed(count, cx.turn.hive.now().since(began))
         }
+
         release(&run, &batch, done, &mut cx)
     }
+
     turn.cause = None;
 }

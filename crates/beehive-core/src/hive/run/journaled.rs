@@ -1,4 +1,5 @@
-//! How a bee of a journaled app runs: what it does becomes one record, and nothing of it is seen before that is committed.
+//! Runs of a bee whose app is journaled: each run becomes one log record, and its effects are held until
+//! the record is committed.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
@@ -25,18 +26,22 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// What a record will say, besides what goes through the gate.
+/// The contents of a record that the transactions produce, besides the emitted messages, which are in
+/// [`Effects`].
 #[derive(Default)]
+/// The cells that a sweep has visited.
 pub(crate) struct Draft {
+    /// The changes of state.
     pub(crate) visits: Vec<Visited>,
     pub(crate) ops: Vec<Op>,
-    /// Of the operations, what they take; and how many of them were added up.
+    /// Size of the first `added_up` operations, in bytes.
     bytes: usize,
+    /// Number of operations that are included in `bytes`.
     added_up: usize,
 }
 
 impl Draft {
-    /// Whether what was changed so far is more than a record holds.
+    /// Checks whether the changes so far exceed the limit for one record.
     fn is_too_large(&mut self) -> bool {
         self.bytes += self.ops.iter().skip(self.added_up).map(Op::size).sum::<usize>();
         self.added_up = self.ops.len();
@@ -44,9 +49,10 @@ impl Draft {
     }
 }
 
-/// Transactions of messages of a type that is known there.
+/// Transactions for messages of one type, with the type erased, so that `run_all` is compiled once for
+/// each app.
 trait Transactions<A: App> {
-    /// Runs those of `range`. What they leave is kept.
+    /// Runs the messages of `range`, and keeps their results.
     fn execute(
         &mut self,
         range: Range<u32>,
@@ -55,12 +61,13 @@ trait Transactions<A: App> {
         run: &Run<A>,
         cx: &mut RouteContext,
     );
-    /// Lets go what they left so far.
+    /// Releases the results so far into `cx`, which holds them.
     fn release(&mut self, run: &Run<A>, cx: &mut RouteContext);
-    /// A message ends with an error that is not its handler's.
+    /// Ends a message with an error that is not its handler's.
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
+/// The transactions of one batch.
 struct OfABatch<'a, A: App, M: Message> {
     bee: &'a Arc<Bee<A>>,
     batch: &'a Arc<Batch<M>>,
@@ -90,7 +97,8 @@ impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M
     }
 }
 
-/// Runs the messages that were not run before; holds back what that lets out until their record is committed.
+/// Runs the messages of a delivery that the bee has not consumed before. Holds their effects until the
+/// record is committed.
 pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -104,6 +112,7 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     run_all(transactions, messages, bee, body, delivery, turn)
 }
 
+/// The part of [`run_journaled`] that does not depend on the type of the messages.
 fn run_all<A: Handlers>(
     transactions: &mut dyn Transactions<A>,
     (handler, batch): (&Handler, &dyn Messages),
@@ -113,54 +122,72 @@ fn run_all<A: Handlers>(
     turn: &mut Turn,
 ) {
     let Some(pending) = &mut body.pending else { return };
+
     let (first, count) = (delivery.first, delivery.count);
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);
+
     let (mut new, inputs) = pending.take_note(batch, handler.app, first..first + count);
+
     if turn.hive.probe().is_some() {
         for index in (first..first + count).filter(|index| !new.contains(index)) {
             probe::ended_unhandled(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
         }
     }
+
     if new.is_empty() && pending.is_settled() {
-        // sent again, and committed long since
+        // all messages are duplicates, and the records that consumed them are committed. While a record is
+        // in flight, duplicates go through an empty record instead: the record that consumed the first copy
+        // may still be refused, and the duplicates must not be reported as committed before it
         return delivery.batch.committed(0);
     }
+
     let transactions = std::cell::RefCell::new(transactions);
     let mut lost = |error: &Error, _: &mut Draft, cx: &mut RouteContext| {
         transactions.borrow_mut().end_with(first, error, cx)
     };
+
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
         let new = std::mem::take(&mut new);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let fact = |index: Option<&u32>| batch.source().fact(index.copied().unwrap_or(first), handler.app);
         let (one, other) = (fact(new.first()), fact(new.last()));
+
         let quarantine = handler.link.map(|link| &link.quarantine);
-        // some may have ended the process before, or somebody watches: then they are run by themselves
+        // messages that may have crashed the process run under a crash marker, and their effects are
+        // released one by one; the latter is also done for traced messages
         let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
+
         let mut transactions = transactions.borrow_mut();
+
         for index in new {
             if draft.is_too_large() {
                 break;
             }
+
             let by = (handler.app, handler.number);
             let fact = fact(Some(&index));
             let begun =
                 quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
+
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), cx);
                 continue;
             }
+
             transactions.execute(index..index + 1, state, &mut draft.ops, run, cx);
             if quarantine.is_some() {
-                // what stateless handlers make of it, they make now: that is part of it
+                // also runs the stateless handlers that get the message's outputs; a crash there counts for
+                // this message
                 transactions.release(run, cx)
             }
         }
+
         if quarantine.is_none() {
             transactions.release(run, cx)
         }
     };
+
     let mut steps = Steps { run: &mut run, lost: &mut lost };
     record(bee, body, (delivery, inputs), &mut steps, turn);
     if let Some(began) = began {
@@ -168,15 +195,17 @@ fn run_all<A: Handlers>(
     }
 }
 
-/// What a record is made of.
+/// How the contents of a record are produced.
 pub(crate) struct Steps<'a, A> {
-    /// Runs the transactions, at a time.
+    /// Runs the transactions. The `Time` is the one that handlers see.
     pub(crate) run: &'a mut dyn FnMut(&mut A, &mut Draft, Time, &mut RouteContext),
-    /// Ends them with an error instead, when what they did cannot be recorded and nothing is left of it.
+    /// Ends the messages with an error instead. Called after a rollback, if the changes or outputs
+    /// cannot be recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
 }
 
-/// Makes one record of what `steps` do. `inputs`: the messages of `delivery` that are consumed.
+/// Runs `steps` and appends one record of what they did. `inputs` are the messages of `delivery` that
+/// the record consumes.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -187,51 +216,61 @@ pub(crate) fn record<A: App>(
     body.now = body.now.max(turn.moment());
     let now = body.now;
     let (app, Some(pending)) = (&bee.app, &mut body.pending) else { return };
+
     turn.cause = delivery.cause.clone();
     let numbers = Numbers::new(LaneId::of_bee(AppId(app.index), bee.id), pending.next_seq);
     let mut effects = Effects::new(numbers);
     let mut draft = Draft::default();
     let depth = turn.depth;
+
     let ran = panics::catch(AssertUnwindSafe(|| {
         let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
         (steps.run)(&mut body.app, &mut draft, now, &mut cx);
         cx.run_deferred()
     }));
+
     let failed = match ran {
         Ok(()) if draft.is_too_large() || draft.bytes + effects.size() > limits::RECORD_BYTES_MAX => {
             Some(Error::of(ErrorKind::Limit, TOO_LARGE))
         }
         Ok(()) => None,
         Err(panic) => {
-            // something that a handler left behind: a message, say, that panics when it is encoded
+            // code of the app outside the handler has panicked: a message that panics when it is encoded, for
+            // example
             let why = panics::text(&*panic);
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             Some(Error::of(ErrorKind::Panicked, why))
         }
     };
+
     if let Some(error) = failed {
         turn.discard();
         turn.depth = depth;
         pending.restore_executed(app, &mut body.app);
         turn.note_restored(app.index, || bee.cells_after(0).0);
+
         if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
             pending.forget(&inputs);
             turn.cause = None;
             return one_by_one(pending, delivery);
         }
+
         tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
         draft = Draft::default();
         turn.cause = delivery.cause.clone();
+
         effects = Effects::new(numbers);
         let mut cx = RouteContext::holding(&mut body.queue, turn, &mut effects);
         (steps.lost)(&error, &mut draft, &mut cx);
         cx.run_deferred()
     }
+
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
     let steps = effects.into_steps();
     let Draft { visits, ops, .. } = draft;
+
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);
     let work = Work {
         app: AppId(app.index),
@@ -244,6 +283,7 @@ pub(crate) fn record<A: App>(
         next_seq,
         now,
     };
+
     match pending.link().append(bee.clone(), &pending.numbers(), Record::Work(work)) {
         Some(number) => {
             if let Some(probe) = turn.hive.probe() {
@@ -252,25 +292,29 @@ pub(crate) fn record<A: App>(
             pending.next_seq = next_seq;
             pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
         }
-        // executed on something that is dead by now; the bee is told so when it looks, which is next
+        // refused, because one of the bee's uncommitted entries is dead. The log client changed its version
+        // under the lock that `append` takes, so the `reconcile` that follows every run sees the change,
+        // restores the committed state and queues the messages to be run again
         None => {
             pending.forget(&inputs);
             pending.again.push_front(delivery)
         }
     }
+
     turn.cause = None;
 }
 
 const TOO_LARGE: &str = "what the transaction changed and emitted is more than `limits::RECORD_BYTES_MAX`";
 
-/// Has the messages of a run, or the turns of a sweep, executed each by itself, so that one that cannot be recorded harms
-/// none but itself.
+/// Queues the messages of a run (or the cells of a sweep) for execution one by one, so that only those
+/// that cannot be recorded fail.
 fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {
         0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),
         _ => (first..first + count).map(|index| (index, 1, cells.clone())).collect(),
     };
+
     for (at, (first, count, cells)) in parts.into_iter().enumerate().rev() {
         if at > 0 {
             batch.opened()

@@ -1,4 +1,4 @@
-//! What the journal reports to the hive: entries that are committed, and appends that are refused.
+//! The journal's reports to the hive: committed entries and refused appends.
 
 use crate::hive::consensus::journal::{EntryNumber, JournalEvents};
 use crate::hive::dispatch::inner::HiveInner;
@@ -11,13 +11,14 @@ pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
     link.attach(Arc::new(events))
 }
 
+/// Receives the reports. Refers to the hive weakly, because the journal may outlive it.
 struct Events {
     link: Arc<Link>,
     hive: Weak<HiveInner>,
 }
 
 impl Events {
-    /// Wakes the bees whose entries were decided.
+    /// Applies a decision to the log client, and wakes the bees whose entries it decided.
     fn nudge(&self, decide: impl FnOnce(&Link) -> Vec<Arc<dyn Executing>>) {
         let Some(hive) = self.hive.upgrade() else { return };
         let bees = decide(&self.link);

@@ -1,8 +1,9 @@
-//! Messages that their handler put off: given to it again when it said, and answered then.
+//! Postponed messages: the handler gets the message again at the time that it asked for, and answers it
+//! then.
 //!
-//! Where there is a log, such a message is consumed and emitted again, under a number of its own, by the record of the
-//! transaction that put it off. So its sender is done with it and need not wait, and the log remembers it until it is
-//! handled.
+//! With a journal, the record of the transaction that postponed the message consumes it and emits it
+//! again under a new number. The sender is thus done with the message and need not wait, and the log
+//! contains the message until it is handled.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::AppId;
@@ -18,10 +19,10 @@ use crate::time::Time;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Has message `index` handled again at `at`. `position`: that of the app in the chain.
+/// Has message `index` handled again at time `at`. `position` is the position of the app in the chain.
 ///
 /// # Errors
-/// A log could not remember the message: what it is encoded to cannot be decoded.
+/// Returns an error if the log could not hold the message, because its encoding cannot be decoded.
 #[cold]
 pub(crate) fn postpone(
     handler: &Handler,
@@ -32,18 +33,22 @@ pub(crate) fn postpone(
     cx: &mut RouteContext,
 ) -> Result<(), Error> {
     let onward = onward.clone();
+
     let Some(effects) = cx.held().filter(|_| handler.link.is_some()) else {
         wait(onward, batch.clone(), index, position, at, cx.turn);
         return Ok(());
     };
+
     let fact = effects.numbers.take(1).id(0, AppId(handler.app));
-    // without the time: whoever waits for the answer does not outlive a crash
+    // without the time: after a crash there is no requester left, so the message need not wait
     let encoded = panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, fact, position, None)));
+
     let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };
         let again = batch.again(&emit).map_err(|error| error.to_string())?;
         Ok(Some((emit, again)))
     });
+
     let remembered = decoded.map_err(|why| {
         let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
         handler.fail(cx.turn.hive, &**batch, index, position, &error);
@@ -56,7 +61,7 @@ pub(crate) fn postpone(
     Ok(())
 }
 
-/// Sets the timer.
+/// Sets the timer for a postponed message.
 fn wait(
     onward: Arc<dyn Onward>,
     batch: Arc<dyn Messages>,
@@ -67,7 +72,7 @@ fn wait(
 ) {
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
-        // as of any timer: it counts as one that waits until all that it brings about is done
+        // like every timer, it counts as waiting until everything that it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
         let mut lane = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut lane, turn));

@@ -1,4 +1,5 @@
-//! Runs a message again outside the hive, as the hive does, for a probe that compares outcomes.
+//! Runs a message again outside the hive, in the way a hive does, for a probe that compares the
+//! outcomes.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::dispatch::handler::map;
@@ -18,6 +19,7 @@ impl Rerun {
     }
 }
 
+/// Decodes, maps and handles a message again. Fails if the map names other cells than before.
 fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) -> Replayed {
     let Replay { state, ctx, cells, seed, whole } = replay;
     let state = state.downcast_mut::<A>().ok_or("it is another app's")?;
@@ -37,6 +39,7 @@ fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) 
     Ok(result.map(|answer| answer.map(encoded)))
 }
 
+/// Returns the name of a message and its content as readable text.
 fn in_words<M: Message>(bytes: &[u8]) -> String {
     match decode::<M>(M::NAME, bytes) {
         Ok(message) => format!("{} {}", M::NAME, words(&message)),

@@ -1,4 +1,5 @@
-//! The transactions of a run of messages, and what they leave: outputs, answers, messages to be passed on.
+//! The transactions of a run of messages, and their results: outputs, answers, and messages to be passed
+//! on or postponed.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId};
@@ -30,30 +31,35 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A run of transactions: whose they are, and what they may touch.
+/// A run of transactions: the owner, the cells that handlers may touch, and the time.
 pub(crate) struct Run<'a, A: App> {
+    /// The app.
     pub(crate) app: &'a Arc<AppRuntime<A>>,
-    /// None: stateless handlers.
+    /// The bee; `None` for stateless handlers.
     pub(crate) bee: Option<BeeId>,
+    /// The cells that the map named; handlers may touch no others.
     pub(crate) cells: &'a [CellId],
-    /// Of the app in the chain of those that can answer.
+    /// Position of the app in the chain of apps that answer; `None` if it is not in the chain.
     pub(crate) position: Option<u16>,
     /// The time that the handlers see.
     pub(crate) now: Time,
 }
 
-/// What a run of transactions left, besides its changes of state and its outputs.
+/// The results of a run of transactions, besides changes of state and outputs.
 pub(crate) struct Executed<M: Message> {
+    /// The answers, in order of the messages.
     answers: AnswerRun<M>,
-    /// Messages that the handler could have answered and did not.
+    /// Messages that the handler could have answered and did not; they are passed on to the next app of
+    /// the chain.
     passed: Vec<u32>,
-    /// Of a handler that cannot answer, where somebody counts.
+    /// Results of a handler that cannot answer. Collected only if the requester counts them.
     observed: Vec<(u32, Result<(), Error>)>,
-    /// Messages to be handled again, and when.
+    /// Messages that the handler has postponed, with the time at which it gets them again.
     postponed: Vec<(u32, Time)>,
-    /// The chance of the first message, from which that of what the run emitted follows.
+    /// Random seed of the first message. The seeds of the messages that the run emits are derived from
+    /// it.
     chance: u64,
-    /// The chain of causes of the first message, which goes on with what the run emitted.
+    /// Chain of the first message, which the emitted messages continue.
     chain: Chain,
 }
 
@@ -71,7 +77,7 @@ impl<M: Message> Default for Executed<M> {
 }
 
 impl<M: Message> Executed<M> {
-    /// Adds what a later run left.
+    /// Adds the results of a later run.
     pub(crate) fn extend(&mut self, later: Executed<M>) {
         if self.chance == 0 {
             self.chance = later.chance;
@@ -83,12 +89,12 @@ impl<M: Message> Executed<M> {
         self.postponed.extend(later.postponed)
     }
 
-    /// Whether a message is to be handled again.
+    /// Checks whether a message is postponed.
     pub(crate) fn postpones(&self) -> bool {
         !self.postponed.is_empty()
     }
 
-    /// A message ends with an error. `position`: that of the app in the chain.
+    /// Ends a message with an error. `position` is the position of the app in the chain.
     #[cold]
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
         self.chain = batch.source.chain.after(index);
@@ -100,9 +106,11 @@ impl<M: Message> Executed<M> {
     }
 }
 
+/// Error of a handler that postponed a tick.
 const POSTPONED_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
 
-/// Runs a handler for each message of `range`: a transaction each. `redo` takes what they changed.
+/// Runs a handler for each message of `range`, in one transaction each. If `redo` is `Some`, adds the
+/// changes of state to it, as a log record contains them.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     state: &mut A,
@@ -112,30 +120,39 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 ) -> Executed<M> {
     let Run { app, bee, cells, position, now } = *run;
     debug_assert!(bee.is_none() || !cx.turn.only_begins(), "no bee runs on the task that emits or asks");
+
     let mut done = Executed::default();
     if A::ANSWERS && batch.sink.is_some() {
         done.answers.reserve(range.len())
     }
+
     let counters = &app.handlers[A::HANDLER];
     let mut collected = collect(app, redo.is_none(), now, cx.turn);
+
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
-    // to show the messages, too, costs as much as a short handler
+    // showing the messages costs as much as a short handler, so it is done only if the handler has held
+    // a thread
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
+
     let start = (app.index, A::HANDLER, counters);
     let (slot, watched) = begin(start, &batch.source, &range, run, shown, cx.turn);
+
     let hive = cx.turn.hive;
     let ctx = cx.turn.ctx();
     let sink = batch.sink.as_deref();
     let observed = position.is_none() && sink.is_some_and(|s| s.counts());
+
     let held = Held::strict(app.seed, app.whole, cells);
     let mut answered = 0u32;
+
     let chances = Chances::of::<A, M>(app, cells);
     done.chance = chances.of_message(&batch.source, range.start);
     done.chain = batch.source.chain.after(range.start);
+
     let probe = hive.probe();
     let mut notes = Vec::new();
-    // the handler has drawn from the seed in `ctx`
+    // the seed is computed again, because the handler has advanced the one in `ctx`
     let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
@@ -147,14 +164,18 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         is_passed_on: position.is_some_and(|position| position > 0),
         rerun: Rerun::of::<A, M>(),
     };
+
     for index in range {
         let Some(message) = batch.messages.get(index as usize) else { break };
         if hive.is_over() {
+            // no handler begins once the hive is over
             break;
         }
+
         hive.run_at(slot, index);
         ctx.chance = chances.of_message(&batch.source, index);
         let mark = ctx.out.mark();
+
         let result = match watched {
             false => ended(state, message, ctx, &held),
             true => {
@@ -162,11 +183,13 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 ended_in_span(state, message, ctx, &held)
             }
         };
+
         let result = match redo.as_deref_mut() {
             Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
             None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
             None => result,
         };
+
         match result {
             Ok(answer) => {
                 if let Some(probe) = probe {
@@ -174,12 +197,14 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                     notes.extend(probe.committing(&transaction(index), uncommitted, ctx, mark))
                 }
                 commit(state);
+
                 if let Some(at) = ctx.postponed {
                     ctx.postponed = None;
                     done.postponed.push((index, at));
                     unwanted(answer);
                     continue;
                 }
+
                 answered += u32::from(answer.is_some());
                 if A::ANSWERS && position.is_some() {
                     match answer {
@@ -195,6 +220,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 if let Some(probe) = probe {
                     notes.extend(probe.failed(&transaction(index), &error))
                 }
+
                 roll_back(state, ctx, mark);
                 Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
                 if A::ANSWERS && position.is_some() {
@@ -207,9 +233,11 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             }
         }
     }
+
     drop(held);
     drop(opened);
     hive.end_run(slot);
+
     if A::PUBLISHED != 0 {
         cx.turn.local::<Local<A>>(app.index).changes = collected.end()
     }
@@ -225,8 +253,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     done
 }
 
-/// A run of messages begins: it is counted, whoever looks at the thread sees it, and handlers are told of it. Returns the
-/// thread's slot, and whether somebody watches.
+/// Begins a run: counts it, shows it at the thread's slot, and sets up the context. Returns the slot,
+/// and whether messages are traced.
 fn begin<A: App>(
     (app, handler, counters): (u16, usize, &HandlerCounters),
     source: &Source,
@@ -238,22 +266,27 @@ fn begin<A: App>(
     let count = range.len() as u32;
     turn.count(count);
     counters.messages.fetch_add(u64::from(count), Ordering::Relaxed);
+
     let (hive, slot) = (turn.hive, turn.slot);
     hive.begin_run(slot, app, handler);
     hive.show_run(slot, run.cells.first().copied(), source.chain.number(range.start), shown);
+
     let ctx = turn.ctx();
     ctx.now = run.now;
     ctx.origin = source.origin;
     ctx.sender = source.sender;
     ctx.postponed = None;
+
     (slot, trace::is_on())
 }
 
+/// Keeps the changes of a transaction.
 fn commit<A: Columns>(state: &mut A) {
     panics::to_the_end(|| state.commit())
 }
 
-/// Drops what nobody asked for: that is the app's code, and what has been done stays.
+/// Drops a value that is not needed. The drop is the app's code; if it panics, the transaction stays
+/// committed.
 #[inline(always)]
 fn unwanted<T>(what: T) {
     if std::mem::needs_drop::<T>() {
@@ -261,7 +294,7 @@ fn unwanted<T>(what: T) {
     }
 }
 
-/// The answer, unless the transaction has failed after all.
+/// Returns the answer, or drops it if the transaction failed after the handler returned.
 #[inline(always)]
 fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
     match done {
@@ -273,6 +306,7 @@ fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
     }
 }
 
+/// Undoes the changes, outputs and postponement of a transaction.
 #[cold]
 fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
@@ -280,8 +314,12 @@ fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     ctx.postponed = None
 }
 
-/// What chance is derived from: the same for the same message, whenever it is run. A cell's turn at a sweep is known by the
-/// cell: its place in the batch says how many cells the bee has, unless one bee has all of them.
+/// The source of random seeds for the messages of a run. A message always gets the same seed, no matter
+/// when it is run.
+///
+/// For a sweep, `Chances` contains the cell, and the seed depends on it. The index in the batch would
+/// not do, because it depends on how many cells the bee owns. If the swept dictionary is a single cell
+/// as a whole, the index is used as for all other messages.
 struct Chances(Option<CellId>);
 
 impl Chances {
@@ -301,7 +339,8 @@ impl Chances {
     }
 }
 
-/// What a run changes that views are told of when it is over. Where there is a log, they are told when it is committed.
+/// Begins to collect the changes of a run for the app's views. With a log nothing is collected: the
+/// views are updated when the record is committed.
 #[inline(always)]
 fn collect<'a, A: Published>(
     app: &'a AppRuntime<A>,
@@ -318,13 +357,14 @@ fn collect<'a, A: Published>(
     }
 }
 
-/// Adds what a transaction has changed. It is cloned, and that may fail.
+/// Adds the changes of a transaction to those for the views. If a panic occurs while they are cloned,
+/// the transaction fails.
 fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
     panics::catch(AssertUnwindSafe(|| collected.note(state)))
         .map_err(|panic| failure::<()>(Err(panic), None, None))
 }
 
-/// Runs a handler to the end of its transaction, which is still to be committed or rolled back.
+/// Runs a handler and evicts excess rows. The caller then commits or rolls back the transaction.
 #[inline(always)]
 pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     state: &mut A,
@@ -334,13 +374,15 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
 ) -> Result<Option<M::Reply>, Error> {
     let result = panics::catch(AssertUnwindSafe(|| {
         let handled = state.handle(message, ctx);
-        // what goes is cloned first, and that is the app's code, too
+        // inside the `catch`, because eviction clones rows, and `Clone` is the app's code
         if A::LIMITED && handled.is_ok() {
             state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
         }
         handled
     }));
+
     let overflow = ctx.out.take_overflow();
+
     match (result, held.violation()) {
         (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(POSTPONED_TICK)),
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
@@ -348,7 +390,8 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// As [`ended`], for the few that somebody watches: not a second time in the loop.
+/// Like [`ended`], for a traced message. A separate function, so that the code is not inlined twice into
+/// the loop.
 #[cold]
 #[inline(never)]
 fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
@@ -360,7 +403,8 @@ fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
     ended(state, message, ctx, held)
 }
 
-/// Adds to `ops` what a transaction has changed. What cannot be encoded fails it: a log must not miss anything.
+/// Adds the changes of a transaction to `ops`. If a change cannot be encoded, the transaction fails,
+/// because the log has to contain every change.
 fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Error> {
     let before = ops.len();
     panics::catch(AssertUnwindSafe(|| state.redo(ops))).map_err(|panic| {
@@ -369,6 +413,8 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
     })
 }
 
+/// Returns the error of a failed transaction. A violation of the map comes first, then the handler's
+/// own error or panic, then a limit.
 #[cold]
 fn failure<T>(
     result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
@@ -376,23 +422,24 @@ fn failure<T>(
     overflow: Option<&'static str>,
 ) -> Error {
     let error = match (&result, violation) {
-        // also when the handler caught the unwinding and went on
+        // even if the handler caught the panic of the violation and continued
         (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
         (Ok(Err(error)), None) => error.clone(),
         (Err(panic), None) => match panic.downcast_ref::<Error>() {
-            // what ended the transaction says so
+            // the runtime ended the transaction by unwinding with this error
             Some(error) => error.clone(),
             None => Error::of(ErrorKind::Panicked, panics::text(&**panic)),
         },
         (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
     };
-    // an answer, or what a panic carries, may panic when it is dropped
+    // dropping an answer or the payload of a panic may panic
     unwanted(result);
     error
 }
 
-/// Hands over what a run emitted, in order. `made_of`: of a stateless handler that ran for one message from outside; what it
-/// emitted is known by that. `chance` and `chain`: of the first message of the run.
+/// Routes the outputs of a run in order. `made_of` is the message from outside for which a stateless
+/// handler ran; its identity becomes part of that of the outputs. `chance` and `chain` are those of the
+/// first message of the run.
 fn hand_over<A: App>(
     run: &Run<A>,
     handler: usize,
@@ -402,8 +449,10 @@ fn hand_over<A: App>(
     cx: &mut RouteContext,
 ) {
     let app = run.app.index;
+
     let mut outputs = cx.turn.take_outputs();
     let from = batch.source();
+
     let source = Source {
         origin: from.origin,
         sender: Address::App(AppId(app)),
@@ -412,12 +461,13 @@ fn hand_over<A: App>(
         numbers: Numbers::NONE,
         hops: from.hops + 1,
         chain,
-        // of messages that are emitted by one run all are told apart, by their places
+        // messages of one batch differ by their index, which `chance_of` adds
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
+
     cx.turn.count_emits(app, handler, &outputs);
     if source.hops > limits::HOPS_PER_CAUSE_MAX {
-        // a cycle that has no end
+        // an endless cycle, most likely
         cx.turn.hive.cycle(source.hops, A::NAME, batch.message_name());
         outputs.discard()
     } else {
@@ -431,10 +481,12 @@ fn hand_over<A: App>(
         }
         outputs.route(app, cx);
     }
+
     cx.turn.give_back(outputs)
 }
 
-/// Lets go what a run left: outputs in order, answers, and what is passed on.
+/// Releases the results of a run: routes the outputs in order, sends the answers, and passes messages
+/// on. Into a context that holds effects, these are held.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     batch: &Arc<Batch<M>>,
@@ -444,7 +496,8 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     release_made_of(run, None, batch, done, cx)
 }
 
-/// As [`release`], of a stateless handler that ran for one message from outside: what it emitted is known by that.
+/// Like [`release`], for a stateless handler that ran for the message `made_of` from outside. The
+/// identity of the outputs is derived from that message.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     made_of: Option<MessageId>,
@@ -455,13 +508,15 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     if !cx.turn.ctx().out.is_empty() {
         hand_over(run, A::HANDLER, made_of, &**batch, (done.chance, done.chain), cx)
     }
+
     if done.postpones() {
         postpone_all(&Handler::of::<A, M>(run.app), batch, run.position, &mut done, cx)
     }
+
     finish(batch, run.position, done, cx)
 }
 
-/// Has messages handled again.
+/// Postpones messages. A message that cannot be postponed ends with an error.
 #[cold]
 fn postpone_all<M: Message>(
     handler: &Handler,
@@ -470,8 +525,10 @@ fn postpone_all<M: Message>(
     done: &mut Executed<M>,
     cx: &mut RouteContext,
 ) {
-    // has counted them, and may have nothing else
+    // `Ctx::postpone` has counted these timers in the outputs; if the run emitted nothing, the count is
+    // still there
     cx.turn.ctx().out.discard();
+
     let Some(onward) = cx.turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
     let messages: Arc<dyn Messages> = batch.clone();
     for once in std::mem::take(&mut done.postponed) {
@@ -481,7 +538,7 @@ fn postpone_all<M: Message>(
     }
 }
 
-/// Lets go answers, and what is passed on.
+/// Sends the answers, and passes unanswered messages on.
 pub(crate) fn finish<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
@@ -491,6 +548,7 @@ pub(crate) fn finish<M: Message>(
     if trace::is_on() && !done.answers.is_empty() {
         trace::answered(M::NAME, done.chain, done.answers.len())
     }
+
     if batch.sink.is_some() && !(done.observed.is_empty() && done.answers.is_empty()) {
         match &mut cx.sink {
             Sink::Held(effects) => {
@@ -500,6 +558,7 @@ pub(crate) fn finish<M: Message>(
             Sink::Now => report(batch, done.observed, done.answers, &cx.turn.cause),
         }
     }
+
     if let Some(position) = position
         && !done.passed.is_empty()
     {
@@ -510,7 +569,7 @@ pub(crate) fn finish<M: Message>(
     }
 }
 
-/// Tells whoever waits.
+/// Reports results and answers to the requester.
 fn report<M: Message>(
     batch: &Batch<M>,
     observed: Vec<(u32, Result<(), Error>)>,
@@ -518,15 +577,17 @@ fn report<M: Message>(
     cause: &Option<Arc<Cause>>,
 ) {
     let Some(sink) = &batch.sink else { return };
+
     for (index, result) in observed {
         sink.observed(batch, index, result)
     }
+
     if !answers.is_empty() {
         sink.answers(answers, cause);
     }
 }
 
-/// A message ends with an error that is not its handler's.
+/// Ends a message with an error that is not its handler's, such as a limit.
 pub(crate) fn end_with_error<M: Message>(
     handler: &Handler,
     batch: &Arc<Batch<M>>,
@@ -536,9 +597,11 @@ pub(crate) fn end_with_error<M: Message>(
     cx: &mut RouteContext,
 ) {
     handler.fail(cx.turn.hive, &**batch, index, position, error);
+
     if cx.turn.hive.probe().is_some() {
         probe::ended_unhandled(handler, &**batch, index, cx)
     }
+
     let mut done = Executed::default();
     done.end_with(batch, index, error.clone(), position);
     finish(batch, position, done, cx)
