@@ -1,4 +1,5 @@
-//! Routing, the sender's side: from a derived map to the mailbox of the owner.
+//! Routing on the sender's side: from the derived map of a message to the mailbox of the bee that owns its
+//! cells.
 
 pub(crate) mod delivery;
 pub(crate) mod receiver;
