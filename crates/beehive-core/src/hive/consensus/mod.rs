@@ -1,4 +1,5 @@
-//! Consensus, as one hive sees it: the journal and the registry, which a cluster replicates, and the client that appends.
+//! Consensus from the view of one hive: the journal and the registry, which a cluster replicates, and the
+//! client that appends to the log.
 
 pub mod journal;
 pub(crate) mod log_client;
