@@ -209,9 +209,8 @@ impl<W: ?Sized> LogClient<W> {
         Some(number)
     }
 
-    /// Appends a record that does not depend on any earlier entry, and appends it again whenever it is
-    /// refused. Such records keep their order among themselves, and each attempt comes before all records
-    /// that are appended after it.
+    /// Appends a record that does not depend on any earlier entry. A refused record is appended again before
+    /// anything else is, so such records keep their order among themselves.
     ///
     /// The receiver completes when the record is committed, or with an error if the hive is dropped before.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {

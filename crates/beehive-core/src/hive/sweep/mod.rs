@@ -1,4 +1,4 @@
-//! Sweeps: messages and ticks that visit every cell of a dictionary.
+//! Sweeps: messages and timer ticks that visit every cell of a dictionary.
 
 pub(crate) mod logged_sweep;
 pub(crate) mod ticks;
