@@ -62,8 +62,9 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
 pub trait Key: KeyType + Ord + Clone {
     /// Stable name of the type: crate and type.
     const NAME: &'static str;
-    /// Whether dictionaries of one app with this key type share cells. True for derived newtypes only: two
-    /// dictionaries keyed by `u64` may use the number for different things.
+    /// Whether dictionaries of one app with this key type share cells. True for types that derive `Key`, and
+    /// false for types such as `u64`: two dictionaries keyed by `u64` may use the number for different
+    /// things.
     const FUSED: bool;
 }
 // The bounds that `Ord` implies are listed, because they may be missing where `Ord` is not.

@@ -213,6 +213,7 @@ impl History {
         let (notes, images) = loop {
             hive.idle().await;
             let before = self.0.len();
+
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
             // a bee may not have put its body back yet, or a timer may have fired. Then the events and the
             // cells may not be those of one moment, so both are read again
@@ -270,6 +271,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     match fault {
         Fault::Overtaken => {
             let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
+
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
                 // failed transactions change nothing, so the fault is visible only in their order
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
@@ -278,6 +280,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
                 let other = notes.get(before).and_then(self::ran)?;
                 (at > half && other.given != ran.given).then_some((before, at))
             });
+
             let (before, at) = pair?;
             let note = notes[before].1.clone();
             notes[before].1 = std::mem::replace(&mut notes[at].1, note);
@@ -296,6 +299,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
         Fault::BeforeItsCause => {
             let is_early =
                 |note: &(Moment, Event)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
+
             let (first, last) = (notes.first()?.0, notes.iter().rposition(is_early)?);
             notes[last].0 = first;
             let note = notes.remove(last);
@@ -410,10 +414,12 @@ impl<'a> Again<'a> {
         let Some((place, _)) = self.take_due(&ran.given) else {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
+
         let is_again = self.too_deep.contains(&ran.given);
         if let Left::Committed { too_deep: Some(_), .. } = ran.left {
             self.too_deep.insert(ran.given.clone());
         }
+
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
         for cell in &ran.cells {
             let before = self.last.insert((sender, ran.given.app, *cell), place);
@@ -443,10 +449,12 @@ impl<'a> Again<'a> {
         }
 
         let Some(alone) = self.alone.get_mut(ran.given.app as usize) else { return Ok(()) };
+
         let again = ran.again(alone);
         if again.as_ref() == Ok(&ran.left) {
             return Ok(());
         }
+
         let alone = again.map_or_else(|why| why, |left| in_words(&left));
         Err(Deviation::Otherwise { what: self.what(ran), on_the_hive: in_words(&ran.left), alone })
     }
@@ -464,6 +472,7 @@ impl<'a> Again<'a> {
             if images == images_alone {
                 continue;
             }
+
             let without = |of: &[CellImage], others: &[CellImage]| {
                 let found = of.iter().find(|image| !others.contains(image));
                 found.map_or("nothing".to_string(), |image| format!("{image:02x?}"))
@@ -519,11 +528,13 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
             if round < merges {
                 merge_two(&hive, seed.wrapping_mul(1_000).wrapping_add(round)).await
             }
+
             round += 1;
             hive.inner().platform.sleep(BETWEEN_SHAKES).await
         }
         let _ = told.send(());
     }));
+
     Shaking { end, ended }
 }
 

@@ -314,6 +314,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
             if cx.turn.hive.probe().is_some() {
                 probe::handed_over(&handler, way.batch(), range, cx)
             }
+
             let delivery = Delivery {
                 run: code.run,
                 batch: way.share(),
@@ -323,6 +324,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
                 position: way.position(),
                 cells: run.cells.clone(),
             };
+
             if cx.is_held() {
                 return hold(app, way, delivery, code.refuse, cx);
             }

@@ -232,6 +232,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
         None if batch.admitted().is_some() => {
             for index in range {
                 let fact = batch.source().fact(index, handler.app);
+
                 let Some(link) = handler.link else { break };
                 if link.without_bee.has_consumed(fact, HandlerId(handler.number as u16)) {
                     continue;

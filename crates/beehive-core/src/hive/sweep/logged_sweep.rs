@@ -311,6 +311,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     None => gone.push(cell),
                 }
             }
+
             for (bee, mut cells) in visits.into_values() {
                 // `visits_of` does a binary search
                 cells.sort_unstable();
@@ -324,6 +325,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     position: None,
                     cells,
                 };
+
                 self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {

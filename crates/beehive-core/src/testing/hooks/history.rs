@@ -266,6 +266,7 @@ impl Recorder {
         let mut book = self.events.0.lock();
         let last = self.last.fetch_max(entry.map_or(0, |entry| entry.0), Ordering::Relaxed);
         let last = EntryNumber(last);
+
         let life = self.life();
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
