@@ -2,8 +2,8 @@
 //!
 //! A sweep starts in the record of its sender. It then advances in steps. The record of a step names the next
 //! cells and the new position of the cursor; when it is committed, these cells are visited. The record of a
-//! visit contains both what the bee did and that its cells are visited. After a crash, each cell is therefore
-//! visited exactly once: before the crash or after it.
+//! visit contains both what the bee did and that its cells are visited. Across a crash, the visit of each
+//! cell therefore takes effect exactly once.
 //!
 //! A running sweep is blocked in its sender's queue: a later message of the same sender to a cell waits until
 //! the cursor has passed that cell.
