@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 
 /// An entry whose fate the hive has not processed yet.
 enum Undecided<W: ?Sized> {
-    /// The record of a bee, which is told about the fate and executes again what is dead.
+    /// The record of a bee. The bee is woken when the entry is decided, and executes the run again if it is
+    /// dead.
     Bee(Arc<W>),
     /// A record of the hive itself, which is appended again until it is committed.
     Said(Record, oneshot::Sender<()>),

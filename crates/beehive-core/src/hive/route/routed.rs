@@ -246,6 +246,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     None,
                 ) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
+                    // `_begun` is bound so that the crash marker names the message until the run has ended
                     _begun => routed.run_now(index..index + 1, cx),
                 }
             }
